@@ -47,12 +47,12 @@ static tv_status check_entry(cg_func *c)
     if (!cg_is_kernel_name(name))
         refuse_entry(c, BC_RULE_G_NAM_01, "kernel '%.*s' has a name that PTX cannot have", (int)name.len, name.ptr);
     else if (bytes > MOST)
-        refuse_entry(c, BC_RULE_G_PAR_01, "kernel '%.*s' takes %llu bytes of parameters; PTX has %d", (int)name.len,
+        refuse_entry(c, BC_RULE_G_PAR_01, "kernel '%.*s' takes %llu bytes of parameters; PTX allows %d", (int)name.len,
                      name.ptr, (unsigned long long)bytes, MOST);
     else if (bytes > MOST_BEFORE && !cg_may_use_ptx(c, PTX_OF_MOST))
         refuse_entry(c, BC_RULE_G_PAR_01,
-                     "kernel '%.*s' takes %llu bytes of parameters; PTX has %d before 8.1, and what takes it knows PTX "
-                     "up to %u.%u",
+                     "kernel '%.*s' takes %llu bytes of parameters; PTX before 8.1 allows %d, and the PTX version is "
+                     "limited to %u.%u",
                      (int)name.len, name.ptr, (unsigned long long)bytes, MOST_BEFORE, c->options->ptx_version / 10,
                      c->options->ptx_version % 10);
     else if (bytes > MOST_BEFORE)
@@ -125,7 +125,8 @@ static tv_status compile_module(const tv_module *m, const tv_compile_options *op
         return TV_USAGE;
     }
     if (!target) {
-        bc_report(m, sink, &nowhere, BC_RULE_G_TGT_01, "there is no code for '%s'; there is for%s", name, target_names);
+        bc_report(m, sink, &nowhere, BC_RULE_G_TGT_01, "no code can be generated for '%s'; the targets are%s", name,
+                  target_names);
         return TV_USAGE;
     }
     cg_watch watch;

@@ -78,12 +78,12 @@ bool co_archive_next(co_archive *archive, co_member *out, const char **out_probl
     *out_problem = NULL;
     for (uint64_t size; archive->at < archive->file.len;) {
         const char *h = archive->file.ptr + archive->at;
-        *out_problem = "the archive is damaged: a member's header makes no sense";
+        *out_problem = "the archive is damaged: the header of a member is malformed";
         if (!co_inside(archive->file, archive->at, HEADER_SIZE) || memcmp(h + END_AT, "`\n", 2) != 0
             || !decimal((tv_str){h + SIZE_AT, SIZE_SIZE}, &size))
             return false;
         archive->at += HEADER_SIZE;
-        *out_problem = "the archive is damaged: a member reaches behind its end";
+        *out_problem = "the archive is damaged: a member extends past its end";
         if (!co_inside(archive->file, archive->at, size))
             return false;
         tv_str field = {h, NAME_SIZE};
@@ -98,7 +98,7 @@ bool co_archive_next(co_archive *archive, co_member *out, const char **out_probl
         if (is_symbols(field))
             continue;
         if (!name_member(archive, field, out)) {
-            *out_problem = "the archive is damaged: a member's name is not there";
+            *out_problem = "the archive is damaged: the name of a member is missing";
             return false;
         }
         if (!is_symbols(out->name))

@@ -32,7 +32,7 @@ static const char *find_sections(co_elf *elf)
     if (names == 0xffff)
         names = co_number(header_at(elf, 0) + 40, 4);
     if (count > (elf->file.len - elf->sections) / SECTION_SIZE)
-        return "the table of its sections reaches behind its end";
+        return "the table of its sections extends past its end";
     elf->section_count = (size_t)count;
     co_section section;
     if (co_elf_section(elf, (size_t)names, &section))

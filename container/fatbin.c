@@ -92,7 +92,7 @@ bool co_fatbin_next(co_fatbin *fatbin, co_entry *out, const char **out_problem)
     *out_problem = NULL;
     if (rest.len == 0)
         return false;
-    *out_problem = "the fat binary is damaged: an entry ends behind it";
+    *out_problem = "the fat binary is damaged: an entry extends past its end";
     if (rest.len < ENTRY_SIZE)
         return false;
     uint64_t header = co_number(rest.ptr + 4, 4), payload = co_number(rest.ptr + 8, 8);

@@ -206,6 +206,6 @@ const char *co_image_refusal(const co_image *image)
     if (image->problem)
         return image->problem;
     if (image->entry.size > CO_MAX_IMAGE)
-        return "it would unpack to more than 256 MiB";
+        return "it would expand to more than 256 MiB";
     return co_packing_refusal(image->entry.packing);
 }

@@ -13,8 +13,10 @@
 
 const char *co_packing_name(co_packing packing)
 {
-    static const char *const names[] = {
-        [CO_PLAIN] = "plain", [CO_ZSTD] = "zstd", [CO_LZ4] = "LZ4", [CO_PACKING_UNKNOWN] = "packed in an unknown way"};
+    static const char *const names[] = {[CO_PLAIN] = "plain",
+                                        [CO_ZSTD] = "zstd",
+                                        [CO_LZ4] = "LZ4",
+                                        [CO_PACKING_UNKNOWN] = "compressed by an unknown method"};
     return names[packing];
 }
 
@@ -26,17 +28,17 @@ const char *co_packing_refusal(co_packing packing)
 #if defined(TV_HAVE_zstd)
         return NULL;
 #else
-        return "it is packed by zstd, and this tilevm was built without libzstd";
+        return "it is compressed with zstd, and this tilevm was built without libzstd";
 #endif
     case CO_LZ4:
 #if defined(TV_HAVE_lz4)
         return NULL;
 #else
-        return "it is packed by LZ4, and this tilevm was built without liblz4";
+        return "it is compressed with LZ4, and this tilevm was built without liblz4";
 #endif
     case CO_PACKING_UNKNOWN: break;
     }
-    return "it is packed in a way that is not known";
+    return "it is compressed by an unknown method";
 }
 
 static bool unpack_zstd(tv_str packed, void *out, size_t size)
@@ -72,5 +74,5 @@ const char *co_unpack(co_packing packing, tv_str packed, void *out, size_t size)
         return NULL;
     }
     bool good = packing == CO_ZSTD ? unpack_zstd(packed, out, size) : unpack_lz4(packed, out, size);
-    return good ? NULL : "its packed bytes are damaged";
+    return good ? NULL : "its compressed data is damaged";
 }

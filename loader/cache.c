@@ -110,7 +110,7 @@ static bool take_entry(const char *path, int folder, const ld_cache_name *name, 
     const char *problem = ld_cache_read(folder, name->file, lower ? LD_CACHE_LOWER : LD_CACHE_USE, out);
     if (!problem && (!same(out->head, key->head) || !same(out->bytecode, key->bytecode))) {
         free(out->memory);
-        problem = "it holds the answer to another question";
+        problem = "it was made for another key";
     }
     if (problem && problem[0]) {
         ld_warn(LD_RULE_L_CACHE_01, "cache entry %s/%s/%s is not used: %s; it is compiled again", path, name->folder,

@@ -107,16 +107,16 @@ static const char *unpack(const unsigned char *file, size_t size, ld_cache_entry
     uint64_t head = get_number(file + 8, 4), records = get_number(file + 12, 4), bytecode = get_number(file + 16, 8);
     uint64_t image = get_number(file + 24, 8), packed = get_number(file + 32, 8);
     if (packed != size - HEADER)
-        return "it was cut short";
+        return "it is truncated";
     unsigned char digest[LD_SHA256_SIZE];
     checksum(file, file + HEADER, (size_t)packed, digest);
     if (memcmp(digest, file + CHECKED_HEADER, sizeof digest) != 0)
         return "its checksum is wrong";
     if (head > LARGEST || records > LARGEST || bytecode > LARGEST || image > LARGEST)
-        return "its sizes make no sense";
+        return "its sizes are inconsistent";
     uint64_t total = head + records + bytecode + image;
     if (total > packed * ZLIB_RATIO)
-        return "its sizes make no sense";
+        return "its sizes are inconsistent";
     unsigned char *memory = malloc((size_t)total + 1);
     if (!memory)
         return ld_cache_no_memory;
@@ -144,7 +144,7 @@ const char *ld_cache_file_problem(const struct stat *info, uid_t user, ld_cache_
         return "it belongs to another user";
     if (info->st_mode & (S_IWGRP | S_IWOTH))
         return "others may write to it";
-    return info->st_size < HEADER || (uint64_t)info->st_size > LARGEST ? "it was cut short" : NULL;
+    return info->st_size < HEADER || (uint64_t)info->st_size > LARGEST ? "it is truncated" : NULL;
 }
 
 static const char *read_and_unpack(int fd, size_t size, ld_cache_entry *out)

@@ -139,7 +139,7 @@ static const char *read_listed(int root, const listed *item, ld_cache_entry *out
     if (strcmp(name.folder, item->folder) == 0 && strcmp(name.file, item->file) == 0)
         return NULL;
     free(out->memory);
-    return "its name does not fit its key";
+    return "its name does not match its key";
 }
 
 const char *ld_cache_visit(const ld_cache *cache, bool contents, void (*visit)(void *user, const ld_cache_info *info),
@@ -159,7 +159,7 @@ const char *ld_cache_visit(const ld_cache *cache, bool contents, void (*visit)(v
         if (item->temporary && !item->stale)
             continue; /* somebody is writing it */
         if (item->temporary)
-            info.problem = "it is half written";
+            info.problem = "it is incomplete";
         else if (contents)
             info.problem = read_listed(root, item, &entry);
         if (contents && !info.problem)

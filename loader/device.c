@@ -27,7 +27,7 @@ static tvResult choose_device(const ld_driver *driver, int ordinal, ld_device *d
     if (code == LD_CUDA_SUCCESS)
         code = driver->cuDeviceGetAttribute(&minor, LD_ATTRIBUTE_CAPABILITY_MINOR, handle);
     if (code != LD_CUDA_SUCCESS)
-        return ld_fail(LD_RULE_L_DRV_04, code, "the driver does not tell what device %d is", ordinal);
+        return ld_fail(LD_RULE_L_DRV_04, code, "the driver cannot describe device %d", ordinal);
     device->ordinal = handle;
     device->target = (unsigned)(major * 10 + minor);
     return LD_CUDA_SUCCESS;
@@ -137,7 +137,7 @@ tvResult ld_device_run(const ld_device *device, const ld_launch *launch, double 
     if (code == LD_CUDA_SUCCESS)
         code = driver->cuEventCreate(&end, 0);
     if (code != LD_CUDA_SUCCESS)
-        ld_fail(LD_RULE_L_DRV_04, code, "%s gives no events to take the time with", device->name);
+        ld_fail(LD_RULE_L_DRV_04, code, "%s cannot create events to measure the time", device->name);
     else
         code = run_between(device, launch, start, end, &ms);
     if (start)

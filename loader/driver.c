@@ -69,7 +69,7 @@ static tvResult open_library(ld_driver *driver)
     tvResult code = get_version ? get_version(&version) : LD_CUDA_STUB_LIBRARY;
     if (code != LD_CUDA_SUCCESS) {
         dlclose(library);
-        return ld_fail(LD_RULE_L_DRV_04, code, "%s does not tell its version", LIBRARY);
+        return ld_fail(LD_RULE_L_DRV_04, code, "%s does not report its version", LIBRARY);
     }
     if (version < LD_DRIVER_OLDEST) {
         dlclose(library);

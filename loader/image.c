@@ -151,7 +151,8 @@ const char *ld_form_name(ld_form form)
 /* Why the image has its form. */
 static const char *why_of(const ld_image *image, const ld_want *want)
 {
-    return ld_image_form(image) == want->form ? want->why : "it has more shared memory than the driver's linker takes";
+    return ld_image_form(image) == want->form ? want->why
+                                              : "it needs more shared memory than the linker of the driver allows";
 }
 
 static tvResult keep_ptx(tv_str ptx, ld_image *image)

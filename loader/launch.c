@@ -90,7 +90,7 @@ static tvResult prepare(const ld_record *record, tvLaunchConfig *config, void **
         code = check_params(record, params, extra);
     if (code == LD_CUDA_SUCCESS && config->sharedMemBytes && config->sharedMemBytes != record->shared_bytes)
         code = wrong(LD_RULE_L_LAUNCH_04, record,
-                     "the shared memory of a Tile IR kernel is its own affair: sharedMemBytes must be 0");
+                     "the compiler chooses the shared memory of a Tile IR kernel: sharedMemBytes must be 0");
     if (code != LD_CUDA_SUCCESS)
         return code;
     if (record->block[0])

@@ -78,7 +78,7 @@ tvResult ld_loaded(tvResult code, const void *handle, ld_image *image, ld_jit *j
     if (words.len || (jit && ld_jit_is_refusal(code)))
         ld_jit_fail(code, &words);
     else
-        ld_fail(LD_RULE_L_LOAD_01, code, "the driver does not load the compiled kernel");
+        ld_fail(LD_RULE_L_LOAD_01, code, "the driver cannot load the compiled kernel");
     bc_text_release(&words);
     free(jit);
     ld_image_release(image);

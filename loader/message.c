@@ -112,7 +112,7 @@ tvResult ld_fail(ld_rule rule, tvResult code, const char *format, ...)
 tvResult ld_no_memory(void)
 {
     host_ran_out = true;
-    return fail(LD_RULE_L_MEM_01, LD_CUDA_OUT_OF_MEMORY, "out of memory", "it is the host that has none left");
+    return fail(LD_RULE_L_MEM_01, LD_CUDA_OUT_OF_MEMORY, "out of memory", "the host has no memory left");
 }
 
 void ld_warn(ld_rule rule, const char *format, ...)

@@ -61,7 +61,7 @@ static tvResult open_fatbin(const ld_driver *driver, bool refused, ld_source *so
         || (!refused && has_code(driver, source->fatbin, source->library)))
         return LD_CUDA_SUCCESS;
     ld_note("the fat binary has %s: its Tile IR is compiled",
-            refused ? "no code that the driver takes" : "no code for the device");
+            refused ? "no code that the driver accepts" : "no code for the device");
     if (ld_current_target(driver, &target) == LD_CUDA_SUCCESS)
         ld_fatbin_tile_ir(source->fatbin, target, &entry);
     return take_tile_ir(&entry, source);
@@ -72,7 +72,7 @@ static tvResult open_fatbin(const ld_driver *driver, bool refused, ld_source *so
 static tvResult not_whole(const char *path, bool memory, int error)
 {
     return memory ? ld_fail(LD_RULE_L_IMG_03, LD_CUDA_OPERATING_SYSTEM, "%s cannot be read: %s", path,
-                            error ? strerror(error) : "it became shorter meanwhile")
+                            error ? strerror(error) : "it was truncated while being read")
                   : ld_no_memory();
 }
 

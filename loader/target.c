@@ -9,7 +9,7 @@ tvResult ld_device_target(const ld_driver *driver, int device, unsigned *out_tar
     if (code == LD_CUDA_SUCCESS)
         code = driver->cuDeviceGetAttribute(&minor, LD_ATTRIBUTE_CAPABILITY_MINOR, device);
     if (code != LD_CUDA_SUCCESS)
-        return ld_fail(LD_RULE_L_DRV_04, code, "the driver does not tell what device %d is", device);
+        return ld_fail(LD_RULE_L_DRV_04, code, "the driver cannot describe device %d", device);
     *out_target = (unsigned)(major * 10 + minor);
     return LD_CUDA_SUCCESS;
 }

@@ -1,6 +1,6 @@
 # Another processor, where its compiler and an emulator are installed; libraries that are missing for it come from
 # Debian's archive.
-AARCH64 := sh tests/aarch64.sh $(BUILD)/aarch64 $(BUILD)/from-debian/arm64/root
+AARCH64 := sh tests/shell/aarch64.sh $(BUILD)/aarch64 $(BUILD)/from-debian/arm64/root
 AARCH64_UNITS := $(wildcard $(addprefix tests/unit/,float_env.c call.c bundle.c container.c fleet.c format.c reach.c))
 AARCH64_FIXTURES := $(wildcard tests/bundle/*.test tests/fleet/*.test tests/run/*.test)
 ##@ Test on aarch64 (emulated)
@@ -17,8 +17,8 @@ ROUND ?= 0
 check-aarch64-sample:
 	+$(Q)MAKE="$(MAKE)" $(AARCH64) UNIT_SRC="$(AARCH64_UNITS)" FIXTURE_FILES="$(AARCH64_FIXTURES)" \
 	    check-unit check-fixtures
-	$(Q)echo "on aarch64, in round $(ROUND): $$(sh tests/aarch64_round.sh $(ROUND))"
-	+$(Q)MAKE="$(MAKE)" $(AARCH64) $$(sh tests/aarch64_round.sh $(ROUND))
+	$(Q)echo "on aarch64, in round $(ROUND): $$(sh tests/shell/aarch64_round.sh $(ROUND))"
+	+$(Q)MAKE="$(MAKE)" $(AARCH64) $$(sh tests/shell/aarch64_round.sh $(ROUND))
 
 # Needs a network.
 ## from-debian: download what the aarch64 and static builds need to build/from-debian

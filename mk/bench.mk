@@ -37,13 +37,13 @@ bench-programs: all $(OUT)/program $(BUILD)/corpus/unpacked
 ## bench-preload: measure how much slower programs without Tile IR start under libtilevm_cuda.so
 .PHONY: bench-preload
 bench-preload: tests
-	$(Q)bash tests/bench_preload.sh $(OUT) $(BUILD)/bench-preload
+	$(Q)bash tests/shell/bench_preload.sh $(OUT) $(BUILD)/bench-preload
 
 ## bench-bundle: measure building bundles, their size, and the start of a service (BENCH_EMIT=ptx: without cubins)
 ##   TILEIR_TOOLS, PYTHON with cuda-tile: beside NVIDIA's compiler and Python
 .PHONY: bench-bundle
 bench-bundle: all $(OUT)/bundle_client $(OUT)/fakecuda/libcuda.so.1 $(BUILD)/corpus/unpacked
-	$(Q)PYTHON="$(PYTHON)" bash tests/bench_bundle.sh $(OUT) $(BUILD)/corpus $(OUT)/bench-bundle
+	$(Q)PYTHON="$(PYTHON)" bash tests/shell/bench_bundle.sh $(OUT) $(BUILD)/corpus $(OUT)/bench-bundle
 
 ## bench-cutile: measure cuTile Python on the virtual machine beside Triton's interpreter
 ##   PYTHON: one with numpy, cuda-tile, triton

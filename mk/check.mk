@@ -5,7 +5,7 @@
 ##   FULL=1: all seeds and allocations, longer fuzzing
 .PHONY: check
 check:
-	+$(Q)MAKE="$(MAKE)" BUILD=$(BUILD) sh tests/check.sh
+	+$(Q)MAKE="$(MAKE)" BUILD=$(BUILD) sh tests/shell/check.sh
 
 ## check-unit: run the unit tests (SAN=1: with sanitizers)
 .PHONY: unit check-unit
@@ -51,7 +51,7 @@ check-cpp: all $(OUT)/corpus_run $(BUILD)/cpp/unpacked
 ## check-triton: run kernels in the form of Triton's on the virtual machine and the PTX simulator, for all targets
 .PHONY: check-triton
 check-triton: all $(OUT)/corpus_run
-	$(Q)sh tests/triton.sh $(OUT) $(OUT)/triton $(PTX_TARGETS)
+	$(Q)sh tests/shell/triton.sh $(OUT) $(OUT)/triton $(PTX_TARGETS)
 
 ## check-corpus: run every kernel of the corpus, the second time with the checks of tilevm check
 .PHONY: check-corpus
@@ -101,7 +101,7 @@ check-threads: tests-threads
 ## check-stop: test ^C and the progress display of tilevm run
 .PHONY: check-stop
 check-stop: all
-	$(Q)sh tests/stop.sh $(OUT) $(OUT)/stop-work
+	$(Q)sh tests/shell/stop.sh $(OUT) $(OUT)/stop-work
 
 GPU_DEPLOY := $(OUT)/gpu_deploy
 $(GPU_DEPLOY): $(OUT)/obj/tests/gpu/deploy.o $(OUT)/libtests.a $(OUT)/libtilevm.a
@@ -112,14 +112,14 @@ $(GPU_DEPLOY): $(OUT)/obj/tests/gpu/deploy.o $(OUT)/libtests.a $(OUT)/libtilevm.
 check-loader: all $(LOADER_TESTS) $(GPU_DEPLOY) $(OUT)/program $(BUILD)/corpus/unpacked
 	$(Q)rm -rf $(OUT)/loader-work
 	$(Q)$(OUT)/loader_faults $(OUT)/loader-work
-	$(Q)$(if $(SAN)$(EMULATED),,sh tests/preload.sh $(OUT) $(OUT)/loader-work/preload)
-	$(Q)PRELOAD=$(if $(SAN)$(EMULATED),no,yes) sh tests/dropin.sh $(OUT) $(OUT)/loader-work/dropin
-	$(Q)sh tests/device.sh $(OUT) $(BUILD)/corpus $(OUT)/loader-work/device
-	$(Q)sh tests/doctor.sh $(OUT) $(OUT)/loader-work/doctor
+	$(Q)$(if $(SAN)$(EMULATED),,sh tests/shell/preload.sh $(OUT) $(OUT)/loader-work/preload)
+	$(Q)PRELOAD=$(if $(SAN)$(EMULATED),no,yes) sh tests/shell/dropin.sh $(OUT) $(OUT)/loader-work/dropin
+	$(Q)sh tests/shell/device.sh $(OUT) $(BUILD)/corpus $(OUT)/loader-work/device
+	$(Q)sh tests/shell/doctor.sh $(OUT) $(OUT)/loader-work/doctor
 	$(Q)$(if $(SAN)$(EMULATED),,LD_LIBRARY_PATH=$(abspath $(OUT)/fakecuda) \
 	    TILEVM_PTXAS=$(abspath tests/fakecuda/ptxas.sh) FAKECUDA_RUN=1 FAKECUDA_DEVICES=90,80 \
 	    bash tests/gpu/deploy.sh $(OUT) $(BUILD)/corpus)
-	$(Q)CC="$(CC)" SANITIZE="$(filter -fsanitize=%,$(OPT_$(CONFIG)))" sh tests/bundle.sh $(OUT) $(BUILD)/corpus \
+	$(Q)CC="$(CC)" SANITIZE="$(filter -fsanitize=%,$(OPT_$(CONFIG)))" sh tests/shell/bundle.sh $(OUT) $(BUILD)/corpus \
 	    $(OUT)/loader-work/bundle
 
 ## check-malformed: open damaged files (SAN=1: with sanitizers)
@@ -147,13 +147,13 @@ RANDOM_JOBS ?= 1
 ##   RANDOM_KERNELS: for each target (400), from seed RANDOM_FIRST; RANDOM_JOBS: at a time; RANDOM_TARGETS
 .PHONY: check-random
 check-random: $(OUT)/random_memory
-	$(Q)sh tests/random_memory.sh $< $(RANDOM_KERNELS) $(RANDOM_FIRST) $(RANDOM_JOBS) $(OUT)/random-kernels \
+	$(Q)sh tests/shell/random_memory.sh $< $(RANDOM_KERNELS) $(RANDOM_FIRST) $(RANDOM_JOBS) $(OUT)/random-kernels \
 	    $(RANDOM_TARGETS)
 
 ## check-made-up: run every kernel of the corpus with generated arguments
 .PHONY: check-made-up
 check-made-up: all $(BUILD)/corpus/unpacked
-	$(Q)sh tests/made_up.sh $(OUT)/tilevm $(BUILD)/corpus
+	$(Q)sh tests/shell/made_up.sh $(OUT)/tilevm $(BUILD)/corpus
 
 ## check-api: install the library, link it shared and static, and run the API example
 .PHONY: check-api
@@ -163,36 +163,36 @@ check-api: all
 ## check-commands: test terminals, colours, links, JSON documents and completions
 .PHONY: check-commands
 check-commands: all
-	$(Q)sh tests/commands.sh $(OUT) $(OUT)/commands
+	$(Q)sh tests/shell/commands.sh $(OUT) $(OUT)/commands
 
 ## check-programs: test device code in programs with every command
 .PHONY: check-programs
 check-programs: all $(OUT)/program $(BUILD)/corpus/unpacked
-	$(Q)sh tests/programs.sh $(OUT) $(BUILD)/corpus $(OUT)/programs
+	$(Q)sh tests/shell/programs.sh $(OUT) $(BUILD)/corpus $(OUT)/programs
 
 ## check-compat: check what was promised to programs and files of earlier releases
 ##   UPDATE=1: add what is new to the lists
 .PHONY: check-compat
 check-compat: all $(LOADER_TESTS)
-	$(Q)CC="$(CC)" UPDATE="$(UPDATE)" sh tests/compat.sh $(OUT) $(OUT)/compat
+	$(Q)CC="$(CC)" UPDATE="$(UPDATE)" sh tests/shell/compat.sh $(OUT) $(OUT)/compat
 
 ## check-examples: parse the files for CI, containers and clusters, and run their commands
 .PHONY: check-examples
 check-examples: all $(LOADER_TESTS)
-	$(Q)CC="$(CC)" sh tests/examples.sh $(OUT) $(OUT)/examples
+	$(Q)CC="$(CC)" sh tests/shell/examples.sh $(OUT) $(OUT)/examples
 
 ## check-hardening: check that binaries have PIE, RELRO, stack protectors and FORTIFY_SOURCE
 .PHONY: check-hardening
 check-hardening: all
-	$(Q)sh tests/hardening.sh $(OUT)
+	$(Q)sh tests/shell/hardening.sh $(OUT)
 
 ## check-python: test the Python package, its wheel, and cuTile without a GPU
 ##   PYTHON: one with numpy, cuda-tile, torch, pytest; what is missing is skipped
 .PHONY: check-python
 check-python: wheel-files $(OUT)/fakecuda/libcuda.so.1 $(BUILD)/corpus/unpacked
-	$(Q)CC="$(CC)" sh tests/python.sh "$(PYTHON)" $(OUT) $(BUILD)/corpus/bytecode/13.4 $(OUT)/python
+	$(Q)CC="$(CC)" sh tests/shell/python.sh "$(PYTHON)" $(OUT) $(BUILD)/corpus/bytecode/13.4 $(OUT)/python
 
 ## check-reproducible: build a copy of the sources in another folder and compare the bytes
 .PHONY: check-reproducible
 check-reproducible: all
-	+$(Q)MAKE="$(MAKE)" sh tests/reproducible.sh $(OUT) $(OUT)/reproducible $(TEST_PART)
+	+$(Q)MAKE="$(MAKE)" sh tests/shell/reproducible.sh $(OUT) $(OUT)/reproducible $(TEST_PART)

@@ -25,4 +25,4 @@ deb: deb-tree
 ## check-deb: build the Debian packages twice, run lintian, and install them into a root of their own
 .PHONY: check-deb
 check-deb: all $(LOADER_TESTS)
-	+$(Q)MAKE="$(MAKE)" sh tests/deb.sh $(OUT) $(DEB_TREE) $(OUT)/deb
+	+$(Q)MAKE="$(MAKE)" sh tests/shell/deb.sh $(OUT) $(DEB_TREE) $(OUT)/deb

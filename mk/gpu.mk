@@ -19,7 +19,7 @@ SANITIZER_SHARE ?= 1
 ## check-gpu-regress: run the kernels of check-regress on a GPU
 .PHONY: check-gpu-regress
 check-gpu-regress: all
-	$(Q)bash tests/regress.sh $(OUT) $(OUT)/regress gpu
+	$(Q)bash tests/shell/regress.sh $(OUT) $(OUT)/regress gpu
 
 ## check-gpu-sanitize: run the corpus under compute-sanitizer (SANITIZER_SHARE: every Nth case)
 .PHONY: check-gpu-sanitize
@@ -62,7 +62,7 @@ bench-gpu-counters: all $(OUT)/corpus_run $(BUILD)/corpus/unpacked
 ## check-counters: test the tool that reads hardware counters, without a GPU
 .PHONY: check-counters
 check-counters:
-	$(Q)if command -v $(PYTHON) >/dev/null; then sh tests/counters.sh $(PYTHON); \
+	$(Q)if command -v $(PYTHON) >/dev/null; then sh tests/shell/counters.sh $(PYTHON); \
 	    else echo "counters: skipped, there is no $(PYTHON)"; fi
 
 $(BUILD)/sweep-cases/unpacked: tests/gpu/perf/cases.tar.xz

@@ -23,7 +23,8 @@ check-ptx-sums: $(OUT)/ptx_sums $(BUILD)/corpus/unpacked
 check-loads-told: $(OUT)/loads_told $(BUILD)/corpus/unpacked $(BUILD)/cpp/unpacked
 	$(Q)$(OUT)/loads_told $(BUILD)/corpus/bytecode/13.5 $(BUILD)/cpp/bytecode
 
-SPILLS = sh tests/spills.sh $(OUT)/tilevm $(BUILD)/corpus/bytecode/13.5 tests/ptx/spills.txt sm_90a $(BUILD)/spills
+SPILLS = sh tests/shell/spills.sh $(OUT)/tilevm $(BUILD)/corpus/bytecode/13.5 tests/ptx/spills.txt sm_90a \
+    $(BUILD)/spills
 ## check-spills: check that ptxas spills no more in any kernel, and serialises no products in flight
 .PHONY: check-spills
 check-spills: all $(BUILD)/corpus/unpacked
@@ -51,7 +52,7 @@ $(STRIPS_OBJ): $(OUT)/obj/strips/%.o: %.c $(OUT)/flags
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) -DTV_SMALL_STRIPS -MMD -MP -c $< -o $@
 $(OUT)/strips/matrix: $(MATRIX_OBJ)
-$(OUT)/strips/random_ptx: $(OUT)/obj/tests/random_ptx.o
+$(OUT)/strips/random_ptx: $(OUT)/obj/tests/runners/random_ptx.o
 $(OUT)/strips/%: $(STRIPS_OBJ) $(OUT)/libtests.a $(OUT)/libtools.a $(OUT)/libtilevm.a
 	@mkdir -p $(@D)
 	$(Q)$(LINK) $(filter %.o,$^) $(filter %.a,$^) $(LIBS) -o $@
@@ -59,7 +60,7 @@ $(OUT)/strips/%: $(STRIPS_OBJ) $(OUT)/libtests.a $(OUT)/libtools.a $(OUT)/libtil
 ## check-regress: run kernels that once gave a wrong number on the PTX simulator for four targets, beside the VM
 .PHONY: check-regress
 check-regress: tests
-	$(Q)bash tests/regress.sh $(OUT) $(OUT)/regress
+	$(Q)bash tests/shell/regress.sh $(OUT) $(OUT)/regress
 
 ## check-strips: run the ops again with all but the smallest tiles in strips
 .PHONY: check-strips

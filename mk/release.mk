@@ -11,4 +11,4 @@ release:
 ## check-release: make a reduced release twice, in two folders, and compare; refuse what cannot be released
 .PHONY: check-release
 check-release:
-	$(Q)MAKE="$(MAKE)" PYTHON="$(PYTHON)" sh tests/release.sh $(OUT)/release-work
+	$(Q)MAKE="$(MAKE)" PYTHON="$(PYTHON)" sh tests/shell/release.sh $(OUT)/release-work

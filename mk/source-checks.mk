@@ -3,13 +3,15 @@
 ##@ Check the sources and documents
 # Where the document of that name is.
 document = $(wildcard docs/$1 docs/*/$1)
-## docs: regenerate rules.md, the kernels in codegen.md, the picture of the folders, and the address in SECURITY.md
+## docs: regenerate rules.md, remarks.md, the pages of the passes, the picture of the folders, SECURITY.md
 .PHONY: docs
 docs: $(OUT)/tilevm
 	$(Q)$(OUT)/tilevm explain --all --format markdown -o $(call document,rules.md)
-	$(Q)sh tools/show_passes.sh $(call document,codegen.md) > $(OUT)/codegen.md && \
-	    cp $(OUT)/codegen.md $(call document,codegen.md)
-	$(Q)if command -v $(PYTHON) >/dev/null; then $(PYTHON) tools/pictures/folders.py tools/folders.txt > $(OUT)/folders.svg && \
+	$(Q)sh tools/pass_pages.sh docs/internals/passes
+	$(Q)sh tools/show_passes.sh $(call document,remarks.md) > $(OUT)/remarks.md && \
+	    cp $(OUT)/remarks.md $(call document,remarks.md)
+	$(Q)if command -v $(PYTHON) >/dev/null; then \
+	    $(PYTHON) tools/pictures/folders.py tools/folders.txt > $(OUT)/folders.svg && \
 	    cp $(OUT)/folders.svg docs/pictures; else echo "docs/pictures/folders.svg: skipped, there is no $(PYTHON)"; fi
 	$(Q)sh tools/security_contact.sh SECURITY.md "$(SECURITY_CONTACT)" > $(OUT)/SECURITY.md && \
 	    cp $(OUT)/SECURITY.md SECURITY.md

@@ -8,14 +8,12 @@ UNIT_SRC  := $(wildcard tests/unit/*.c)
 # For the tests of the loader: a fake driver, a fake code generator and a client.
 LOADER_TESTS := $(addprefix $(OUT)/,loader_faults bundle_client fakecuda/libcuda.so.1 fakecuda/libtilevm_cuda.so \
     fakecuda/host fakecuda/app obj/tests/fakecuda/runtime.o $(addprefix fakecuda/,tilevm tileiras))
-# Test programs have a main; they share the other files of tests/.
-TEST_MAIN := $(wildcard $(addprefix tests/,mkbc_main.c ptxsim_main.c program_main.c run_fixtures.c corpus_bytes.c \
-    corpus_run.c assemble.c ptx_sums.c loads_told.c malformed.c property.c random_ptx.c random_memory.c bench.c \
-    bench_compile.c mutate.c oom.c))
-TEST_SRC  := $(filter-out $(TEST_MAIN),$(wildcard tests/*.c tests/ptxsim/*.c tests/random/*.c))
+# Every file of tests/runners is a program; they share what is in tests/common.
+TEST_MAIN := $(filter-out %/loader_faults.c %/bundle_client.c,$(wildcard tests/runners/*.c))
+TEST_SRC  := $(wildcard tests/common/*.c tests/ptxsim/*.c tests/random/*.c)
 LIB_OBJ   := $(LIB_SRC:%.c=$(OUT)/obj/%.o) $(OUT)/obj/gen/build_id.o
 TOOL_OBJ  := $(TOOL_SRC:%.c=$(OUT)/obj/%.o) $(addprefix $(OUT)/obj/gen/,rule_examples.o embed_text.o commit.o)
 TEST_OBJ  := $(TEST_SRC:%.c=$(OUT)/obj/%.o)
 MATRIX_OBJ := $(patsubst %.c,$(OUT)/obj/%.o,$(wildcard tests/matrix/*.c))
 UNIT_BIN  := $(UNIT_SRC:tests/unit/%.c=$(OUT)/unit/%)
-TEST_BIN  := $(patsubst tests/%.c,$(OUT)/%,$(TEST_MAIN:_main.c=.c))
+TEST_BIN  := $(patsubst tests/runners/%.c,$(OUT)/%,$(TEST_MAIN:_main.c=.c))

@@ -36,4 +36,4 @@ $(STATIC)/cJSON.o: $(CJSON_SOURCE)
 ## check-static: run the static commands in a root that has nothing else
 .PHONY: check-static
 check-static: all $(LOADER_TESTS)
-	+$(Q)MAKE="$(MAKE)" CJSON_SOURCE="$(CJSON_SOURCE)" sh tests/static.sh $(OUT) $(OUT)/static-work
+	+$(Q)MAKE="$(MAKE)" CJSON_SOURCE="$(CJSON_SOURCE)" sh tests/shell/static.sh $(OUT) $(OUT)/static-work

@@ -12,27 +12,27 @@ $(OUT)/unit/%: $(OUT)/obj/tests/unit/%.o $(OUT)/libtests.a $(OUT)/libtools.a $(O
 	@mkdir -p $(@D)
 	$(Q)$(LINK) $^ $(LIBS) -o $@
 
-$(OUT)/mkbc: $(OUT)/obj/tests/mkbc_main.o $(OUT)/libtests.a
+$(OUT)/mkbc: $(OUT)/obj/tests/runners/mkbc_main.o $(OUT)/libtests.a
 	$(Q)$(LINK) $^ -o $@
 
-$(OUT)/ptxsim: $(OUT)/obj/tests/ptxsim_main.o $(OUT)/libtests.a $(OUT)/libtilevm.a
+$(OUT)/ptxsim: $(OUT)/obj/tests/runners/ptxsim_main.o $(OUT)/libtests.a $(OUT)/libtilevm.a
 	$(Q)$(LINK) $^ $(LIBS) -o $@
 
-$(OUT)/program: $(OUT)/obj/tests/program_main.o $(OUT)/libtests.a $(OUT)/libtilevm.a
+$(OUT)/program: $(OUT)/obj/tests/runners/program_main.o $(OUT)/libtests.a $(OUT)/libtilevm.a
 	$(Q)$(LINK) $^ $(LIBS) -o $@
 
-$(filter-out $(OUT)/mkbc $(OUT)/ptxsim $(OUT)/program,$(TEST_BIN)): $(OUT)/%: $(OUT)/obj/tests/%.o $(OUT)/libtests.a \
-    $(OUT)/libtools.a $(OUT)/libtilevm.a
+$(filter-out $(OUT)/mkbc $(OUT)/ptxsim $(OUT)/program,$(TEST_BIN)): $(OUT)/%: $(OUT)/obj/tests/runners/%.o \
+    $(OUT)/libtests.a $(OUT)/libtools.a $(OUT)/libtilevm.a
 	$(Q)$(LINK) $^ $(LIBS) -o $@
 
 $(OUT)/matrix: $(MATRIX_OBJ) $(OUT)/libtests.a $(OUT)/libtilevm.a
 	$(Q)$(LINK) $^ $(LIBS) -o $@
 
 FAKE_COMPILE := $(OUT)/obj/tests/fakecuda/compile.o
-$(OUT)/loader_faults: $(OUT)/obj/tests/loader_faults.o $(FAKE_COMPILE) $(OUT)/libtests.a $(OUT)/libtilevm.a
+$(OUT)/loader_faults: $(OUT)/obj/tests/runners/loader_faults.o $(FAKE_COMPILE) $(OUT)/libtests.a $(OUT)/libtilevm.a
 	$(Q)$(LINK) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc $^ $(LIBS) -o $@
 
-$(OUT)/bundle_client: $(OUT)/obj/tests/bundle_client.o $(OUT)/libtests.a $(OUT)/libtilevm.a
+$(OUT)/bundle_client: $(OUT)/obj/tests/runners/bundle_client.o $(OUT)/libtests.a $(OUT)/libtilevm.a
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
 
 $(OUT)/fakecuda/libcuda.so.1: $(OUT)/obj/tests/fakecuda/fakecuda.o $(OUT)/libtests.a $(OUT)/libtilevm.a \

@@ -4,7 +4,10 @@
 #   rules.md             is what `tilevm explain --all` writes
 #   SECURITY.md          names the address of mk/owner.mk (SECURITY_CONTACT of the environment)
 #   docs/man/tilevm.1    has a section for every command and names every option of it there
-#   codegen.md           names every remark, pass and file of codegen/, and shows kernels as fixtures expect them
+#   passes/*.md          are what tools/pass_pages.sh writes from the passes and their fixtures
+#   codegen.md           has a row for every pass, and at most 6,000 words
+#   codegen-files.md     has a row for every file of codegen/
+#   remarks.md           is what tools/show_passes.sh makes of it, with every remark
 #   run.md               names every option of run, generator and element type
 #   loader.md            names every L rule
 #   json.md              describes the document of every command with --json, and every member of it that the tests see
@@ -52,15 +55,25 @@ for dtype in $(sed -n 's/^DTYPE([A-Z0-9]*, "\([a-z0-9]*\)".*/\1/p' bytecode/dtyp
     check $? "$guide: no element type $dtype"
 done
 
-guide=$(document codegen.md)
+work=$(mktemp -d) || exit 2
+trap 'rm -rf "$work"' EXIT
+sh tools/pass_pages.sh "$work/passes" && diff -r "$work/passes" docs/internals/passes > "$work/diff"
+check $? "docs/internals/passes is not up to date: run make docs"
+guide=$(document remarks.md)
 sh tools/show_passes.sh "$guide" | cmp -s - "$guide"
 check $? "$guide is not up to date: run make docs"
+guide=$(document codegen.md)
+[ "$(wc -w < "$guide")" -le 6000 ]
+check $? "$guide: more than 6,000 words"
 for pass in $(sed -n 's/^PASS(\([a-z]*\),.*/\1/p' $(find codegen -name passes.def)); do
-    grep -q "^| \[\`$pass\`\](#$pass) |" "$guide" && grep -q "^### $pass\$" "$guide"
-    check $? "$guide: no row and section for the pass $pass"
+    grep -q "^| \[\`$pass\`\](passes/$pass.md) |" "$guide"
+    check $? "$guide: no row for the pass $pass"
+    grep -q "^$pass  *[a-z-]*\.test " tools/pass_examples.txt || [ "$pass" = cost ]
+    check $? "tools/pass_examples.txt: no example of the pass $pass"
     grep -q "^\.RB (.*[( ]$pass[ )]" "$man"
     check $? "$man: no pass $pass"
 done
+guide=$(document codegen-files.md)
 for file in $(find codegen -name '*.[ch]' -o -name '*.def' -o -name '*.py' -o -name '*.inc'); do
     grep -q "^| .*\`${file%.*}\.\([a-z]*\|\[ch\]\)\`" "$guide"
     check $? "$guide: no row for $file"
@@ -68,10 +81,6 @@ done
 for path in $(sed -n 's/^| \(`codegen[^|]*\) |.*/\1/p' "$guide" | tr -d '`,'); do # patterns, which the shell expands
     [ -e "$path" ]
     check $? "$guide: there is no $path"
-done
-for remark in $(sed -n 's/^REMARK(\([A-Za-z]*\),.*/\1/p' $(find codegen -name remarks.def)); do
-    grep -q "^| \`$remark\`" "$guide"
-    check $? "$guide: no remark $remark"
 done
 
 guide=$(document loader.md)

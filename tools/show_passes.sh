@@ -1,12 +1,14 @@
 #!/bin/sh
-# What passes of the code generator do to small kernels, put into a document: show_passes.sh FILE prints the file with the block of
-# code below each of these lines made anew, from what fixtures in tests/ptx expect (which check-fixtures compares with the compiler).
+# What passes of the code generator do to small kernels, put into a document: show_passes.sh FILE prints the file with
+# the block of code or the table below each of these lines made anew, from what fixtures in tests/ptx expect (which
+# check-fixtures compares with the compiler).
 #
 #   <!-- shown: FIXTURE TARGET BEFORE AFTER -->     what changes between the dumps after two passes; BEFORE `import`: all of the
 #                                                   ops, and what AFTER has found out about them as added
 #                                                   BEFORE `import:OTHER`: what is otherwise than for another target
 #   <!-- shown: FIXTURE TARGET lower OP... -->      the PTX of these ops: the first of that name
 #   <!-- shown: FIXTURE TARGET remarks -->          the remarks, whatever the target
+#   <!-- shown: remarks table -->                   every row of codegen/kernel/remarks.def
 #
 # Left out: types of ops; of BEFORE, what was said of values; of long lists of registers all but the ends.
 set -u
@@ -42,7 +44,17 @@ ptx() {
     awk -v name="$1" '/^ *\/\/ op / { on = $4 == name && !found; found = found || on } on' "$work/lower"
 }
 
-block() { # FIXTURE TARGET BEFORE AFTER | FIXTURE TARGET lower OP... | FIXTURE TARGET remarks
+# remarks: the rows of remarks.def as a table.
+remarks() {
+    printf '| remark | category | what it reports |\n| --- | --- | --- |\n'
+    awk '/^REMARK\(/ { row = "" } { row = row $0 } /"\)$/ && row ~ /^REMARK\(/ {
+        sub(/^REMARK\(/, "", row); n = index(row, "\""); split(substr(row, 1, n - 1), name, /, */)
+        text = substr(row, n); gsub(/" *"/, "", text); gsub(/^"|"\)$/, "", text)
+        print "| `" name[1] "` | " name[2] " | " text " |"; row = "" }' codegen/kernel/remarks.def
+}
+
+block() { # FIXTURE TARGET BEFORE AFTER | FIXTURE TARGET lower OP... | FIXTURE TARGET remarks | remarks table
+    [ "$1 $2" = "remarks table" ] && { remarks; return; }
     fixture=$1 target=$2 before=$3
     shift 3
     if [ "$before" = remarks ]; then
@@ -74,8 +86,14 @@ block() { # FIXTURE TARGET BEFORE AFTER | FIXTURE TARGET lower OP... | FIXTURE T
 old=no # the block that is there: it begins on the next line; is being left out
 while IFS= read -r line; do
     case $old in
-    next) [ -z "$line" ] || old=yes; continue ;;
-    yes) [ "$line" != '```' ] || old=no; continue ;;
+    next) last=$line; [ -z "$line" ] || old=yes; continue ;;
+    yes)
+        case $line in
+        '```') old=no; continue ;;
+        '') case $last in '|'*) old=no ;; *) continue ;; esac ;;
+        *) last=$line; continue ;;
+        esac
+        ;;
     esac
     printf '%s\n' "$line"
     case $line in

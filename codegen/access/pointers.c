@@ -44,19 +44,19 @@ static uint32_t vector_bits(cg_func *c, const cg_ptr_op *p, uint32_t d, const ch
     int unit = cg_pointee_shift(p->pointers->type), bits = cg_widest_access(c) - unit;
     const char *limit = NULL;
     if (!pointers->axes || !p->most_bits || (mask && !mask->axes)) {
-        limit = !pointers->axes       ? "pointers that are not known to follow each other"
-                : mask && !mask->axes ? "a mask of which nothing is known"
-                                      : "elements are reached one by one";
+        limit = !pointers->axes       ? "pointers that are not known to be consecutive"
+                : mask && !mask->axes ? "a mask about which nothing is known"
+                                      : "access by single elements";
         bits = 0;
     } else {
         cg_axis axis = pointers->axes[d];
         const struct {
             int bits;
             const char *limit;
-        } limits[] = {{axis.run, "pointers that are not known to follow each other"},
-                      {axis.start - unit, "what divides the pointers"},
-                      {mask ? mask->axes[d].same : bits, "a mask that may differ between neighbours"},
-                      {(int)p->most_bits, "what an instruction takes"}};
+        } limits[] = {{axis.run, "pointers that are not known to be consecutive"},
+                      {axis.start - unit, "the alignment of the pointers"},
+                      {mask ? mask->axes[d].same : bits, "a mask that may differ between neighbouring elements"},
+                      {(int)p->most_bits, "the width of an instruction"}};
         for (size_t i = 0; i < TV_COUNT(limits); i++)
             if (limits[i].bits < bits) {
                 bits = limits[i].bits;
@@ -149,7 +149,7 @@ void cg_pointer_remark(cg_func *c, const ct_op *op, const cg_ptr_op *p, const cg
         bits = cg_layout_vector(l, s.shift[fast], bits, reg_bit);
     }
     if (bits < most)
-        limit = "what a thread has of the tile";
+        limit = "the elements that a thread holds";
     bc_text type;
     bc_text_init(&type, &c->m->arena.allocator);
     bc_print_type(&type, p->pointers->type, false);
@@ -172,8 +172,8 @@ void cg_pointer_parts(cg_func *c, const cg_ptr_op *p, const cg_layout *l, bool o
         bits = cg_layout_vector(l, s.shift[fast], bits, reg_bit);
     if (!bits && cg_pointee_shift(p->pointers->type) < 0)
         cg_unsupported(c, cg_lowered(c),
-                       "elements of half a byte are reached in pairs: two neighbours along a dimension must have "
-                       "pointers that are known to follow each other, the first to a whole byte");
+                       "4-bit elements are accessed in pairs: along some dimension, two neighbours need consecutive "
+                       "pointers, the first of them to a whole byte");
     for (uint32_t k = 0; k < bits; k++)
         members |= (uint32_t)1 << reg_bit[k];
     const cg_val *addresses = cg_get(c, p->pointers, l), *mask = p->mask ? cg_get(c, p->mask, l) : NULL;

@@ -470,10 +470,9 @@ static bool begin(cg_func *c, const cg_view_op *v, const cg_layout *l, const cg_
     w->fast = n->fast;
     w->bytes = cg_view_is_half(v) ? 0 : cg_memory_bytes(bc_elem_kind(v->tile_type));
     if (!w->bytes && !n->edge) {
-        cg_unsupported(
-            c, cg_lowered(c),
-            "elements of half a byte are reached in pairs: one dimension must have the static stride 1, an even "
-            "extent and an even number of elements of the tile, and all other strides must be even");
+        cg_unsupported(c, cg_lowered(c),
+                       "4-bit elements are accessed in pairs: one dimension needs the static stride 1, an even extent "
+                       "and an even number of elements in the tile, and all other strides must be even");
         return false;
     }
     w->base = v->cursor ? v->cursor->address : w->tensor->address;

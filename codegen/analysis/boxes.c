@@ -59,9 +59,9 @@ const char *cg_boxes_obstacle(const ct_op *load, const cg_encoding *encoding, ui
     if (tile->rank > CG_MAP_DIMS || v.view->view->tensor->rank != tile->rank)
         return "a tensor has more dimensions than a tensor map";
     if (cg_view_is_half(&v) || encoding->left_out || encoding->batch || !is_swizzled_alike(encoding))
-        return "a tile lies otherwise in shared memory than the copy engine would put it";
+        return "a tile needs a layout in shared memory that TMA does not write";
     if (!is_in_reach(v.view->view))
-        return "extents and strides of a tensor are not known to be what a tensor map takes";
+        return "the extents and strides of a tensor are not known to suit a tensor map";
     if (!order_dims(tile, encoding, fast, out))
         return "a tile has more than 256 rows";
     for (uint32_t i = 0; i < out->rank; i++)

@@ -125,14 +125,14 @@ static uint32_t aligned_bits(cg_func *c, const cg_view_op *v, uint32_t fast, con
     const cg_view *tensor = v->view->view;
     int size = cg_pointee_shift(tensor->base->type), base = tensor->base->fact->divisor - size;
     int widest = cg_widest_access(c) - size, most = base < widest ? base : widest;
-    const char *limit = base < widest ? "what divides the base" : NULL;
+    const char *limit = base < widest ? "the alignment of the base" : NULL;
     for (uint32_t t = 0; t < v->index_count; t++) {
         uint32_t d = cg_view_dim(type, t);
         int divisor = t == fast ? divisor_of_start(v, t)
                                 : divisor_of_size(tensor->tensor->strides[d], tensor->strides[d]);
         if (divisor < most) {
             most = divisor;
-            limit = t == fast ? "what divides the index" : "what divides a stride";
+            limit = t == fast ? "the divisor of the index" : "the divisor of a stride";
         }
     }
     if (out_limit)
@@ -246,8 +246,7 @@ cg_layout cg_view_sparse_layout(const cg_view_op *v, const cg_layout *l)
 
 cg_view_lengths cg_view_lengths_of(cg_func *c, const cg_view_op *v, const cg_layout *l, uint32_t most_bits)
 {
-    cg_view_lengths n = {.limit = most_bits ? "no dimension is known to be contiguous"
-                                            : "elements are reached one by one"};
+    cg_view_lengths n = {.limit = most_bits ? "strides, none of which is known to be 1" : "access by single elements"};
     uint8_t reg_bit[8];
     if (cg_view_is_half(v) && !most_bits)
         most_bits = 1;
@@ -258,7 +257,7 @@ cg_view_lengths cg_view_lengths_of(cg_func *c, const cg_view_op *v, const cg_lay
     n.inside = cg_layout_vector(l, s.shift[n.fast], aligned < most_bits ? aligned : most_bits, reg_bit);
     n.edge = edge < n.inside ? edge : n.inside;
     if (n.inside < aligned)
-        n.limit = "what a thread has of the tile";
+        n.limit = "the elements that a thread holds";
     return n;
 }
 

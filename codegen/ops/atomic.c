@@ -104,7 +104,8 @@ static bool has_bf16(cg_func *c, const ct_op *op, bc_kind kind, uint64_t mode)
 {
     if (kind != BC_BF16 || mode != BC_AtomicRMWMode_addf || (c->target->features & CG_HAS_BF16_ARITH))
         return true;
-    cg_unsupported(c, op, "target %s has no atomic addition of bf16; sm_90 and later have", c->target->name);
+    cg_unsupported(c, op, "target %s has no atomic addition of bf16; sm_90 and later targets have one",
+                   c->target->name);
     return false;
 }
 

@@ -133,7 +133,7 @@ cg_val cg_fill_bins(cg_func *c, const ct_op *op, const cg_bins *b, const cg_layo
     add_elements(c, op, b, l, memory);
     cg_barrier(c);
     cg_remark(c, op, CG_REMARK_SharedAtomics, TV_REMARK_PASSED,
-              "{Elements=%u} elements are added up in shared memory, then to {Addresses=%u} addresses",
+              "{Elements=%u} elements are summed in shared memory, then added to {Addresses=%u} addresses",
               1u << l->tile_bits, b->count);
     return memory;
 }

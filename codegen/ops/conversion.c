@@ -45,7 +45,7 @@ static void remark_conversion(cg_func *c, const ct_op *op)
     bc_text_init(&type, &c->m->arena.allocator);
     bc_print_type(&type, v->type, false);
     cg_remark(c, ct_maker_of(v), CG_REMARK_Conversion, shared ? TV_REMARK_MISSED : TV_REMARK_PASSED,
-              "{Type=%s}, {Bytes=%llu} bytes, in another layout by {Way=%s}%s", bc_text_words(&type),
+              "{Type=%s}, {Bytes=%llu} bytes, converted to another layout by {Way=%s}%s", bc_text_words(&type),
               (unsigned long long)how.bytes, cg_way_text(how.way), shuffles);
     bc_text_release(&type);
 }

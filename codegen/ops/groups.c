@@ -263,9 +263,20 @@ static void expect(cg_func *c, const cg_ring *ring)
 
 /* The first slots are not waited for, as threads fill them while the maps are made: they may have been filled and freed
    by now, and a phase that nobody has begun would never end. */
+/* Not between groups: of a ring of one slot, when all threads have read it. */
+void cg_effects_acquire(cg_func *c, ct_op *op)
+{
+    if (!cg_ring_of(op, 0)->by_groups)
+        cg_add_effect(c, op, CG_MEETS);
+}
+
 void cg_lower_acquire(cg_func *c, const ct_op *op)
 {
     cg_ring *ring = cg_ring_of(op, 0);
+    if (!ring->by_groups) {
+        cg_take_effect(c, op, CG_MEETS);
+        return;
+    }
     uint32_t behind = ring->at_start ? cg_label(c) : 0;
     if (behind) {
         ring->takes = cg_new(c, CG_PRED);

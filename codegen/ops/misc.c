@@ -68,16 +68,16 @@ void cg_lower_gdc_launch_dependents_tko(cg_func *c, const ct_op *op)
 
 /* ---- multimem ---- */
 
-#define MULTIMEM(name)                                                                                                \
-    void cg_assign_##name(cg_func *c, const ct_op *op)                                                                \
-    {                                                                                                                 \
-        cg_unsupported(c, op,                                                                                         \
-                       "'" #name "' cannot be compiled: memory behind a multicast address needs several GPUs of one " \
-                       "NVSwitch fabric, which nothing here sets up");                                                \
-    }                                                                                                                 \
-    void cg_lower_##name(cg_func *c, const ct_op *op)                                                                 \
-    {                                                                                                                 \
-        (void)c, (void)op;                                                                                            \
+#define MULTIMEM(name)                                                                                  \
+    void cg_assign_##name(cg_func *c, const ct_op *op)                                                  \
+    {                                                                                                   \
+        cg_unsupported(c, op,                                                                           \
+                       "'" #name "' cannot be compiled: a multicast address needs several GPUs on one " \
+                       "NVSwitch fabric, which nothing here sets up");                                  \
+    }                                                                                                   \
+    void cg_lower_##name(cg_func *c, const ct_op *op)                                                   \
+    {                                                                                                   \
+        (void)c, (void)op;                                                                              \
     }
 MULTIMEM(multimem_load_reduce_view_tko)
 MULTIMEM(multimem_reduce_view_tko)

@@ -478,7 +478,7 @@ static const char *why_plain(const cg_product *p)
 {
     if ((p->scaled && p->m < CG_ATOM_ROW_BITS) || p->n < 3 || p->n > 10)
         return "no instruction has that shape";
-    return "no instruction takes these types, or as few elements along k";
+    return "no instruction takes these types, or so few elements along K";
 }
 
 /* The op's and those that are computed with it. */
@@ -509,7 +509,8 @@ static void lower_with_atom(cg_func *c, const ct_op *op, cg_product *p)
 
 static void lower_blocked(cg_func *c, const ct_op *op, const cg_product *p)
 {
-    cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_MISSED, "in blocks of {Elements=%u} of a thread: {Why=%s}",
+    cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_MISSED,
+              "computed without tensor cores, each thread in blocks of {Elements=%u} elements: {Why=%s}",
               cg_layout_regs(cg_value_of(c, p->result)->home), why_plain(p));
     if (p->together->ops[0] == op)
         multiply_blocked(c, op, p);
@@ -527,7 +528,8 @@ static void lower_otherwise(cg_func *c, const ct_op *op, const cg_product *p)
     if (p->turned) {
         cg_multiply_turned(c, op, p, acc);
     } else {
-        cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_MISSED, "element by element: {Why=%s}", why_plain(p));
+        cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_MISSED,
+                  "computed without tensor cores, element by element: {Why=%s}", why_plain(p));
         cg_multiply_plain(c, op, p, result->source, acc);
     }
     if (!c->failed)

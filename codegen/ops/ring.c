@@ -463,7 +463,7 @@ void cg_lower_await(cg_func *c, const ct_op *op)
         slot = cg_groups_slot(c, ring, ring->read);
     } else {
         if (!ring->joined)
-            cg_ins(c, "cp.async.wait_group %u", ring->slots - 2);
+            cg_ins(c, "cp.async.wait_group %u", ring->slots > 2 ? ring->slots - 2 : 0);
         cg_take_effect(c, op, CG_WRITTEN);
         if (!ring->by_threads)
             cg_take_effect(c, op, CG_MEETS);

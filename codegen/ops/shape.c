@@ -256,7 +256,7 @@ void cg_assign_cat(cg_func *c, const ct_op *op)
     part = cg_layout_drop_replicas(&part, NULL);
     cg_layout l = cg_layout_embed(&part, &small, &large);
     if (l.reg_bits == CG_MAX_REG_BITS) {
-        cg_unsupported(c, op, "'cat' would need 2^%u registers of a thread for its result", l.reg_bits + 1u);
+        cg_unsupported(c, op, "the result of 'cat' would need 2^%u registers per thread", l.reg_bits + 1u);
         return;
     }
     l.reg[l.reg_bits++] = cg_excerpt_mask(&small, &large);

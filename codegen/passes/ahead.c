@@ -1,5 +1,5 @@
-/* The ahead pass: in kernels with large tiles, loads of a loop over strips run ahead of their trip, into a ring of
-   which each thread reads what it has copied itself.
+/* The ahead pass prefetches loads of loops over strips, in kernels with large tiles. The strips are copied into a
+   ring of which each thread reads only what it has copied itself, so that there are no barriers.
 
        strips {8 strips} {                          %r = ring
          %a = load %view[%i]                        strips {8 strips, the first 2} { copy %view[%i] to %r; commit %r }
@@ -12,13 +12,18 @@
                                                       release %r
                                                     }
 
-   Where such a loop stands in a `for`, the ring does not run dry between iterations: the first strips are copied in
-   front of the `for`, and the last trips copy the first strips of the next iteration, from where that will have them.
+   Where such a loop stands in a `for`, the ring stays full between iterations: the first strips are copied in front
+   of the `for`, and the last trips copy the first strips of the next iteration.
 
-   It comes behind `strips`, which says what these loops are; before that nobody knows which loads are in one. Layouts
-   are there already, so that a slot takes a tile's strip as its load would have had it in registers, and what the ops
-   around need of scratch is known by their effects. What a load's operands are must be known in front of the loop, or
-   be made anew anywhere: a trip makes nothing for another one. */
+   A load is prefetched if it is weak, nothing in the loop precedes it by tokens or through the same memory, and its
+   index, pointers and masks are known in front of the loop or can be recomputed from what is. There are up to four
+   stages, as many as leave room for 512 threads on a multiprocessor; where two do not fit, loads stay, with a
+   remark. The pass runs after strips, because only then it is known which loads stand in such loops; layouts exist,
+   so that a stage holds what the load would have had in registers, and the scratch of other ops is known from their
+   effects.
+
+   Why it is right: a thread awaits its own copy before it reads the stage, and nothing between the copy and the
+   load may write what is copied. */
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/shared.h"
 #include "codegen/kernel/remarks.h"
@@ -77,12 +82,12 @@ static const char *obstacle(const candidate *x, ct_op *op, cg_ring_load *out)
 {
     enum { DEPTH = 32 };
     if (!cg_is_weak_access(op))
-        return "its memory order keeps it in its place";
+        return "its memory ordering forbids moving it";
     if (cg_order_holds_back(x->c, x->around, op))
-        return "something in its loop over strips that it may have to come after";
+        return "it may depend on another access in its loop over strips";
     for (uint32_t i = 0; i < op->operand_count; i++)
         if (op->operands[i]->type->kind != BC_TOKEN && !is_known(x, op->operands[i], DEPTH))
-            return "its loop over strips makes where it loads from";
+            return "its address is computed in its loop over strips";
     return cg_slot_of_threads(x->c, op, cg_value_of(x->c, cg_result(op, 0))->home, out);
 }
 
@@ -94,7 +99,7 @@ static uint32_t find_loads(const candidate *x, bool tells)
     for (ct_op *op = x->body->first; op; op = op->next) {
         if (!is_load(op))
             continue;
-        const char *why = ring->load_count == CG_RING_LOADS ? "as many loads as can be run ahead already"
+        const char *why = ring->load_count == CG_RING_LOADS ? "the limit of prefetched loads is reached"
                                                             : obstacle(x, op, &ring->loads[ring->load_count]);
         if (why && tells)
             cg_remark_stays(x->c, op, why);
@@ -143,8 +148,9 @@ static cg_slot_budget slots_of(const candidate *x)
 static void tell_of_no_room(const candidate *x, uint32_t room)
 {
     cg_remark(x->c, x->strips, CG_REMARK_NotPipelined, TV_REMARK_MISSED,
-              "not pipelined: {Why=%s}; two stages take {Bytes=%u} bytes of shared memory of {Room=%u}",
-              cg_loops_stay_plain(x->c) ? "loops stay plain here" : "too little room", 2 * x->ring->slot_bytes, room);
+              "not pipelined: {Why=%s}; two stages need {Bytes=%u} of {Room=%u} bytes of shared memory",
+              cg_loops_stay_plain(x->c) ? "optimisation level 0 pipelines no loop" : "too little shared memory",
+              2 * x->ring->slot_bytes, room);
     for (uint32_t i = 0; i < x->ring->load_count; i++)
         cg_remark_stays(x->c, x->ring->loads[i].op, "its loop is not pipelined");
 }
@@ -374,9 +380,9 @@ static void tell_of_others(cg_func *c)
         const ct_op *parent = op->block->parent;
         bool in_strips = parent && parent->opcode == CT_strips;
         if (is_load(op) && in_strips && is_in_ring(op))
-            cg_remark_stays(c, op, "a loop around its own is pipelined");
+            cg_remark_stays(c, op, "an enclosing loop is pipelined");
         else if (is_load(op) && !in_strips && ct_loop_around(op))
-            cg_remark_stays(c, op, "it is not in a loop over strips, as others are");
+            cg_remark_stays(c, op, "it is outside the loops over strips");
     }
 }
 

@@ -62,5 +62,5 @@ void cg_order_in_bands(cg_func *c, const cg_bands *bands, bool alone)
         return;
     c->block_order = bands->wide ? CG_IN_WIDE_BANDS : CG_IN_BANDS;
     cg_remark(c, bands->product, CG_REMARK_BlockOrder, TV_REMARK_PASSED,
-              "in bands: blocks that start together lie in a square, not in a line, and share more of both operands");
+              "in bands: blocks that start together form a square instead of a line, and share more of both operands");
 }

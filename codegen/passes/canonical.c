@@ -1,19 +1,22 @@
-/* The canonical pass: a loop has one counter. What a `for` carries and advances by the same amount in each iteration,
-   an integer, a pointer or a tile of either, is made from the counter where it is read, and no longer carried; what it
-   is behind the loop is made from the number of iterations.
+/* The canonical pass leaves each loop with one induction variable. An integer, a pointer, or a tile of either that
+   a `for` carries and advances by the same amount in each iteration is computed from the loop counter where it is
+   read, and is no longer carried. Its value after the loop follows from the number of iterations.
 
        for i in (0 to n, step 64) iter (k = 0, p = %p) {       for i in (0 to n, step 64) {
          load v[k]; load p                                       load v[i / 64]; load offset %p, (i / 64) * 32
          continue k + 1, offset p, 32                     ->     continue
        }                                                       }
 
-   Passes behind find in an index or a pointer what iteration it belongs to, and can make it for a later one. It stands
-   behind `hoist`, so that what a loop advances by is outside of it where it can be; inner loops come first, since what
-   an inner loop leaves behind is what an outer one advances by.
+   Later passes find in an index or a pointer the iteration that it belongs to, and can compute it for a later one.
+   So loads whose index is a second counter, or whose pointers are advanced, can be prefetched. Amounts that depend
+   on the loop, values that are multiplied, and loops whose step is not constant stay as they are.
 
-   Why it is right: iteration number n, of which (counter - start) / step is the value without rounding, has seen n
-   additions of the same amount, and n * amount is their sum, modulo 2^bits for integers and modulo 2^64 for addresses.
-   No access to memory is moved. Where an addition promised not to wrap, so did all before it. */
+   Why it is right: iteration number n, which is (counter - start) / step without rounding, has seen n additions of
+   the same amount, and n * amount is their sum, modulo 2^bits for integers and modulo 2^64 for addresses. No memory
+   access moves. Where an addition promised not to wrap, so did all additions before it.
+
+   The pass runs after hoist, which moves the amounts out of the loop where it can. It visits inner loops first,
+   since what an inner loop leaves is what an outer one advances by. */
 #include "codegen/facts/recurrence.h"
 #include "codegen/passes/hoist.h"
 #include "codegen/passes/pass.h"

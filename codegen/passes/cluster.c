@@ -1,14 +1,22 @@
-/* The cluster pass: a kernel with the hint num_cta_in_cga is spread over that many thread blocks of a cluster, each of
-   which has the rows of every tile that goes out, or the columns, that the others have not. Blocks share nothing but
-   memory: what products read of the other side is loaded by each of them, through L2. It comes first, so that all
-   passes see the parts as the kernel's tiles.
+/* The cluster pass spreads a kernel with the hint `num_cta_in_cga` over the thread blocks of a cluster. Each thread
+   block computes some of the rows, or of the columns, of every stored tile; or, in a persistent kernel where nobody
+   can tell the difference, some of the iterations. Blocks share nothing but memory: each loads what its products
+   read of the other operand, through L2.
 
-   For a kernel that asks how many tile blocks there are, since it is started with no more of them than fit at once, one
-   for each cluster; and where the sums of a product are too many for one thread block. Elsewhere the grid fills the
-   device all the same, and larger tiles read less.
+   The pass spreads kernels that ask how many tile blocks there are, since these are started with only as many as
+   fit at once, one for each cluster. It also spreads kernels whose sums are too many for the registers of one
+   thread block. In other kernels the grid fills the device anyway, and larger tiles read less.
 
-   Where the sums are too many and there are no other blocks for them, one block has the parts in turn
-   (codegen/passes/cluster_turns.c). */
+   Where the sums are too many and no hint asks for a cluster, one thread block computes the parts in turn, in a
+   loop around the kernel whose counter takes the place of the rank (codegen/passes/cluster_turns.c). Scalars, views
+   and constants that are the same in all turns stay in front of that loop. Each turn reads the other operand again,
+   from L2; in return the kernel gets all that products of half the size get. Kernels that return early, print, or
+   add by atomics do not take turns; a remark says so.
+
+   A view whose tiles are divided gets smaller tiles, and its index names the part, in 64 bits, so that an index
+   outside the tensor stays outside. `rank` is `%cluster_ctarank`; `get_tile_block_id` becomes `%clusterid`, and
+   `get_num_tile_blocks` becomes `%nclusterid`. The pass runs early, so that later passes see the parts as the
+   kernel's tiles. docs/internals/codegen/clusters.md has the rules. */
 #include "bytecode/verify/hints.h"
 #include "codegen/analysis/product.h"
 #include "codegen/kernel/remarks.h"
@@ -48,8 +56,8 @@ static bool spread(cg_spreading *x, const bc_type *product, uint32_t blocks, boo
     bool fits = !product || is_long_enough(product, blocks, columns);
     if (!fits)
         cg_cluster_refuse(x, NULL,
-                          columns ? "parts of products would have too few columns"
-                                  : "parts of products would have too few rows");
+                          columns ? "the parts of a product would have too few columns"
+                                  : "the parts of a product would have too few rows");
     if (x->c->failed || !fits || !cg_cluster_find(x) || cg_cluster_is_torn(x))
         return false;
     cg_cluster_split(x);
@@ -89,14 +97,14 @@ static void take_turns(cg_func *c, const ct_op *product, uint32_t least)
         cg_cluster_refuse(&x, NULL, "it is too long");
     if (x.why || !spread_most(&x, product ? product->results[0].type : NULL, least)) {
         cg_remark(c, x.against, CG_REMARK_Cluster, TV_REMARK_MISSED,
-                  "all of a tile block is computed at once, for which a thread block has not the registers: {Why=%s}",
+                  "the tile block is not divided, although a thread block has too few registers for it: {Why=%s}",
                   x.why);
         return;
     }
     cg_set_warps(c);
     cg_remark(c, NULL, CG_REMARK_Cluster, TV_REMARK_PASSED,
-              "a thread block computes a tile block in {Parts=%u} parts, one after the other, each some of its "
-              "{Part=%s}: it has not the registers for all of it",
+              "a thread block computes its tile block in {Parts=%u} parts, one after the other, each with a share of "
+              "the {Part=%s}: it has too few registers for the whole",
               x.blocks, x.columns ? "columns" : "rows");
 }
 
@@ -106,11 +114,10 @@ static bool try_dealing(cg_func *c, uint32_t blocks, uint32_t hint)
         return false;
     c->cluster = blocks;
     c->block_order = CG_SIDE_BY_SIDE;
-    cg_remark(
-        c, NULL, CG_REMARK_Cluster, TV_REMARK_PASSED,
-        "{Blocks=%u} thread blocks of a cluster take turns at the iterations of a tile block's loop; the hint says "
-        "{Hint=%u}",
-        blocks, hint);
+    cg_remark(c, NULL, CG_REMARK_Cluster, TV_REMARK_PASSED,
+              "{Blocks=%u} thread blocks of a cluster take turns at the iterations of a tile block's loop; the hint "
+              "asks for {Hint=%u}",
+              blocks, hint);
     return true;
 }
 
@@ -124,8 +131,8 @@ static bool try_spreading(cg_func *c, const ct_op *product, uint32_t most, uint3
     c->cluster = x.blocks;
     cg_set_warps(c);
     cg_remark(c, NULL, CG_REMARK_Cluster, TV_REMARK_PASSED,
-              "{Blocks=%u} thread blocks of a cluster compute a tile block, each its {Part=%s}; the hint says "
-              "{Hint=%u}",
+              "{Blocks=%u} thread blocks of a cluster compute a tile block, each a share of its {Part=%s}; the hint "
+              "asks for {Hint=%u}",
               x.blocks, x.columns ? "columns" : "rows", hint);
     return true;
 }
@@ -143,7 +150,7 @@ static bool spread_as_told(cg_func *c, const ct_op *product, uint32_t hint, uint
     else if (c->ir->value_count > MOST_VALUES)
         remark_whole(c, NULL, TV_REMARK_MISSED, "it is too long");
     else if (!cg_may_use_ptx(c, CG_PTX_OF_CLUSTERS))
-        remark_whole(c, NULL, TV_REMARK_MISSED, "clusters that the grid counts need PTX 9.0");
+        remark_whole(c, NULL, TV_REMARK_MISSED, "clusters whose grid counts tile blocks need PTX 9.0");
     else
         return (least < 2 && try_dealing(c, most, hint))
                || try_spreading(c, product, persistent || most < least ? most : least, hint);

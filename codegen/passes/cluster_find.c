@@ -143,7 +143,7 @@ static bool want(search *s, const ct_value *v, int axis, const ct_op *by)
     cg_share *share = &s->x->of[v->id];
     bool parted = axis != CG_ALL_OF_IT;
     if (axis == CG_NO_PART)
-        return cg_cluster_refuse(s->x, by, "it does not go in parts");
+        return cg_cluster_refuse(s->x, by, "it cannot be divided");
     if (!bc_is_tile(v->type))
         return true;
     if (parted && !has_whole_bytes(v->type))
@@ -151,7 +151,7 @@ static bool want(search *s, const ct_value *v, int axis, const ct_op *by)
     if (parted && (axis >= (int)v->type->rank || v->type->shape[axis] < s->x->blocks))
         return cg_cluster_refuse(s->x, by, "its tiles have too few elements along a dimension");
     if (parted && share->parted && share->axis != axis)
-        return cg_cluster_refuse(s->x, by, "it is wanted in parts along two dimensions");
+        return cg_cluster_refuse(s->x, by, "its uses divide it along two dimensions");
     if (parted ? share->parted : share->whole)
         return true;
     if (parted) {
@@ -198,7 +198,7 @@ static bool want_operands(search *s, const ct_op *op, bool parted, uint32_t axis
 static bool want_made(search *s, const ct_op *op, bool parted, uint32_t axis)
 {
     if (parted && !has_parts(op))
-        return cg_cluster_refuse(s->x, op, "it does not go in parts");
+        return cg_cluster_refuse(s->x, op, "it cannot be divided");
     if (!parted && cg_is_product(op))
         return cg_cluster_refuse(s->x, op, "every thread block would compute all of it");
     for (uint32_t i = 0; parted && bc_op_in(op->opcode, BC_OPS(FOLD)) && i < op->result_count; i++)
@@ -271,7 +271,7 @@ static bool find_store(search *s, const ct_op *op, uint32_t value)
         }
         take_back(s);
     }
-    return cg_cluster_refuse(x, op, "what it stores does not go in parts");
+    return cg_cluster_refuse(x, op, "the value that it stores cannot be divided");
 }
 
 /* What the op does whatever its results are for. */
@@ -279,11 +279,11 @@ static bool find_effects(search *s, const ct_op *op)
 {
     uint32_t value, effects = ct_info(op)->effects & ~(uint32_t)(BC_PARTIAL | BC_OF_BLOCK);
     if (bc_op_in(op->opcode, BC_OPS(ACCESS)) && !cg_is_weak_access(op))
-        return cg_cluster_refuse(s->x, op, "thread blocks would have to agree on an order in memory");
+        return cg_cluster_refuse(s->x, op, "the thread blocks would need a common order of memory accesses");
     if (cg_cluster_is_store(op, &value))
         return find_store(s, op, value);
     if (effects & ~(uint32_t)BC_READS)
-        return cg_cluster_refuse(s->x, op, "every thread block would do it");
+        return cg_cluster_refuse(s->x, op, "every thread block would execute it");
     begin(s);
     for (uint32_t i = 0; i < op->operand_count && (op->opcode == OP_if || op->opcode == OP_for); i++)
         if (i < 3 && !want(s, op->operands[i], CG_ALL_OF_IT, op))
@@ -313,7 +313,7 @@ static bool is_one(cg_spreading *x, const ct_value *values, uint32_t count, cons
 {
     for (uint32_t i = 0; i < count; i++)
         if (x->of[values[i].id].whole && x->of[values[i].id].parted)
-            return cg_cluster_refuse(x, op, "what it hands on is wanted whole and in parts");
+            return cg_cluster_refuse(x, op, "its result is needed both whole and in parts");
     return true;
 }
 

@@ -1,7 +1,7 @@
-/* Gives each thread block of a cluster its part of what codegen/passes/cluster_find.c has found to go in parts: tiles
-   get their new types where they are, and what is also wanted whole is made twice. What differs between blocks comes
-   from the block's rank: which tile of a view that is cut finer, and where the numbers of an iota start. The turns of
-   one block do as ranks do. */
+/* Gives each thread block of a cluster its part of the tiles that codegen/passes/cluster_find.c divides: tiles get
+   their new types in place, and a value needed both whole and in parts is computed twice. The rank of a block says
+   what differs between blocks: the tile of a view with smaller tiles, and the first number of an iota. Turns of a
+   single block take the place of ranks. */
 #include <string.h>
 
 #include "codegen/analysis/product.h"

@@ -1,15 +1,20 @@
-/* The convert pass: a tile that is wanted in other layouts than its home is brought there by ops.
+/* The convert pass adds an op that converts a tile wherever a use needs a layout other than the one that the tile
+   was assigned.
 
-       %0 = load ...             home A, read in A by the sum and in B by the store
-       %t1 = convert %0          home B: a value of its own, with the facts of %0
+       %0 = load ...             layout A, read in A by the sum and in B by the store
+       %t1 = convert %0          layout B: a value of its own, with the facts of %0
        %1 = addf %0, %0
        store %t1
 
-   It comes behind `layouts`, which says which operand is read in which layout, and before `lower`, which decides
-   nothing any more. A conversion stands right behind the op that makes the tile, or behind copies that need not wait
-   for it, or at the head of the block that takes it. An op that reads a tile in several layouts keeps it as operand;
-   what looks a value up in a layout finds all of them by way of any of them, since they share the list of variants.
-   Tiles that products read from a ring lie there and are not converted. */
+   A conversion stands right after the op that makes the tile, or after copies that need not wait for it, or at the
+   head of the block that takes it. The dump says how the tile gets there: by registers, shuffles or shared memory.
+   An op that reads a tile in one layout reads the converted value from then on; an op that reads it in several
+   keeps its operand, and a look-up by layout (`cg_get`) finds every variant through any of them.
+
+   Tiles that products read from a ring stay there and are not converted. A tile of at most 4 KiB that is first
+   needed after the copies that run ahead of a loop, such as a query, is converted after those copies are started,
+   because that is where it is waited for; reshapes of it move along. The pass runs after layouts, which says who
+   reads what in which layout, and before lower, which decides nothing any more. */
 #include "codegen/analysis/ring.h"
 #include "codegen/passes/pass.h"
 

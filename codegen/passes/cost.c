@@ -1,5 +1,6 @@
-/* The cost pass: what loops take of a multiprocessor and how long the kernel is going to take, for who listens to
-   remarks or looks at dumps. It comes behind `sync`, where all is decided, and changes nothing. */
+/* The cost pass estimates the time of each loop, what bounds it, and the time of the kernel, for remarks and dumps.
+   It runs after sync, when everything is decided, and changes nothing. The model is described in
+   docs/internals/codegen.md, section "Costs". */
 #include "codegen/cost/cost.h"
 
 #include <stdio.h>
@@ -30,7 +31,7 @@ static void say_loop(const cg_func *c, const cg_kernel_cost *k, const cg_loop_co
     if (loop->iterations >= 0)
         snprintf(often, sizeof often, "{Iterations=%.0f} iterations; ", loop->iterations);
     cg_remark(c, loop->loop, CG_REMARK_LoopCost, TV_REMARK_ANALYSIS,
-              "%s{Stages=%u} stages, {InFlight=%u} bytes in flight; {Cycles=%.0f} cycles for an iteration, bound by "
+              "%s{Stages=%u} stages, {InFlight=%u} bytes in flight; {Cycles=%.0f} cycles per iteration, bound by "
               "{Bound=%s}: {Alone=%.0f} for a block alone; of all {Blocks=%u} on a multiprocessor {Tensor=%.0f} of "
               "tensor cores, {SharedMemory=%.0f} of shared memory, {Issue=%.0f} of instructions, {HalfRate=%.0f} at "
               "half rate, {Special=%.0f} of special functions, {L2=%.0f} of L2, {DRAM=%.0f} of DRAM",

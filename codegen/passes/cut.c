@@ -1,15 +1,21 @@
-/* The cut pass: a loop whose product takes its operands in tiles of which three do not fit shared memory takes them in
-   parts of K, in a loop around the product. Its loads can run ahead then as in any loop in a loop, from the views cut
-   finer; the sums go on in the same order.
+/* The cut pass splits a product into K slices, in a loop around the product, when three stages of its whole operand
+   tiles do not fit in shared memory. The loads can then be prefetched as in any inner loop, through views with
+   smaller tiles. The sums are accumulated in the same order.
 
-       for k = first to end step by, c = 0 {             for k = first to end step by, c = 0 {
-           mmaf load A[i, k], load B[k, j], c                for h = 0 to parts, c {
-       }                                                         mmaf load A'[i, parts k + h], load B'[parts k + h, j],
-   c
+       for k = first to end step by, c = 0 {         for k = first to end step by, c = 0 {
+           mmaf load A[i, k], load B[k, j], c            for h = 0 to parts, c {
+       }                                        ->           mmaf load A'[i, parts k + h],
+                                                                  load B'[parts k + h, j], c
+                                                         }
+                                                     }
 
-   Products of f32 that is rounded to tf32, which only groups of warps bring from a ring (docs/internals/codegen.md,
-   transposed products), and of 16-bit elements where fewer slots fit than groups want: others have rings for parts of
-   a tile. */
+   This applies to f32 that is rounded to tf32, which only warp-specialised kernels feed from a ring to wgmma and
+   which needs three stages, as with 256 elements of K. It also applies to 16-bit operands of which fewer than four
+   tiles fit (128x128x128), because warp specialisation needs four stages. Other products have rings that hold K
+   slices of a tile.
+
+   Why it is right: the loop carries only the sums and tokens, since the rest of its body is executed again for each
+   slice; and the slices are added in the order in which the instruction would add them. */
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
 #include "codegen/analysis/turned.h"

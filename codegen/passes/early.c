@@ -246,11 +246,10 @@ static bool pay(purse *w, const cg_early_row *row, const cg_early_plan *p)
 static void tell(const cg_func *c, const ct_op *load, const cg_early_row *row, const purse *w)
 {
     const cg_early_plan *p = load->detail;
-    cg_remark(
-        c, load, CG_REMARK_LoadAhead, TV_REMARK_PASSED,
-        "loaded ahead: {Iterations=%u} iterations, into {Registers=%u} of {Most=%u} registers beside {Held=%u} for "
-        "other tiles, as {Why=%s}",
-        p->distance, p->distance * p->registers, row->most, w->held, p->why);
+    cg_remark(c, load, CG_REMARK_LoadAhead, TV_REMARK_PASSED,
+              "loaded ahead: {Iterations=%u} iterations, into {Registers=%u} of {Most=%u} registers, with {Held=%u} "
+              "for other tiles, because {Why=%s}",
+              p->distance, p->distance * p->registers, row->most, w->held, p->why);
 }
 
 /* Those that go so far ahead, as long as registers are left; all are told about. */

@@ -150,13 +150,13 @@ static const char *set_access(cg_func *c, ct_op *load, cg_early_plan *p)
     bc_kind kind = bc_elem_kind(tile);
     uint32_t inside, edge, bytes = cg_memory_bytes(kind);
     if (kind == BC_PTR || !bc_kind_memory_bytes(kind))
-        return "no register would be one of its elements";
+        return "no register would hold a single element";
     find_accesses(c, load, &inside, &edge);
     p->access = bytes << (edge < inside ? edge : inside);
     p->apart = bytes == 2 && inside == 0;
     p->registers = registers_of(c, tile, p->apart);
     bool in_words = (bytes == 1 && inside) || (bytes == 2 && edge < inside);
-    return in_words ? "words of several elements would have to be taken apart" : NULL;
+    return in_words ? "registers that pack several elements would have to be unpacked" : NULL;
 }
 
 /* Do all iterations end where the body does? */
@@ -172,10 +172,10 @@ const char *cg_early_obstacle(cg_func *c, const ct_block *body, const ct_op *loa
 {
     enum { MOST_CARRIED = 4096 };
     if (!ends_once(body))
-        return "iterations end in several places";
+        return "the loop body ends in several places";
     if (body->arg_count > MOST_CARRIED)
         return "its loop carries too many values";
-    return is_known_ahead(c, body, load, p) ? NULL : "what it takes is not known an iteration ahead";
+    return is_known_ahead(c, body, load, p) ? NULL : "its address is not known an iteration ahead";
 }
 
 /* NULL: it can be loaded so far ahead, as the plan says. */
@@ -186,11 +186,11 @@ static const char *obstacle(cg_func *c, const ct_op *loop, ct_op *load, cg_early
     if (why)
         return why;
     if (cg_order_holds_back(c, body, load))
-        return "something in the loop that it may have to come after";
+        return "it may depend on another access in the loop";
     if ((why = set_access(c, load, p)))
         return why;
     const cg_early_row *row = cg_early_row_of(cg_early_kind_of(c, body, load, p));
-    return cg_iterations_of(loop) < row->iterations ? "there are too few iterations" : row->most ? NULL : row->why;
+    return cg_iterations_of(loop) < row->iterations ? "the loop has too few iterations" : row->most ? NULL : row->why;
 }
 
 /* Else it is told already why it stays in its place. */
@@ -245,7 +245,7 @@ bool cg_plan_source(cg_func *c, const ct_op *loop, ct_op *load)
     enum { LARGE = 8 /* registers */ };
     if (!bc_kind_in(bc_elem_kind(load->results[0].type), BC_SET_INT) || !may_move(c, loop, load))
         return false;
-    cg_early_plan *p = new_plan(c, "another load takes it as where to load from", 2);
+    cg_early_plan *p = new_plan(c, "another load needs it for its address", 2);
     if (!p || obstacle(c, loop, load, p) || p->registers > LARGE)
         return false;
     load->detail = p;

@@ -1,19 +1,28 @@
-/* The expand pass: a loop with a ring (codegen/passes/loads.c) gets the ops that fill it. Copies run ahead by as many
-   iterations as there are slots but one: the first ones are started before the loop, the others in it. What makes the
-   indices of a later iteration is copied for the counter that it will have.
+/* The expand pass adds the copies that fill a ring to the loops that groups has left alone. Copies run ahead by the
+   number of stages less one: the first ones are started in front of the loop, the others in it. The ops that
+   compute the indices of a later iteration are copied for the counter that it will have.
 
        ring                                             for i = first to end step by {
-       %i0, %is = later first, end, step {0}                await                     // the slot of this iteration
+       %i0, %is = later first, end, step {0}                await                     // the stage of this iteration
        copy %view[%i0] to ring, %is                         %t = staged
-       commit                                               %j, %is = later i, end, step {slots - 1}
-       ...                     // slots - 1 times           copy %view[%j] to ring, %is
+       commit                                               %j, %is = later i, end, step {stages - 1}
+       ...                     // stages - 1 times          copy %view[%j] to ring, %is
                                                             commit
                                                             ... uses of %t ...
                                                             release
                                                         }
 
-   Where wgmma multiplies, the copies are started while it does. Where a slot takes a part of K, the product is done in
-   as many, each between an await and a release. */
+   `later` gives the counter of a later iteration and says whether there is one; a cursor holds the address of the
+   next tile. Where wgmma multiplies, the copies are started while it does. With one stage, an iteration waits until all
+   threads have read it, and then for its own copies. Where a stage holds a K slice, the product is executed once per
+   slice, each between an await and a release.
+
+   Kernels without products get the same ops; their ring belongs to each thread, which awaits its own copies. A load
+   without a ring is loaded an iteration ahead into registers; the second example below reads rows that a table
+   names, whose entries are loaded two iterations ahead.
+
+   Why it is right: the loads pass has shown that nothing in the loop writes what a copy reads, and a stage is
+   overwritten only after the release of the iteration that read it. */
 #include "codegen/analysis/product.h"
 #include "codegen/passes/pass.h"
 #include "codegen/passes/ring.h"
@@ -149,6 +158,13 @@ static void fill_body(expansion *x, ct_op *place)
         split_product(x);
         return;
     }
+    if (x->ring->slots == 1) {
+        cg_ring_put(x->c, CT_acquire, x->value, place);
+        put_part(x, &x->body->args[0], 0, place);
+        cg_ring_put(x->c, CT_await, x->value, place);
+        cg_ring_put_releases(x->c, x->loop, x->value);
+        return;
+    }
     cg_ring_put(x->c, CT_await, x->value, place);
     if (x->ring->behind) {
         x->ring->behind->in_flight = true;
@@ -185,7 +201,7 @@ static void expand(cg_func *c, ct_op *loop, cg_ring *ring)
     fill_body(&x, x.body->first);
 }
 
-/* ---- tiles that stay (codegen/passes/keep.c) ---- */
+/* ---- two rings (codegen/passes/keep.c, loads.c) ---- */
 
 /* The ring goes through the slots of that of the first loop, in which all tiles are if they have a slot each. */
 static void go_through_again(expansion *x)
@@ -201,14 +217,14 @@ static void go_through_again(expansion *x)
     x->more = &more->results[1];
 }
 
-/* The ring of tiles that stay, and the other one of the loop if it has one. */
-static void expand_kept(cg_func *c, ct_op *loop, cg_ring *kept, cg_ring *ring)
+/* The ring of tiles that stay, or that products do not take, and the other one of the loop if it has one. */
+static void expand_both(cg_func *c, ct_op *loop, cg_ring *beside, cg_ring *ring)
 {
-    expansion x = begin(c, loop, kept), y = {0};
+    expansion x = begin(c, loop, beside), y = {0};
     ct_op *place = x.body->first;
-    if (!c->failed && kept->again)
+    if (!c->failed && beside->again)
         go_through_again(&x);
-    kept->value = x.value;
+    beside->value = x.value;
     loop->detail = ring->load_count ? ring : NULL;
     if (!c->failed && ring->load_count)
         y = begin(c, loop, ring);
@@ -220,8 +236,8 @@ static void expand_kept(cg_func *c, ct_op *loop, cg_ring *kept, cg_ring *ring)
     fill_body(&x, place);
     if (y.ring)
         fill_body(&y, place);
-    if (kept->last)
-        cg_ring_put_behind(c, CT_ended, kept->again->value, loop);
+    if (beside->last)
+        cg_ring_put_behind(c, CT_ended, beside->again ? beside->again->value : beside->value, loop);
 }
 
 void cg_pass_expand(cg_func *c)
@@ -230,8 +246,8 @@ void cg_pass_expand(cg_func *c)
         if (op->opcode != OP_for)
             continue;
         cg_ring *ring = op->detail;
-        if (ring && ring->kept)
-            expand_kept(c, op, ring->kept, ring);
+        if (ring && ring->beside)
+            expand_both(c, op, ring->beside, ring);
         else if (ring)
             expand(c, op, ring);
         op = c->failed ? op : cg_load_early(c, op);

@@ -1,4 +1,9 @@
-/* The facts pass, and what it has found as text. */
+/* The facts pass finds what is known of each value: which powers of two divide it, the range that it lies in, how
+   the elements of a tile follow each other, and where the tensor of a view lies. Loads, stores and layouts later
+   choose the width of accesses and the bounds to check by these facts.
+
+   The pass changes nothing. Facts are computed op by op, by class of op (codegen/facts/), and passes that change
+   ops afterwards keep them up to date. The records of views (`cg_view`) are not printed in dumps. */
 #include "codegen/analysis/view.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/passes/block_order.h"

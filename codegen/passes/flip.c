@@ -1,6 +1,7 @@
-/* The flip pass: a product in a loop that has 16 or 32 rows, and 64 columns at least, is computed the other way round,
-   C^T = B^T A^T. wgmma has 64 rows, and any multiple of eight columns: it reads both operands where they lie in a ring,
-   in either order, once. By mma.sync each warp reads its fragments, most of them as other warps do.
+/* The flip pass swaps the operands of a product (swap-AB): a product in a loop with 16 or 32 rows and at least 64
+   columns is computed as C^T = B^T A^T. wgmma has 64 rows and any multiple of eight columns, and it reads both
+   operands in place from a ring, in either order, once. With `mma.sync`, each warp would read fragments most of
+   which other warps read too.
 
        for c = start {                      for t = permute start {
            a = load, b = load                   a = load, b = load
@@ -8,7 +9,12 @@
        }                                    }
                                             c = permute t
 
-   16-bit elements; others are turned on their way (codegen/ops/mma_turned.c). */
+   The pass applies to 16-bit elements that the loop loads; other types are transposed on their way to the product
+   (codegen/ops/mma_turned.c). Only the product may use the sum inside the loop. After the loop the sum is
+   transposed back on its way to memory. For a split-K product of 32x64x256 the cost model predicts 768 cycles of
+   shared memory per iteration in place of 1,152; this was not measured on a GPU.
+
+   Why it is right: each element of C^T is the same sum of the same products, in the same order along K. */
 #include "codegen/analysis/encoding.h"
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"

@@ -1,16 +1,20 @@
-/* The forward pass: what is loaded from storage of the kernel's own is what was stored there last, and storage that
-   nobody loads from any more goes. C++ puts a variable there whose address it takes, if only for a lambda to find it:
+/* The forward pass replaces a load from the kernel's own storage by the value that was stored there last, and
+   removes storage that nobody loads from any more. A C++ variable whose address is taken lies in such storage
+   (`alloca`), which comes from the heap of the device: a call, two barriers, and a load at every use. A lambda that
+   captures by reference takes the address of each variable.
 
        %1 = alloca 4 bytes
        %2 = store %1, %w                                     muli %r, %w
        %3 = load %1                        ->
        muli %r, %3
 
-   It comes behind simplify, which makes offsets constant, and has that run again: an address that was stored itself
-   comes to light when it is forwarded. Storage is looked at whose address is known wherever it is used, in scalars at
-   constant offsets that do not overlap; no other pointer leads there, so that the order of the ops is an order that
-   tokens allow. Values are followed through branches and loops as far as one op has made them: where two could have
-   been stored, the load stays, and all stores to its place with it. */
+   Why it is right: every address of the storage is known, at constant offsets that do not overlap; the accesses are
+   weak and scalar; and no other pointer leads there. The order of the ops is therefore an order that tokens allow.
+   Values are followed through branches that agree, and around loops that do not store. Where two values could have
+   been stored, the load stays, and so do all stores to its place.
+
+   The pass runs after simplify, which makes offsets constant, and then has simplify run again: an address that was
+   itself stored becomes visible when it is forwarded. */
 #include <string.h>
 
 #include "codegen/analysis/order.h"

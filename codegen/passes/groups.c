@@ -1,8 +1,15 @@
-/* The groups pass: a kernel whose loops feed wgmma becomes two programs of the same op, one for warps that copy, one
-   for the warps that multiply. Both are the whole kernel: of the producers' all is dropped but the copies and what
-   decides about them, of the consumers' the copies. A ring's slots go from one to the other by barriers in shared
-   memory, so that copies run ahead as far as there are slots, over the ends of loops, too. That takes a kernel whose
-   control flow around the loops comes from scalars that both can compute. */
+/* The groups pass divides the warps of a kernel whose loops feed wgmma into producers, which copy, and consumers,
+   which multiply (warp specialisation). Each group gets a copy of the whole kernel. The consumers' copy loses the
+   copies: its loads become `staged` tiles, and products stay in flight over iterations. The producers' copy loses
+   everything that the copies do not need.
+
+   A stage of a ring passes between the groups by two barriers in shared memory, so that copies run as far ahead as
+   there are stages, also across the ends of loops. That takes a kernel whose control flow around the loops follows
+   from scalars that both groups can compute. The ring gets as many stages as fit.
+   docs/internals/codegen/warp-specialisation.md has the rules.
+
+   Why it is right: a stage is read only after the barrier at which its copies arrive, and written only after the
+   barrier at which every consumer warp has arrived, so each consumer reads the tile that the load would have read. */
 #include <string.h>
 
 #include "codegen/analysis/order.h"
@@ -401,6 +408,8 @@ void cg_pass_groups(cg_func *c)
         found = cg_take_over_blocks(&x, found);
     if (found || x.why)
         cg_remark_maps(&x);
+    if (found)
+        cg_drop_streams(c);
     if (!found || !split(&x)) {
         found = false;
         cg_groups_round(&x, false);

@@ -204,7 +204,7 @@ static bool find_loops(cg_splitting *x)
 {
     for (ct_op *op = x->f->body->first; op; op = ct_next_op(op, x->f->body)) {
         const cg_ring *ring = op->opcode == OP_for ? op->detail : NULL;
-        if (ring && (!ring->async || ring->parts || !add_rings(x, op)))
+        if (ring && !ring->by_threads && (!ring->async || ring->slots < 2 || ring->parts || !add_rings(x, op)))
             return false;
     }
     return x->count && are_fed(x) && !is_held_back(x);
@@ -315,7 +315,7 @@ bool cg_groups_find(cg_splitting *x)
     if (!find_loops(x))
         return false;
     const char *waste = cg_maps_waste(x);
-    x->why = waste ? waste : "such products do without";
+    x->why = waste ? waste : "such products are faster without them";
     for (uint32_t i = 0; i < sizeof ways / sizeof *ways; i++)
         for (uint32_t maps = !waste + 1u; maps-- > 0;)
             if (is_room(x, ways[i].blocks, ways[i].keeps, maps) && !(maps && (x->why = cg_maps_waste_slots(x)))) {

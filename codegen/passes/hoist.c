@@ -1,8 +1,11 @@
-/* The hoist pass: views, and scalars that cost little, are made in front of the loops in which they are always the
-   same, also where a branch in the loop asks for them. Passes behind find them where they look for what is from
-   outside: loads that run ahead do so through views that the loop does not make. What could fail, divide by zero, say,
-   stays behind what guards it; so do tiles, which would take registers all the while. What an `assume` says of a value
-   is said to those who asked for it, and to nobody else, wherever it stands. */
+/* The hoist pass moves views, and scalars that cost little, in front of the loops in which they do not change, from
+   inner loops to outer ones and out of branches. Later passes look for what is computed outside a loop: loads, for
+   example, are prefetched only through views that the loop does not make.
+
+   Why it is right: the ops only compute, and none of them can fail. A division moves only if it divides by a
+   constant; an op that could fail stays behind the condition that guards it. A fact that an `assume` states holds
+   only for the uses that asked for it, wherever the op stands. Tiles stay in the loop, because they would occupy
+   registers for its whole duration. */
 #include "codegen/passes/hoist.h"
 
 #include "codegen/passes/pass.h"

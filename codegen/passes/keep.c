@@ -66,7 +66,7 @@ static bool lie_alike(const cg_ring_load *a, const cg_ring_load *b)
 
 static bool may_keep(const ct_op *op)
 {
-    return op->opcode == OP_for && op->detail && ring_of(op)->by_threads && !ring_of(op)->kept;
+    return op->opcode == OP_for && op->detail && ring_of(op)->by_threads && !ring_of(op)->beside;
 }
 
 /* Which load of the other loop brings the tile that the first one's does. */
@@ -228,16 +228,15 @@ static void keep(const chain *x)
     slots s = choose_slots(x, kept[0], others);
     uint32_t bytes = s.kept * kept[0]->slot_bytes;
     if (s.kept)
-        cg_remark(
-            x->c, x->loops[0], CG_REMARK_Kept, TV_REMARK_PASSED,
-            "{Loads=%u} of its loads are not done again in the {Loops=%u} loops behind it while there are at most "
-            "{Iterations=%u} iterations, whose tiles take {Shared=%u} bytes of shared memory",
-            kept[0]->load_count, x->count - 1, s.kept, bytes);
+        cg_remark(x->c, x->loops[0], CG_REMARK_Kept, TV_REMARK_PASSED,
+                  "the tiles of {Loads=%u} loads stay in shared memory for the {Loops=%u} loops that follow, if there "
+                  "are at most {Iterations=%u} iterations, whose tiles take {Shared=%u} bytes",
+                  kept[0]->load_count, x->count - 1, s.kept, bytes);
     for (uint32_t k = 0; s.kept && k < x->count; k++) {
         cg_ring *ring = ring_of(x->loops[k]);
         uint32_t fit = rest[k].load_count ? (s.room - bytes) / rest[k].slot_bytes : 0;
         *ring = rest[k];
-        ring->kept = kept[k];
+        ring->beside = kept[k];
         ring->offset = bytes;
         ring->slots = fit < ring->slots ? fit : ring->slots;
         ring->slots = ring->slots < s.kept ? ring->slots : s.kept;

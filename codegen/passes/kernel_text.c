@@ -47,7 +47,7 @@ void cg_remark_kernel(cg_func *c)
     uint32_t registers = (most + 31) / 32;
     cg_remark(c, ct_maker_of(ct_unconverted(largest)), CG_REMARK_LargestTile,
               registers >= LIKELY_TO_SPILL ? TV_REMARK_MISSED : TV_REMARK_ANALYSIS,
-              "the largest tile, {Type=%s}, takes {Registers=%u} registers of a thread%s", bc_text_words(&type),
+              "the largest tile, {Type=%s}, takes {Registers=%u} registers per thread%s", bc_text_words(&type),
               registers, registers >= LIKELY_TO_SPILL ? ", and is likely to spill" : "");
     bc_text_release(&type);
 }

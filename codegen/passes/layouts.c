@@ -1,6 +1,16 @@
-/* The layouts pass; see codegen/values/homes.h. Maps take the layout of the operand whose home weighs most; what is
-   cheap to make (constants, iotas, broadcasts, index arithmetic) has no home and is made in every layout that is
-   wanted; anchors (memory ops, mma, reductions) choose their own, in the hooks beside their lowering. */
+/* The layouts pass assigns each tile a layout, and records which layout each use prefers; codegen/values/homes.h
+   describes both. Element-wise ops take the layout of the operand that weighs most. Values that are cheap to
+   compute (constants, iotas, broadcasts, index arithmetic) are assigned none and are computed in every layout that
+   is needed. Anchors (memory ops, products, reductions) choose their own, in the hooks beside their lowering.
+
+   The pass visits the ops twice. The first walk settles the layouts of values that loops carry, and finds loads
+   through views that are needed in one other layout only, in which accesses are as wide and fill their sectors as
+   well: the second walk loads them in that layout. Tiles of up to 8 KB only have to fill sectors, because a
+   conversion through shared memory costs its barriers however small the tile is. Where a sum would be converted
+   from the layout of memory to that of the product and back, it is computed in the layout of memory, if the product
+   is needed there anyway.
+
+   The operand that an op reads in a given layout is recorded at its use (`ct_use.read`). */
 #include <string.h>
 
 #include "codegen/analysis/order.h"

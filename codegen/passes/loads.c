@@ -1,8 +1,16 @@
-/* The loads pass: which loads of a loop run ahead of their iteration, and how. Loads that products take are brought by
-   cp.async into a ring of slots in shared memory: weak ones, of a view from outside or through pointers, with an index
-   that only the induction variable and outer values make, in 16-byte pieces, from memory that the loop does not write.
-   Where slots of whole tiles are too large, a slot takes a part of K. Kernels without products:
-   codegen/passes/streams.c. Every load of a loop gets a remark. */
+/* The loads pass chooses the loads of a loop that are prefetched in earlier iterations (software pipelining), and
+   how. Loads that only products read are copied by `cp.async` into a ring of stages in shared memory. They must be
+   weak, read a view from outside the loop or pointers, have an index computed only from the induction variable and
+   outer values, come in pieces of 16 bytes, and read memory that the loop does not write.
+
+   Where stages of whole tiles are too large, a stage holds a K slice. A tile that is converted, unpacked or scaled on
+   its way to a product goes through a second ring beside that one, if each thread has at least 16 bytes of it: each
+   thread reads what it has copied itself, as in kernels without products (codegen/passes/streams.c). Loads into registers: codegen/passes/early_find.c. The loop gets the plan as the detail
+   of its ring; groups or expand carry it out. Every load of a loop gets a remark.
+   docs/internals/codegen/pipelining.md has the rules.
+
+   Why it is right: codegen/analysis/order.h shows that no access of the loop that could touch the same memory comes
+   between the copy and the place where the load stood. */
 #include <string.h>
 
 #include "codegen/analysis/order.h"
@@ -21,7 +29,16 @@ typedef struct candidate {
     ct_op *loop;
     ct_block *body;
     cg_ring *ring;
+    cg_ring *own; /* of loads that products do not take as they are */
 } candidate;
+
+static bool has_blocked(const cg_func *c, const ct_block *body)
+{
+    for (const ct_op *op = body->first; op; op = op->next)
+        if (cg_is_product(op) && cg_product_of(c, op).blocked)
+            return true;
+    return false;
+}
 
 /* ---- which loads ---- */
 
@@ -78,10 +95,10 @@ static const char *feed_obstacle(cg_func *c, ct_op *op, const ct_block *body, ui
     for (uint32_t i = 0; i < chunk; i++)
         run.reg[i] = (uint32_t)1 << (s.shift[fast] + i);
     if (cg_layout_vector(&l, s.shift[fast], chunk, bits) < chunk)
-        return "its tile has less than 16 bytes for a thread";
+        return "each thread would copy less than 16 bytes";
     cg_feed feed = feed_of(c, body, tile, &run, MOST_SEEN + 1);
     if (feed == CG_NO_FEED)
-        return "it is not only an operand of products that can read it from shared memory";
+        return "it has uses other than products that read shared memory";
     *out = (cg_ring_load){.op = op,
                           .fast = fast,
                           .feed = feed,
@@ -93,7 +110,7 @@ static const char *feed_obstacle(cg_func *c, ct_op *op, const ct_block *body, ui
 const char *cg_load_obstacle(cg_func *c, ct_op *op, const ct_block *body, cg_ring_load *out)
 {
     if (!cg_is_weak_access(op))
-        return "its memory order keeps it in its place";
+        return "its memory ordering forbids moving it";
     cg_view_op v = cg_view_op_of(op);
     uint32_t fast;
     uint8_t padding = v.view->type->padding;
@@ -124,10 +141,10 @@ static const char *pointer_obstacle(const candidate *p, ct_op *op, cg_ring_load 
     const ct_value *padding = ptr.mask ? ct_operand(op, F_load_ptr_tko_padding_value) : NULL;
     uint32_t fast, chunk = cg_chunk_bits(tile);
     if (!cg_is_weak_access(op))
-        return "its memory order keeps it in its place";
+        return "its memory ordering forbids moving it";
     ptr.most_bits = chunk;
     if (bc_kind_memory_bytes(bc_elem_kind(tile)) == 0 || cg_pointer_vector(p->c, &ptr, &fast) < chunk)
-        return "its pointers and mask are not known to be alike in aligned pieces of 16 bytes";
+        return "within aligned pieces of 16 bytes its pointers are not known to be consecutive and its mask uniform";
     if (fast + 2 < tile->rank)
         return "neither of its last two dimensions is known to be contiguous";
     if (padding && !is_zero(padding))
@@ -149,8 +166,30 @@ static const char *obstacle(const candidate *p, ct_op *op, cg_ring_load *out)
 {
     const char *why = op->opcode == OP_load_ptr_tko ? pointer_obstacle(p, op, out) : view_obstacle(p, op, out);
     if (!why && cg_order_holds_back(p->c, p->body, op))
-        why = "something in the loop that it may have to come after";
+        why = "it may depend on another access in the loop";
     return why;
+}
+
+/* Has each thread 16 bytes of its tile, in one piece? Smaller tiles take few registers, which they are loaded into; and
+   copies of shorter pieces cost more instructions than they save time. */
+static bool is_wide(const cg_func *c, const cg_ring_load *load)
+{
+    const bc_type *type = load->op->results[0].type;
+    uint32_t bytes = cg_memory_bytes(bc_elem_kind(type));
+    return (bytes << cg_shape_of(type).tile_bits) / cg_threads(c) >= 16 && load->vector_bits == cg_chunk_bits(type);
+}
+
+/* The load becomes one of those that each thread reads itself, if it can and has not been planned otherwise. Products
+   without an instruction leave no registers for that. */
+static bool add_own(const candidate *p, ct_op *op)
+{
+    cg_ring *own = p->own;
+    cg_ring_load *load = &own->loads[own->load_count];
+    if (op->detail || has_blocked(p->c, p->body) || own->load_count == CG_RING_LOADS
+        || cg_stream_obstacle(p->c, p->body, own, op, load) || !is_wide(p->c, load))
+        return false;
+    own->load_count++;
+    return true;
 }
 
 /* All loads of the loop; true: some stay where they are. */
@@ -158,14 +197,14 @@ static bool find_loads(candidate *p, bool tell)
 {
     cg_ring *ring = p->ring;
     bool others = false;
-    ring->load_count = 0;
+    ring->load_count = p->own->load_count = 0;
     for (ct_op *op = p->body->first; op; op = ct_next_op(op, p->body)) {
         if ((op->opcode != OP_load_view_tko && op->opcode != OP_load_ptr_tko) || ct_loop_around(op) != p->loop)
             continue;
-        const char *why = op->block != p->body                ? "not every iteration comes by it"
-                          : ring->load_count == CG_RING_LOADS ? "as many loads as can be run ahead already"
+        const char *why = op->block != p->body                ? "not every iteration executes it"
+                          : ring->load_count == CG_RING_LOADS ? "the limit of prefetched loads is reached"
                                                               : obstacle(p, op, &ring->loads[ring->load_count]);
-        if (why && tell)
+        if (why && !add_own(p, op) && tell)
             cg_plan_early(p->c, p->loop, op, why, false);
         ring->load_count += !why;
         others = others || why;
@@ -231,14 +270,6 @@ static bool has_products(const ct_block *body)
 {
     for (const ct_op *op = body->first; op; op = op->next)
         if (cg_is_product(op))
-            return true;
-    return false;
-}
-
-static bool has_blocked(const cg_func *c, const ct_block *body)
-{
-    for (const ct_op *op = body->first; op; op = op->next)
-        if (cg_is_product(op) && cg_product_of(c, op).blocked)
             return true;
     return false;
 }
@@ -323,6 +354,76 @@ static void take_parts(const candidate *p)
 
 /* ---- how many slots ---- */
 
+static void plan_early(const candidate *p, const cg_ring *ring)
+{
+    for (uint32_t i = 0; i < ring->load_count; i++)
+        cg_plan_early(p->c, p->loop, ring->loads[i].op, "its loop is not pipelined", true);
+}
+
+static void drop_own(const candidate *p)
+{
+    plan_early(p, p->own);
+    p->own->load_count = p->own->slot_bytes = 0;
+}
+
+static uint32_t words_of(const cg_func *c, const bc_type *tile)
+{
+    return (cg_memory_bytes(bc_elem_kind(tile)) << cg_shape_of(tile).tile_bits) / (4 * cg_threads(c));
+}
+
+/* Of a thread, of the operands that the body makes for a product, the most of one: they go there by shared memory. */
+static uint32_t operand_words(const candidate *p)
+{
+    uint32_t most = 0;
+    for (const ct_op *op = p->body->first; op; op = op->next) {
+        uint32_t made = 0;
+        for (uint32_t i = 0; i < 2 && cg_is_product(op); i++)
+            made += ring_load_of(p->ring, op->operands[i]) ? 0 : words_of(p->c, op->operands[i]->type);
+        most = made > most ? made : most;
+    }
+    return most;
+}
+
+/* Registers of a thread: what the loop carries, what it reads of the slots and what it makes of that for a product. */
+static uint32_t registers_of(const candidate *p)
+{
+    enum { FOR_THE_REST = 36, MOST = 256 };
+    uint32_t all = FOR_THE_REST + operand_words(p);
+    for (uint32_t i = 1; i < p->body->arg_count; i++)
+        all += bc_is_tile(p->body->args[i].type) ? words_of(p->c, p->body->args[i].type) : 0;
+    for (uint32_t i = 0; i < p->own->load_count; i++)
+        all += words_of(p->c, p->own->loads[i].op->results[0].type);
+    return all < MOST ? all : MOST;
+}
+
+/* With tiles that each thread reads itself: as many slots as let a multiprocessor have the blocks for which it has
+   registers. Such loops convert between copies and products, while other blocks multiply. */
+static cg_slot_budget budget_with_own(const candidate *p, cg_slot_work work)
+{
+    enum { REGISTERS = 1 << 16, MOST_BLOCKS = 4, MOST_SLOTS = 4, OF_THE_SYSTEM = 1 << 10 };
+    cg_func *c = p->c;
+    uint32_t blocks = REGISTERS / registers_of(p) / cg_threads(c), least = cg_static_shared(c->target) - work.fits,
+             operand = 4 * operand_words(p) * cg_threads(c), used = OF_THE_SYSTEM + (operand > least ? operand : least);
+    blocks = blocks < MOST_BLOCKS ? blocks + !blocks : MOST_BLOCKS;
+    uint32_t share = cg_room_beside(c, blocks * cg_threads(c)), room = share > used ? share - used : 0;
+    room = room < work.fits ? room : work.fits;
+    cg_slot_budget b = {.room = room, .why = "as many as leave room for the blocks that registers allow"};
+    b.slots = room / work.slot_bytes < MOST_SLOTS ? room / work.slot_bytes : MOST_SLOTS;
+    return b;
+}
+
+/* Steps of which two do not fit: one slot, which copies fill while nobody reads it. That is as long a wait as for loads
+   that stay in their places, but takes no registers, and products find their operands where the copies put them. Not
+   where registers can take the step, an iteration ahead. */
+static bool takes_one_slot(const candidate *p, uint32_t room)
+{
+    uint32_t registers = 0;
+    for (uint32_t i = 0; i < p->ring->load_count; i++)
+        registers += words_of(p->c, p->ring->loads[i].op->results[0].type);
+    return p->ring->load_count && !p->ring->parts && p->ring->slot_bytes <= room
+           && registers > cg_early_row_of(CG_EARLY_NO_ROOM)->most;
+}
+
 /* False: too little shared memory, or none for this loop. others: the body has loads that do not run ahead. */
 static bool choose_slots(const candidate *p, bool others, bool is_inner)
 {
@@ -330,21 +431,33 @@ static bool choose_slots(const candidate *p, bool others, bool is_inner)
     cg_ring *ring = p->ring;
     uint32_t room = cg_shared_for_ring(c, p->body, ring, ring->parts && !others ? 0 : cg_shared_for_the_rest(c));
     cg_slot_work work = {.kind = has_blocked(c, p->body) ? CG_BLOCKED : CG_PRODUCTS,
-                         .slot_bytes = ring->slot_bytes,
+                         .slot_bytes = ring->slot_bytes + p->own->slot_bytes,
                          .iterations = UINT32_MAX,
                          .fits = room};
-    cg_slot_budget budget = cg_slot_budget_of(c, &work);
-    ring->slots = budget.slots;
-    ring->why = budget.why;
+    cg_slot_budget budget = p->own->load_count ? budget_with_own(p, work) : cg_slot_budget_of(c, &work);
+    if (budget.slots < 2 && ring->load_count && p->own->load_count) {
+        drop_own(p);
+        work.slot_bytes = ring->slot_bytes;
+        budget = cg_slot_budget_of(c, &work);
+    }
+    ring->slots = p->own->slots = budget.slots;
+    ring->why = p->own->why = budget.why;
+    if (!is_inner && ring->slots < 2 && takes_one_slot(p, room)) {
+        drop_own(p);
+        ring->slots = 1;
+        ring->behind = NULL;
+        ring->why = "two do not fit";
+        return true;
+    }
     if (is_inner || ring->slots < 2) {
         cg_remark(c, p->loop, CG_REMARK_NotPipelined, TV_REMARK_MISSED,
-                  "not pipelined: {Why=%s}; two stages take {Bytes=%u} bytes of shared memory of {Room=%u}",
-                  is_inner                 ? "a loop around it is"
-                  : cg_loops_stay_plain(c) ? "loops stay plain here"
-                                           : "too little room",
-                  2 * ring->slot_bytes, room);
-        for (uint32_t i = 0; i < ring->load_count; i++)
-            cg_plan_early(c, p->loop, ring->loads[i].op, "its loop is not pipelined", true);
+                  "not pipelined: {Why=%s}; two stages need {Bytes=%u} of {Room=%u} bytes of shared memory",
+                  is_inner                 ? "an enclosing loop is pipelined"
+                  : cg_loops_stay_plain(c) ? "optimisation level 0 pipelines no loop"
+                                           : "too little shared memory",
+                  2 * work.slot_bytes, room);
+        plan_early(p, ring);
+        drop_own(p);
         return false;
     }
     return true;
@@ -352,27 +465,53 @@ static bool choose_slots(const candidate *p, bool others, bool is_inner)
 
 /* ---- the pass ---- */
 
+static cg_ring *new_ring(cg_func *c)
+{
+    cg_ring *ring = bc_new(&c->arena, cg_ring, 1);
+    if (!ring || !(ring->in_slice = bc_new(&c->arena, bool, c->ir->value_count + 1u))) {
+        cg_no_memory(c);
+        return NULL;
+    }
+    ring->known = c->ir->value_count;
+    return ring;
+}
+
+/* What both rings copy for an iteration is awaited together, so they have as many slots. */
+static void set_rings(const candidate *p)
+{
+    cg_ring *ring = p->ring, *own = p->own;
+    p->loop->detail = ring->load_count ? ring : own;
+    if (!own->load_count)
+        return;
+    cg_ring_share_threads(own);
+    own->offset = ring->slots * ring->slot_bytes;
+    own->joined = ring->load_count;
+    own->last = true;
+    ring->beside = own;
+}
+
 /* may_turn: at first; what stays where it is has been told about when the loop is looked at again. */
 static void look_at_loop(cg_func *c, ct_op *loop, bool is_inner, bool may_turn)
 {
-    candidate p = {.c = c, .loop = loop, .body = loop->regions[0], .ring = bc_new(&c->arena, cg_ring, 1)};
-    if (!p.ring || !(p.ring->in_slice = bc_new(&c->arena, bool, c->ir->value_count + 1u))) {
-        cg_no_memory(c);
+    candidate p = {.c = c, .loop = loop, .body = loop->regions[0], .ring = new_ring(c), .own = new_ring(c)};
+    if (!p.ring || !p.own)
         return;
-    }
-    p.ring->known = c->ir->value_count;
+    p.own->by_threads = true;
     if (may_turn)
         choose_wgmma(&p);
     bool others = find_loads(&p, may_turn);
-    if (!p.ring->load_count)
+    if (!p.ring->load_count && !p.own->load_count)
         return;
     ct_op *product = first_async(c, p.body);
     p.ring->async = product;
     p.ring->behind = product && cg_is_straight(p.body) && !cg_cuts_sums(c, product) ? product : NULL;
     cg_ring_place_loads(p.ring);
     take_parts(&p);
+    if (p.ring->parts)
+        drop_own(&p);
+    cg_ring_place_loads(p.own);
     if (choose_slots(&p, others, is_inner))
-        loop->detail = p.ring;
+        set_rings(&p);
     else if (product) {
         cg_set_turned(product, false);
         product->direct = false;
@@ -395,7 +534,7 @@ static void find_streams(cg_func *c, const ct_block *block, bool products)
         for (uint32_t r = 0; r < op->region_count; r++)
             if (op->regions[r])
                 find_streams(c, op->regions[r], products);
-        if (ct_is_loop(op) && (op->opcode != OP_for || !has_products(op->regions[0])))
+        if (ct_is_loop(op) && !op->plain && (op->opcode != OP_for || !has_products(op->regions[0])))
             cg_find_streams(c, op, products);
     }
 }
@@ -405,7 +544,7 @@ void cg_pass_loads(cg_func *c)
     bool products = false;
     for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
         products = products || cg_is_product(op);
-        if (op->opcode == OP_for && has_products(op->regions[0]))
+        if (op->opcode == OP_for && has_products(op->regions[0]) && !op->plain)
             look_at_loop(c, op, is_in_ring(op), true);
     }
     find_streams(c, c->ir->body, products);
@@ -422,6 +561,21 @@ void cg_loads_straight(cg_func *c)
         cg_set_turned(product, false);
         op->detail = NULL;
         look_at_loop(c, op, is_in_ring(op), false);
+    }
+}
+
+void cg_drop_streams(cg_func *c)
+{
+    for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
+        cg_ring *ring = op->opcode == OP_for ? op->detail : NULL, *own = ring && ring->by_threads ? ring : NULL;
+        if (ring && ring->beside)
+            own = ring->beside;
+        if (!own)
+            continue;
+        ring->beside = NULL;
+        op->detail = own == ring ? NULL : ring;
+        for (uint32_t i = 0; i < own->load_count; i++)
+            cg_plan_early(c, op, own->loads[i].op, "warps of their own copy for this kernel", false);
     }
 }
 

@@ -1,23 +1,26 @@
-/* The locks pass: a lock that every iteration of a loop takes and gives back is taken in front of the loop and given
-   back behind it.
+/* The locks pass takes a lock once around a loop that takes and releases it in each iteration. cuTile's layer norm
+   adds the gradients of the weights into a few rows, each under a lock: 16 times for a row of 16,384, and each time
+   the lock moves from one block to another.
 
        for i {                                           if there is a second iteration {
            ...                                               take
            take                                              for i {
            ... sums of tile i                                    ...
-           give                                                  ... sums of tile i
+           release                                               ... sums of tile i
        }                                                     }
-                                                             give
+                                                             release
                                                          } else
                                                              the loop as it was
 
-   Between giving and taking it again, nobody else need have come by it: what happens is what could have happened. What
-   an iteration does outside of the lock is done while others wait then, and so only loops are changed in which that is
-   little beside the way of a lock from one block to another. Then tiles can be loaded ahead as in any loop. One
-   iteration alone gains nothing by that, and others would wait for it longer.
+   A lock is a number in memory. Taking it is a loop that only compares and exchanges until it has found `free` and
+   written `taken`; releasing it is an exchange that writes `free` to the same place. Nothing else in the loop may
+   wait or have a memory order of its own. Work outside the lock is now done while others wait, so the pass changes
+   only loops in which that work is small beside the time that a lock takes to move between blocks; the rule is in
+   the code. A single iteration gains nothing, and others would wait longer for it.
 
-   A lock is a number in memory. Taking it is a loop that compares and exchanges until it has found `free` and written
-   `taken`; giving it back writes `free`. */
+   Why it is right: between a release and the next take no other block need have come by, so the result is one that
+   was possible before. As tokens require, what follows the lock in an iteration still follows the iteration before.
+   The sums of one tile do not touch those of another, so their loads can be prefetched. */
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
 #include "codegen/kernel/remarks.h"
@@ -338,7 +341,7 @@ static ct_op *look_at(cg_func *c, ct_op *loop)
         return NULL;
     }
     cg_remark(c, loop, CG_REMARK_Lock, TV_REMARK_PASSED,
-              "the lock that each iteration takes is taken once for all, where there are several");
+              "the lock that each iteration takes is taken once around the loop, if it has more than one iteration");
     return branch->next;
 }
 

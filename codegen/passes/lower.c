@@ -1,5 +1,7 @@
-/* The lower pass: emits the ops of a block in order, each after a comment that names it. Maps and lazy values are
-   emitted here, in every layout that is wanted; other ops have hooks (codegen/ops/). */
+/* The lower pass writes the PTX of the kernel, op by op, each after a comment that names the op and its offset in
+   the bytecode. Element-wise ops and values that are recomputed are written here, in every layout that is needed;
+   all other ops have hooks (codegen/ops/). The pass takes barriers, fences and places as they are and decides
+   nothing. */
 #include "codegen/passes/lower.h"
 
 #include "codegen/analysis/ring.h"

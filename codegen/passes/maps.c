@@ -70,7 +70,7 @@ static const char *boxes_of(const cg_splitting *x, const ct_op *op, const cg_rin
     const char *why = cg_boxes_obstacle(op, &load->encoding, load->fast, out);
     out->rounds = load->is_rounded;
     if (!why && load->to_all && !cg_boxes_share(out, x->c->cluster))
-        why = "a tile does not go in shares";
+        why = "a tile cannot be divided among the blocks of the cluster";
     return why;
 }
 
@@ -166,17 +166,19 @@ static const char *obstacle_of(cg_splitting *x, cg_tensor_maps *all, const ct_op
     if (why)
         return why;
     if (bc_forbids_tma(load->from, x->c->target->sm))
-        return "a hint forbids it";
+        return "a hint forbids them";
     const ct_op *maker = maker_of(load);
     if (!maker || maker->block != x->f->body || !is_before(maker, first_load(x)))
-        return "a view is made behind the first load";
-    return map_for(all, cg_view_op_of(load).view->view, &boxes) ? NULL : "there are more tensors than maps";
+        return "a view is made after the first load";
+    return map_for(all, cg_view_op_of(load).view->view, &boxes)
+               ? NULL
+               : "there are more tensors than a kernel may have tensor maps";
 }
 
 const char *cg_maps_obstacle(cg_splitting *x)
 {
     cg_tensor_maps *all = bc_new(&x->c->arena, cg_tensor_maps, 1);
-    const char *why = all ? NULL : "there is no memory";
+    const char *why = all ? NULL : "there is too little memory for them";
     find_whole(x);
     for (uint32_t i = 0; i < x->count; i++)
         for (uint32_t k = 0; k < x->places[i].ring->load_count && !why; k++)
@@ -230,10 +232,10 @@ static const char *hidden_by_several(const cg_ring_place *p)
 {
     enum { MOST_COLUMNS = 128 };
     if (columns_of(p) > MOST_COLUMNS)
-        return "several blocks take turns at wide tiles";
+        return "several blocks on a multiprocessor alternate on wide tiles";
     if (computes_between(p))
-        return "several blocks hide what each computes in every step";
-    return computes_behind(p) ? "several blocks hide what each computes behind the product" : NULL;
+        return "several blocks on a multiprocessor already hide the work of each step";
+    return computes_behind(p) ? "several blocks on a multiprocessor already hide the work after the product" : NULL;
 }
 
 /* One ring, of products that do not hand their results on, for one group of consumers? */
@@ -254,8 +256,9 @@ static const char *waste_of_block(const cg_splitting *x)
     const cg_ring_place *p = &x->places[0];
     if (!is_one_of_one(x) || cg_is_persistent(x, p) || p->ring->rounds)
         return NULL;
-    return cg_cycles_of(p) < LEAST_CYCLES_OF_BLOCK ? "steps are short, and several blocks hide each other's"
-                                                   : hidden_by_several(p);
+    return cg_cycles_of(p) < LEAST_CYCLES_OF_BLOCK
+               ? "steps are short, and several blocks on a multiprocessor hide each other's latency"
+               : hidden_by_several(p);
 }
 
 bool cg_only_waits_are_hidden(const cg_splitting *x)
@@ -276,9 +279,9 @@ static bool comes_to_all(const cg_ring_place *p)
     return false;
 }
 
-/* Of persistent blocks: do threads bring tiles sooner? What they would round in registers comes sooner by maps in any
-   case (1.15 to 1.30). */
-static const char *waste_of_ring(const cg_splitting *x, const cg_ring_place *p)
+/* Why cp.async beats TMA for the ring of a persistent block, or NULL. Tiles that threads would round in registers are
+   faster by TMA in any case (1.15 to 1.30). */
+static const char *tma_objection(const cg_splitting *x, const cg_ring_place *p)
 {
     /* A slot that the copy engine fills comes later than one that threads fill, and later still from other blocks.
        Measured on an H200, of persistent blocks: 1,024 cycles of products in the slots that are on their way are too
@@ -291,7 +294,7 @@ static const char *waste_of_ring(const cg_splitting *x, const cg_ring_place *p)
         return NULL;
     int64_t ahead = (int64_t)p->ring->slots - NOT_ON_THEIR_WAY;
     if (ahead * cg_cycles_of(p) < LEAST_CYCLES)
-        return "its slots hold too little that is on its way";
+        return "its stages hold too few bytes in flight";
     bool is_few = is_one_of_one(x) && columns_of(p) <= FEW_COLUMNS && !comes_to_all(p);
     return is_few && !cg_product_of(x->c, p->product).adds_up ? "its products have few columns" : NULL;
 }
@@ -300,7 +303,7 @@ const char *cg_maps_waste_slots(const cg_splitting *x)
 {
     const char *why = waste_of_block(x);
     for (uint32_t i = 0; i < x->count && !why; i++)
-        why = waste_of_ring(x, &x->places[i]);
+        why = tma_objection(x, &x->places[i]);
     return why;
 }
 
@@ -311,13 +314,12 @@ void cg_remark_maps(const cg_splitting *x)
     for (uint32_t i = 0; !x->why && i < x->maps->count; i++)
         shared += x->maps->maps[i].boxes.blocks > 1;
     if (x->why)
-        cg_remark(x->c, loop, CG_REMARK_TensorMaps, TV_REMARK_MISSED, "tiles do not come by tensor maps: {Why=%s}",
-                  x->why);
+        cg_remark(x->c, loop, CG_REMARK_TensorMaps, TV_REMARK_MISSED, "tensor maps are not used: {Why=%s}", x->why);
     else
         cg_remark(x->c, loop, CG_REMARK_TensorMaps, TV_REMARK_PASSED,
-                  shared ? "tiles come by {Maps=%u} tensor maps, which each block makes; by {Shared=%u} of them to all "
-                           "blocks of the cluster"
-                         : "tiles come by {Maps=%u} tensor maps, which each block makes",
+                  shared ? "tiles are copied through {Maps=%u} tensor maps, which each block builds; {Shared=%u} of "
+                           "them multicast to all blocks of the cluster"
+                         : "tiles are copied through {Maps=%u} tensor maps, which each block builds",
                   x->maps->count, shared);
 }
 

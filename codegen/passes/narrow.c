@@ -1,8 +1,14 @@
-/* The narrow pass: products of tiles of which only the first few rows lie inside what is stored are made with these
-   rows alone. Kernels of attention do so for single queries: the tile has as many rows as wgmma, the tensor has one.
+/* The narrow pass computes only the rows of a product that can be stored. Attention kernels use tiles of 64 queries
+   even for a single query: the tile has as many rows as wgmma, but the tensor has one.
 
-   What is left out is what blocks of a cluster but the first would have of the tiles (codegen/passes/cluster_find.c):
-   nobody needs it, since no part of it is inside. It comes first, so that all passes see tiles as they are left. */
+   Where the tensor's extent is known and at most 16, the product gets as many rows as lie inside, rounded up to a
+   power of two, and so do the ops that lead to it and that it leads to. Such products only wait for memory and use
+   `mma.sync`. An index becomes that of the first part, in 64 bits, so that an index outside the tensor stays
+   outside. A `RowsInside` remark says how many rows remain.
+
+   Why it is right: the omitted rows lie outside every tensor that is stored to. They are found as the parts that
+   the blocks of a cluster other than the first would compute (codegen/passes/cluster_find.c). The pass runs early,
+   so that all later passes see the smaller tiles. */
 #include "codegen/analysis/product.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/passes/budget.h"
@@ -76,8 +82,7 @@ void cg_pass_narrow(cg_func *c)
     cg_cluster_split(&x);
     cg_set_warps(c);
     cg_remark(c, product, CG_REMARK_RowsInside, TV_REMARK_PASSED,
-              "{Kept=%u} of {Rows=%u} rows are computed: the others are outside of what is stored", kept,
-              (uint32_t)rows);
+              "{Kept=%u} of {Rows=%u} rows are computed: the others are never stored", kept, (uint32_t)rows);
 }
 
 void cg_dump_narrow(cg_func *c, bc_text *out)

@@ -187,7 +187,7 @@ void cg_run_passes(cg_func *c, const cg_watch *watch)
     uint32_t have = 0;
     for (uint32_t i = 0; i < watch->count && !c->failed; i++) {
         if (passes[i].needs & ~have)
-            report_fault(c, i, "before", &(ct_fault){.what = "what it needs does not hold"});
+            report_fault(c, i, "before", &(ct_fault){.what = "its requirements do not hold"});
         else
             run(c, watch, i);
         have = (have & passes[i].keeps) | passes[i].gives;

@@ -109,9 +109,8 @@ bool cg_take_over_blocks(cg_splitting *x, bool found)
     }
     *x = taking;
     x->c->takes_over = true;
-    cg_remark(
-        x->c, x->places[0].loop, CG_REMARK_BlockOrder, TV_REMARK_PASSED,
-        "taken over: as many thread blocks as there are multiprocessors compute all tile blocks, the others end at "
-        "once");
+    cg_remark(x->c, x->places[0].loop, CG_REMARK_BlockOrder, TV_REMARK_PASSED,
+              "persistent: as many thread blocks as there are multiprocessors compute all tile blocks; the others exit "
+              "at once");
     return true;
 }

@@ -12,9 +12,9 @@ void cg_remark_stays(const cg_func *c, const ct_op *load, const char *why)
 
 void cg_remark_ring(const cg_func *c, const ct_op *loop, const cg_ring *ring)
 {
-    const char *by = ring->by_maps      ? "the copy engine"
-                     : ring->puts       ? "warps of their own, by way of registers"
-                     : ring->by_groups  ? "warps of their own"
+    const char *by = ring->by_maps      ? "TMA"
+                     : ring->puts       ? "producer warps, through registers"
+                     : ring->by_groups  ? "producer warps"
                      : ring->by_threads ? "the threads that read them"
                                         : "all threads";
     if (loop)

@@ -1,10 +1,14 @@
-/* The shared pass: what ops do with memory that other threads see, and where shared memory lies.
+/* The shared pass finds the memory effects of each op, and places all buffers in shared memory.
 
-   The buffers: what an op has of scratch lives as long as the op is at it, so that all of them may begin at byte 0; all
-   rings live from their op to the end of their loop, behind what lives beside them. Loops that follow each other each
-   divide the whole memory anew: a ring in one has no part in what ops of another can have. Small scratch lies behind
-   the scratch before it, or in front of it, as long as few bytes are taken: then nobody has to be waited for who still
-   reads that. Of groups of warps, consumers alone have scratch; rings live as long as the kernel runs. */
+   Effects say what an op does with memory that other threads see, in the order of its instructions
+   (codegen/values/effects.h): it uses scratch, of which it writes, synchronises and reads bytes; it accesses global
+   memory; it needs a barrier of its own; it fills or reads rings. Their sizes follow from the layouts.
+
+   The scratch of an op lives only while the op executes, so all scratch may begin at byte 0. A ring lives from its
+   op to the end of its loop, behind everything that lives beside it. Loops that follow each other each divide the
+   whole memory anew. Small scratch, such as that of a sum over warps, is placed next to the scratch before it,
+   below 2 KiB: threads that still read that need not be waited for. In warp-specialised kernels only consumers have
+   scratch, and rings live as long as the kernel. */
 #include "codegen/analysis/shared.h"
 
 #include "codegen/analysis/encoding.h"

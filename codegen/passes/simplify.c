@@ -1,13 +1,19 @@
-/* The simplify pass: what an op gives that is a constant, or one of its operands, is asked of that constant or operand,
-   and what nobody asks for any more goes. It comes first: C++ writes sizes and strides as arithmetic on constants
-   without branches, of which the passes behind see the result alone.
+/* The simplify pass replaces the uses of an op whose result is a constant, or equals one of its operands, by that
+   constant or operand, and removes ops that have no effect and no use. CUDA Tile C++ computes the sizes and strides
+   of a view from constants, anew wherever the view is used; later passes see only the result.
 
        %33 = exti (cmpi equal 1, 0)     0
        %34 = muli %33, %n               0             make_tensor_view shape = [%39]
        %38 = muli 1, %k                 %k        ->  make_tensor_view shape = [%k]
        %39 = addi %34, %38              %k
 
-   Facts are learned on the way, so that an op sees what its operands have become. */
+   Integer results are computed as the op defines them, in the width and signedness of their type
+   (codegen/facts/evaluate.c); floats are left alone. Identities such as `x + 0`, `x * 1`, `max` of ranges that do
+   not overlap, and a conversion and its inverse become their operand. `fpowi` by 2 or 3 becomes one or two
+   products. Storage that nobody reaches is removed too.
+
+   The pass runs first, since all others look at ops. It learns facts on the way, so that an op sees what its
+   operands have become. */
 #include "codegen/passes/simplify.h"
 
 #include "codegen/facts/facts.h"

@@ -1,6 +1,7 @@
-/* The skew pass: a loop of two products, the second of what the first led to (attention: S = Q K, P = softmax of S,
-   O = O * a + P V), multiplies both at once: the second product is that of the iteration before. Only the consumers of
-   groups of warps (codegen/passes/groups.c) have such loops, whose operands lie in rings of their own.
+/* The skew pass overlaps two products of a loop of which the second depends on the first (software pipelining), as
+   in attention: S = Q K, P = softmax of S, O = O * a + P V. The second product is delayed by one iteration, so that
+   both are in flight at once. Only the consumers of a warp-specialised kernel (codegen/passes/groups.c) have such
+   loops, whose operands lie in rings of their own.
 
        for i, acc, ... {                        if first < end {
            await K; S = start Q K                   S = Q K of the first iteration, P, X from it
@@ -15,9 +16,13 @@
                                                     await V; acc = X + P V; release V
                                                 }
 
-   S may be the sum of several products, each of which adds to the one before (Q and K in parts): all of them are
-   started together, and their slots are freed together. Every number is computed as before. Nothing is in flight where
-   an iteration ends: ptxas would wait for it. */
+   S may be the sum of several products, each of which adds to the one before (Q and K in K slices): all of them are
+   started together, and their stages are released together. Stages that only this loop reads, such as those of Q,
+   are released after the loop, before the last product begins; in persistent kernels the next Q is copied
+   meanwhile. The index of a `staged` tile only says which load it was; the tile that is read is the next stage.
+
+   Why it is right: every number is computed from the same operands as before, and each stage is released after its
+   last reader. Nothing is in flight where an iteration ends: ptxas would wait for it. */
 #include <stdalign.h>
 #include <string.h>
 

@@ -36,7 +36,7 @@ const char *cg_ring_takes_pointers(cg_ring *ring, const ct_block *body, const ct
     const ct_value *made[] = {p.pointers, p.mask, ct_operand(op, F_load_ptr_tko_padding_value)};
     for (size_t i = 0; i < TV_COUNT(made); i++)
         if (made[i] && !takes(ring, body, made[i], true))
-            return "its pointers, mask or padding come from more than the loop's counter";
+            return "its pointers, mask or padding depend on more than the loop counter";
     return NULL;
 }
 
@@ -48,7 +48,7 @@ const char *cg_ring_takes_view(cg_ring *ring, const ct_block *body, const ct_op 
         return "its view is made in the loop";
     for (uint32_t i = 0; i < v.index_count; i++)
         if (!takes(ring, body, v.index[i], false))
-            return "an index comes from more than the loop's counter";
+            return "an index depends on more than the loop counter";
     return NULL;
 }
 

@@ -54,7 +54,8 @@ static const char *set_load(const cg_func *c, ct_op *op, const cg_layout *l, uin
     uint32_t warp_bits = cg_real_warp_bits(c);
     if (l->reg_bits + CG_LANE_BITS + warp_bits > CG_MAX_TILE_BITS)
         return "its tile is too large";
-    *out = (cg_ring_load){.op = op, .fast = fast, .layout = *l, .places = places_of(l, &s, fast, bits, warp_bits)};
+    *out = (cg_ring_load){
+        .op = op, .fast = fast, .layout = *l, .places = places_of(l, &s, fast, bits, warp_bits), .vector_bits = bits};
     out->own_bytes = cg_memory_bytes(bc_elem_kind(type)) << out->places.tile_bits;
     return NULL;
 }
@@ -67,7 +68,7 @@ static const char *slot_of_view(cg_func *c, ct_op *op, const cg_layout *home, cg
     if (v.view->type->kind == BC_GATHER_SCATTER_VIEW)
         return "it gathers";
     if (cg_view_is_half(&v))
-        return "elements of half a byte";
+        return "its elements have 4 bits";
     cg_layout l = home ? *home : cg_view_layout(c, &v);
     cg_view_lengths n = cg_view_lengths_of(c, &v, &l, most);
     if (n.inside < least && s.rank && !home) { /* with fewer threads that have elements of their own */
@@ -75,7 +76,7 @@ static const char *slot_of_view(cg_func *c, ct_op *op, const cg_layout *home, cg
         n = cg_view_lengths_of(c, &v, &l, most);
     }
     if (n.inside < least)
-        return "its accesses have less than 4 bytes";
+        return "its accesses are shorter than 4 bytes";
     if (n.edge < n.inside)
         return "its accesses are shorter at the tensor's end";
     return set_load(c, op, &l, n.fast, n.inside, out);
@@ -88,18 +89,18 @@ static const char *slot_of_pointers(cg_func *c, ct_op *op, const cg_layout *home
     p.most_bits = cg_chunk_bits(op->results[0].type);
     uint32_t bits = cg_pointer_vector(c, &p, &fast);
     if (cg_pointee_shift(p.pointers->type) < 0)
-        return "elements of half a byte";
+        return "its elements have 4 bits";
     if (p.pointers->type->rank && (!p.pointers->fact->axes || !p.pointers->fact->axes[fast].run))
-        return "its pointers are not known to follow each other";
+        return "its pointers are not known to be consecutive";
     if (bits < least)
-        return "its accesses have less than 4 bytes";
+        return "its accesses are shorter than 4 bytes";
     cg_layout l = home ? *home : cg_pointer_layout(c, &p);
     cg_shape s = cg_shape_of(op->results[0].type);
     uint8_t vector[8];
     if (s.rank && !home && cg_layout_vector(&l, s.shift[fast], bits, vector) < least)
         l = cg_layout_memory(&s, fast, least, least, c->warp_bits);
     bits = s.rank ? cg_layout_vector(&l, s.shift[fast], bits, vector) : 0;
-    return bits < least && s.rank ? "its accesses have less than 4 bytes" : set_load(c, op, &l, fast, bits, out);
+    return bits < least && s.rank ? "its accesses are shorter than 4 bytes" : set_load(c, op, &l, fast, bits, out);
 }
 
 const char *cg_slot_of_threads(cg_func *c, ct_op *op, const cg_layout *home, cg_ring_load *out)
@@ -109,35 +110,34 @@ const char *cg_slot_of_threads(cg_func *c, ct_op *op, const cg_layout *home, cg_
 
 /* The layout of a load before this one, of as many smaller elements, if it reads whole sectors in that, too: ops take
    both, and nothing is to be converted. NULL: one of its own. */
-static const cg_layout *home_of(const stream *x, const ct_op *op)
+static const cg_layout *home_of(cg_func *c, const cg_ring *ring, const ct_op *op)
 {
     const bc_type *type = op->results[0].type;
     if (op->opcode != OP_load_view_tko)
         return NULL;
     cg_view_op v = cg_view_op_of(op);
-    for (uint32_t i = 0; i < x->ring->load_count; i++) {
-        const cg_ring_load *other = &x->ring->loads[i];
+    for (uint32_t i = 0; i < ring->load_count; i++) {
+        const cg_ring_load *other = &ring->loads[i];
         if (other->layout.tile_bits == cg_shape_of(type).tile_bits
             && cg_memory_bytes(bc_elem_kind(other->op->results[0].type)) < cg_memory_bytes(bc_elem_kind(type))
-            && cg_view_reads_sectors(x->c, &v, &other->layout))
+            && cg_view_reads_sectors(c, &v, &other->layout))
             return &other->layout;
     }
     return NULL;
 }
 
-/* Why the load cannot go ahead; NULL: it can, and *out is how. */
-static const char *obstacle(const stream *x, ct_op *op, cg_ring_load *out)
+const char *cg_stream_obstacle(cg_func *c, const ct_block *body, cg_ring *ring, ct_op *op, cg_ring_load *out)
 {
-    if (op->block != x->body)
-        return "it stands under a condition";
+    if (op->block != body)
+        return "it is conditional";
     if (!cg_is_weak_access(op))
-        return "its memory order keeps it in its place";
-    const char *why = cg_slot_of_threads(x->c, op, home_of(x, op), out);
+        return "its memory ordering forbids moving it";
+    const char *why = cg_slot_of_threads(c, op, home_of(c, ring, op), out);
     if (!why)
-        why = op->opcode == OP_load_view_tko ? cg_ring_takes_view(x->ring, x->body, op)
-                                             : cg_ring_takes_pointers(x->ring, x->body, op);
-    if (!why && cg_iterations_hold_back(x->c, x->body, op))
-        why = "something in the loop that it may have to come after";
+        why = op->opcode == OP_load_view_tko ? cg_ring_takes_view(ring, body, op)
+                                             : cg_ring_takes_pointers(ring, body, op);
+    if (!why && cg_iterations_hold_back(c, body, op))
+        why = "it may depend on another access in the loop";
     return why;
 }
 
@@ -166,10 +166,10 @@ static void choose_slots(const stream *x)
     ring->why = budget.why;
     if (ring->slots < 2)
         cg_remark(c, x->loop, CG_REMARK_NotPipelined, TV_REMARK_MISSED,
-                  "not pipelined: {Why=%s}; two stages take {Bytes=%u} bytes of shared memory of {Room=%u}",
-                  cg_loops_stay_plain(c) ? "loops stay plain here"
-                  : work.iterations < 2  ? "there is no second iteration"
-                                         : "too little room",
+                  "not pipelined: {Why=%s}; two stages need {Bytes=%u} of {Room=%u} bytes of shared memory",
+                  cg_loops_stay_plain(c) ? "optimisation level 0 pipelines no loop"
+                  : work.iterations < 2  ? "the loop has a single iteration"
+                                         : "too little shared memory",
                   2 * ring->slot_bytes, budget.room);
 }
 
@@ -187,9 +187,9 @@ static bool has_ring(const ct_block *body)
 /* What keeps all loads of the loop in their places; NULL: nothing. */
 static const char *loop_obstacle(const stream *x, bool products)
 {
-    return x->loop->opcode != OP_for ? "its loop has no counter"
+    return x->loop->opcode != OP_for ? "its loop has no induction variable"
            : products                ? "the kernel has products"
-           : has_ring(x->body)       ? "a loop in its own is pipelined"
+           : has_ring(x->body)       ? "an inner loop is pipelined"
                                      : NULL;
 }
 
@@ -201,9 +201,10 @@ static void find_loads(const stream *x, const char *loop_why)
             continue;
         if (cg_plan_source(x->c, x->loop, op))
             continue;
-        const char *why = loop_why                            ? loop_why
-                          : ring->load_count == CG_RING_LOADS ? "as many loads as can be run ahead already"
-                                                              : obstacle(x, op, &ring->loads[ring->load_count]);
+        const char *why = loop_why ? loop_why
+                          : ring->load_count == CG_RING_LOADS
+                              ? "the limit of prefetched loads is reached"
+                              : cg_stream_obstacle(x->c, x->body, ring, op, &ring->loads[ring->load_count]);
         if (why)
             cg_plan_early(x->c, x->loop, op, why, false);
         ring->load_count += !why;

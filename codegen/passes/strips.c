@@ -1,4 +1,4 @@
-/* The strips pass: which ops of a kernel in strips share a loop over them.
+/* The strips pass chooses which ops of a kernel with large tiles share a loop over strips.
 
        %a = load ...             strips {8 trips} {
        %n = divi %k, %m            %a = load ...
@@ -9,10 +9,18 @@
                                  strips {8 trips} {
                                    %d = subf %t0, ..%t1..
 
-   It comes behind `convert`, when it is known how each tile lies and what brings it elsewhere, and before `shared` and
-   `sync`, to which a loop over strips is a loop. Ops go into the loop that is open as long as no thread needs what
-   another one has, or what is only there when all strips have been. What needs no loop does not end one: it goes in
-   front of it, or stays behind if it needs what the loop gives. */
+   It goes through the ops in order. An op whose tiles differ between strips joins the open loop, or opens one,
+   unless it needs a value that is complete only after the loop, or must wait for an access in it. An ordered
+   access, an atomic, and a scan along strips get a loop of their own. A `reduce` over some of the strips splits the
+   loop that it joins in two, one over the other strips and in it one over those along its dimension. A scalar, a
+   view, or a value that is recomputed stays in front of the loop if it needs nothing of it, else in it or after it.
+   All other ops end the loop, unless they can move in front of it.
+
+   A tile that is read after its loop lies in local memory from the `keep` that writes it to its last read
+   (codegen/passes/strips_lives.c); a value that a loop carries has one place throughout. A strip is read before it
+   is overwritten, if no other strip shares the place (codegen/passes/strips_local.c). The pass runs after convert,
+   when layouts and conversions are known, and before shared and sync, for which a loop over strips is an ordinary
+   loop. docs/internals/codegen/large-tiles.md has the rules. */
 #include "codegen/passes/strips.h"
 
 #include "codegen/analysis/order.h"

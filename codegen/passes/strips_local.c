@@ -172,7 +172,7 @@ static void place(cg_func *c, tile *t, tile **taken, uint32_t *count)
     t->at = at;
     if (t->bytes > MAX_LOCAL || at > MAX_LOCAL - t->bytes)
         cg_unsupported(c, ct_maker_of(t->v),
-                       "tiles that are kept at the same time take more than %d KiB of local memory in each thread",
+                       "tiles that are live at the same time need more than %d KiB of local memory per thread",
                        MAX_LOCAL / 1024);
     else if (at + t->bytes > c->local_bytes)
         c->local_bytes = at + t->bytes;

@@ -1,8 +1,21 @@
-/* The sync pass: before which effects threads have to meet, and who; where they fence what they have written.
+/* The sync pass places the barriers at which threads wait for each other, and the fences that make what they have
+   written visible to wgmma.
 
-   Goes through the ops as threads do, with the effects that may not be over for all of them: a barrier ends all, an
-   effect that needs one gets it. Where ways join, what is not over on any of them is not; a loop is gone through until
-   nothing new comes round. What came round was in an earlier trip, and the same index is no longer the same place. */
+   It follows the ops as threads execute them, with the set of effects that may not be complete for all threads. An
+   effect that touches the memory of one of them gets a barrier in front of it: of the warp, if each warp has a part
+   of its own, else of all warps, which empties the set. Where control flow joins, the sets are joined. A loop is
+   followed until nothing new reaches its head; an effect that came around the loop belongs to an earlier iteration,
+   in which the same index was another place. Each group of a warp-specialised kernel has a barrier of its own
+   (number 1 for consumers, 2 for producers).
+
+   wgmma reads shared memory through the async proxy, which sees what threads have written there only after each of
+   them has executed a fence. Where wgmma reads, every write that has not been fenced on some path is fenced right
+   after it. Data that TMA copies is visible to wgmma already.
+
+   Why it is right: `--verify-each` checks the result by other means than the pass uses: from each effect, all paths
+   are followed to the first barrier, and from each write to the first fence (codegen/passes/verify_sync.c). A loop
+   over strips is a loop whose trips access different elements of the same tiles: scratch is waited for between
+   trips, global accesses are not. */
 #include <string.h>
 
 #include "codegen/kernel/groups.h"

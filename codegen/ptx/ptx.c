@@ -126,8 +126,7 @@ void cg_ins(cg_func *c, const char *format, ...)
 {
     enum { MOST_TEXT = 32 }; /* MiB, of a module; ptxas takes minutes for a tenth of that */
     if (c->written->text.len + c->emit->body.len > (size_t)MOST_TEXT << 20)
-        cg_unsupported(c, cg_lowered(c), "the code becomes larger than %d MiB of PTX here; smaller tiles take less",
-                       MOST_TEXT);
+        cg_unsupported(c, cg_lowered(c), "the PTX would be larger than %d MiB; use smaller tiles", MOST_TEXT);
     if (c->failed)
         return;
     va_list args;

@@ -90,40 +90,61 @@ static void put_piece(cg_func *c, const cg_pieces *p, const ct_value *v, const c
         cg_strip_close(c);
 }
 
-/* What of the variant lies in the piece. regs: of one that is the same in all strips. */
-static void get_piece(cg_func *c, const cg_pieces *p, const ct_value *v, cg_variant *variant, const cg_layout *places,
-                      cg_val *regs)
+/* Loads one vector of the piece, from the register `r` of the layout on, and gives its predicate. */
+static cg_val load_vector(cg_func *c, const cg_pieces *p, bc_kind kind, const cg_layout *places, uint32_t r,
+                          uint32_t count, cg_val *loaded)
+{
+    cg_access a = piece_access(c, p, kind, places, r);
+    cg_load_vector(c, &a, count, NULL, loaded);
+    return a.predicate;
+}
+
+/* Loads the elements of the piece into the registers of a tile that is the same in all strips. */
+static void get_piece_in_registers(cg_func *c, const cg_pieces *p, bc_kind kind, const cg_layout *places, cg_val *regs)
+{
+    cg_vectors vectors = cg_vectors_of(places, cg_memory_bytes(kind));
+    cg_val loaded[CG_MAX_VECTOR];
+    skip_strip(c, p, places);
+    if (p->whole)
+        cg_flat_load(c, kind, p->base, places, regs);
+    for (uint32_t r = 0; !p->whole && r < cg_layout_regs(places) && !c->failed; r++) {
+        if (r & vectors.mask)
+            continue;
+        cg_val inside = load_vector(c, p, kind, places, r, 1u << vectors.bits, loaded);
+        for (uint32_t i = 0; i < 1u << vectors.bits; i++) {
+            uint32_t at = r | cg_layout_member(vectors.reg_bit, vectors.bits, i);
+            cg_move(c, regs[at], cg_select(c, inside, loaded[i], regs[at]));
+        }
+    }
+}
+
+/* Loads the elements of the piece into the local memory of a tile that differs between strips, in a loop over them. */
+static void get_piece_in_strips(cg_func *c, const cg_pieces *p, const ct_value *v, cg_variant *variant,
+                                const cg_layout *places)
 {
     bc_kind kind = bc_elem_kind(v->type);
     cg_vectors vectors = cg_vectors_of(places, cg_memory_bytes(kind));
     cg_val loaded[CG_MAX_VECTOR];
-    if (!regs)
-        cg_strip_open(c, (cg_trips){.mask = cg_strip_mask(c, variant->layout)});
+    cg_strip_open(c, (cg_trips){.mask = cg_strip_mask(c, variant->layout)});
     skip_strip(c, p, places);
     if (p->whole) {
-        cg_val *all = regs ? regs : cg_vals(c, cg_layout_regs(places));
+        cg_val *all = cg_vals(c, cg_layout_regs(places));
         if (all)
             cg_flat_load(c, kind, p->base, places, all);
-        if (!regs && !c->failed)
+        if (!c->failed)
             cg_strip_save(c, v, variant, all, cg_const(CG_PRED, 1));
     }
     for (uint32_t r = 0; !p->whole && r < cg_layout_regs(places) && !c->failed; r++) {
         if (r & vectors.mask)
             continue;
-        cg_access a = piece_access(c, p, kind, places, r);
-        cg_load_vector(c, &a, 1u << vectors.bits, NULL, loaded);
+        cg_val inside = load_vector(c, p, kind, places, r, 1u << vectors.bits, loaded);
         for (uint32_t i = 0; i < 1u << vectors.bits; i++) {
             uint32_t at = r | cg_layout_member(vectors.reg_bit, vectors.bits, i);
-            if (regs) {
-                cg_move(c, regs[at], cg_select(c, a.predicate, loaded[i], regs[at]));
-            } else {
-                cg_access to = cg_strip_access(c, v, variant, at, a.predicate);
-                cg_store_vector(c, &to, 1, &loaded[i]);
-            }
+            cg_access to = cg_strip_access(c, v, variant, at, inside);
+            cg_store_vector(c, &to, 1, &loaded[i]);
         }
     }
-    if (!regs)
-        cg_strip_close(c);
+    cg_strip_close(c);
 }
 
 static cg_val *zeros(cg_func *c, cg_class cls, uint32_t count)
@@ -195,7 +216,10 @@ void cg_strip_transfer(cg_func *c, const ct_op *op, const ct_value *v, const cg_
     cg_pieces p = cg_begin_pieces(c, op, kind, source.tile_bits);
     put_piece(c, &p, v, from, &stored, excerpt);
     cg_barrier(c);
-    get_piece(c, &p, result, variant, &loaded, regs);
+    if (varies)
+        get_piece_in_strips(c, &p, result, variant, &loaded);
+    else if (regs)
+        get_piece_in_registers(c, &p, kind, &loaded, regs);
     cg_end_pieces(c, &p);
     if (!varies)
         cg_set(c, result, regs);

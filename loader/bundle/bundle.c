@@ -69,7 +69,7 @@ static const char *parse_seal(tv_str text, ld_seal *out)
     if (strncmp(copy, first, strlen(first)) != 0)
         return "the seal is damaged";
     if (strncmp(copy + strlen(first), "1\n", 2) != 0)
-        return "it is of a version that a newer tilevm has made";
+        return "it was made by a newer tilevm";
     const char *p = parse_part(strchr(copy, '\n') + 1, "index", &out->head_size, out->head);
     p = p ? parse_part(p, "manifest", &out->manifest_size, out->manifest) : NULL;
     bc_text again;
@@ -103,7 +103,7 @@ static const char *stored_bytes(ld_bundle *bundle, const bc_zip_member *m, tv_st
     bc_zip_source source = source_of(bundle);
     const char *problem = bc_zip_find_data(&source, m, &at);
     if (!problem && (m->method != BC_ZIP_STORED || m->packed != m->size))
-        problem = "a member that must be stored as it is is packed";
+        problem = "a member that must be stored uncompressed is compressed";
     if (!problem)
         *out = (tv_str){.ptr = (const char *)bundle->bytes + at, .len = (size_t)m->size};
     return problem;
@@ -121,7 +121,7 @@ static const char *find_members(ld_bundle *bundle, tv_str *out_index)
         bc_zip_member m;
         bool there = bc_zip_next(bundle->bytes + bundle->directory.at, (size_t)bundle->directory.size, &at, &m);
         if (!there || !bc_str_is(m.name, names[i]))
-            return i == TV_COUNT(names) - 1 ? NULL : "not a bundle: its members are others";
+            return i == TV_COUNT(names) - 1 ? NULL : "not a bundle: it has other members";
         if (places[i])
             problem = stored_bytes(bundle, &m, places[i]);
         else
@@ -254,9 +254,9 @@ static const char *unpack(const ld_bundle *bundle, uint64_t at, uint64_t packed,
                           bc_arena *arena, tv_str *out)
 {
     if (at > bundle->size || packed > bundle->size - at)
-        return "it was cut short";
+        return "it is truncated";
     if (packed > largest || size > largest)
-        return "its sizes make no sense";
+        return "its sizes are inconsistent";
     unsigned char *bytes = bc_arena_alloc(arena, (size_t)size + 1, 16);
     if (!bytes)
         return no_memory;
@@ -286,7 +286,7 @@ const char *ld_bundle_manifest(const ld_bundle *bundle, bc_arena *arena, tv_str 
     if (!problem
         && (m->size != bundle->seal.manifest_size || (!deflated && m->packed != m->size)
             || m->size / DEFLATE_RATIO > m->packed))
-        problem = "its sizes make no sense";
+        problem = "its sizes are inconsistent";
     if (!problem)
         problem = unpack(bundle, at, m->packed, m->size, deflated, arena, out);
     if (!problem && !has_digest(out->ptr, out->len, bundle->seal.manifest))

@@ -166,7 +166,7 @@ const char *ld_bundle_head_open(const unsigned char *bytes, size_t size, ld_bund
     uint64_t strings = get32(bytes + 16);
     uint64_t rows = HEAD + (uint64_t)head.kernel_count * KERNEL + (uint64_t)head.module_count * MODULE;
     if (rows > size || strings != size - rows || !kernels_are_fine(&head, strings) || !modules_are_fine(&head, strings))
-        return "the index makes no sense";
+        return "the index is inconsistent";
     *out = head;
     return NULL;
 }
@@ -185,7 +185,7 @@ static bool artifact_is_fine(const ld_artifact *a)
 const char *ld_bundle_record_read(const ld_bundle_module *module, const unsigned char *record, bc_arena *arena,
                                   ld_artifact **out_artifacts)
 {
-    static const char nonsense[] = "the record of a module makes no sense";
+    static const char nonsense[] = "the record of a module is inconsistent";
     const unsigned char *strings = record + (size_t)module->artifact_count * ARTIFACT;
     uint64_t string_bytes = module->record_size - (uint64_t)module->artifact_count * ARTIFACT;
     ld_artifact *artifacts = bc_new(arena, ld_artifact, module->artifact_count);

@@ -199,7 +199,7 @@ static tvResult load_code(bundle_load *load, const ld_artifact *a, tv_str bytes,
     ld_image_release(image);
     load->refused = is_refusal(code);
     return load->refused ? code
-                         : ld_fail(LD_RULE_L_LOAD_01, code, "%s: the driver does not load %.*s", load->bundle->name,
+                         : ld_fail(LD_RULE_L_LOAD_01, code, "%s: the driver cannot load %.*s", load->bundle->name,
                                    (int)load->kernel.len, load->kernel.ptr);
 }
 
@@ -234,7 +234,7 @@ static tvResult load_best(bundle_load *load, loaded_module *out)
         if (!load->refused) /* the last is bytecode, which never is */
             return code;
         const char *name = ld_cuda_error_name(code);
-        ld_warn(LD_RULE_L_BUNDLE_03, "%.*s: the driver does not take %s (CUDA_ERROR_%s); the next best is tried",
+        ld_warn(LD_RULE_L_BUNDLE_03, "%.*s: the driver refused %s (CUDA_ERROR_%s); trying the next best artifact",
                 (int)load->kernel.len, load->kernel.ptr, out->choice.why, name ? name : "?");
     }
     return ld_fail(LD_RULE_L_BUNDLE_01, LD_CUDA_INVALID_IMAGE, "%s: it has nothing for sm_%u", load->bundle->name,
@@ -308,7 +308,7 @@ static tvResult use_kernel(struct tvBundle_st *b, const char *name, struct CUfun
     const ld_driver *driver;
     ld_bundle_kernel kernel;
     if (!b)
-        return ld_fail(LD_RULE_L_LOAD_02, LD_CUDA_INVALID_VALUE, "of which bundle?");
+        return ld_fail(LD_RULE_L_LOAD_02, LD_CUDA_INVALID_VALUE, "no bundle was given");
     tvResult code = ld_driver_open(&driver);
     if (code == LD_CUDA_SUCCESS)
         code = find_kernel(b, name, &kernel);

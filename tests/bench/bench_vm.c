@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "tests/files.h"
+#include "tests/common/files.h"
 #include "tilevm/tilevm.h"
 
 typedef struct bench_kernel {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""make_corpus.py BYTECODE OUT: writes OUT/cases.txt, OUT/bytecode, OUT/expected for tests/corpus_run.c
+"""make_corpus.py BYTECODE OUT: writes OUT/cases.txt, OUT/bytecode, OUT/expected for tests/runners/corpus_run.c
 (tests/corpus/README.md has the form). BYTECODE holds <variant>/<kernel file>.tbc, as build.sh makes them.
 Needs numpy and ml_dtypes, and TILEVM, the command, which tells the symbols."""
 import os

@@ -12,7 +12,7 @@
 
 #include "loader/driver.h"
 #include "tests/fakecuda/fakecuda.h"
-#include "tests/files.h"
+#include "tests/common/files.h"
 
 static struct {
 #define CUDA(name, symbol, since, parameters) tvResult(*name) parameters;

@@ -12,7 +12,7 @@
 
 #include "loader/driver.h"
 #include "tests/fakecuda/fakecuda.h"
-#include "tests/files.h"
+#include "tests/common/files.h"
 
 /* The declarations of cuda.h. */
 #define CUDA(name, symbol, since, parameters) tvResult symbol parameters;

@@ -4,7 +4,7 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "loader/bundle/signature.h"
-#include "tests/reseal.c" /* the targets are linked with the product's libraries only */
+#include "tests/common/reseal.c" /* the targets are linked with the product's libraries only */
 #include "tools/tilevm/bundle/bundle.h"
 
 static void read_module(const ld_bundle *bundle, uint32_t index)

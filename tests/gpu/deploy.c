@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "loader/device.h"
-#include "tests/files.h"
+#include "tests/common/files.h"
 #include "tests/unit/test.h"
 
 enum { MOST_DEVICES = 16, THREADS = 4, ROUNDS = 50 };

@@ -6,7 +6,7 @@
 #   deploy.sh BUILD CORPUS
 set -u
 export LC_ALL=C NO_COLOR=1
-. "$(dirname "$0")/../says.sh"
+. "$(dirname "$0")/../shell/says.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 build=$(cd "$1" && pwd)
 kernels=$(cd "$2" && pwd)/bytecode/13.4
@@ -14,7 +14,7 @@ tilevm=$build/tilevm
 folder=$(mktemp -d) || exit 2
 trap 'rm -rf "$folder"' EXIT
 cd "$folder" || exit 2
-unset CUDA_CACHE_DISABLE CUDA_CACHE_MAXSIZE CUDA_MODULE_LOADING TILEVM_IMAGE TILEVM_CACHE_LOWER TILEVM_BUNDLE_KEY
+unset CUDA_CACHE_DISABLE CUDA_CACHE_MAXSIZE CUDA_MODULE_LOADING TILEVM_IMAGE TILEVM_CACHE_LOWER TILEVM_BUNDLE_KEY TILEVM_BUNDLE_TRUST
 export TILEVM_CACHE_DIR="$folder/cache" CUDA_CACHE_PATH="$folder/driver"
 
 cat > fill.tir <<'END'

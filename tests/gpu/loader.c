@@ -12,7 +12,7 @@
 #include <time.h>
 
 #include "loader/driver.h"
-#include "tests/files.h"
+#include "tests/common/files.h"
 #include "tests/unit/test.h"
 
 #define SYMBOL "vadd_Kt1_A1f32_1t1_p16_A1f32_1t1_p16_A1f32_1t1_p16_I256"
@@ -184,7 +184,7 @@ static void fault(const char *bytecode)
     DO(cu.launch(function, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
     CHECK(cu.wait() == LD_CUDA_ILLEGAL_ADDRESS);
     CHECK(cu.launch(function, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL) == LD_CUDA_ILLEGAL_ADDRESS);
-    CHECK(strstr(tvGetLastErrorMessage(), "an earlier kernel reached memory that is not its own") != NULL);
+    CHECK(strstr(tvGetLastErrorMessage(), "an earlier kernel accessed memory that does not belong to it") != NULL);
     CHECK(cu.load(&module, bytecode) == LD_CUDA_ILLEGAL_ADDRESS);
 }
 

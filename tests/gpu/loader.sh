@@ -2,7 +2,7 @@
 # The loader on a real device, with PTX and with cubins: each way to load, first with empty caches, then from them; and PTX that the
 # driver refuses. loader.sh BUILD VADD.tbc; ends with `loader on a GPU: N passed, N failed`, or says that there is no device.
 set -u
-. "$(dirname "$0")/../says.sh"
+. "$(dirname "$0")/../shell/says.sh"
 build=$(cd "$1" && pwd)
 file=$(cd "$(dirname "$2")" && pwd)/$(basename "$2")
 folder=$(mktemp -d) || exit 2

@@ -2,7 +2,7 @@
 # Programs of nvcc on a real device (sm_90, which `native` is built for), the others built for another, with libtilevm_cuda.so preloaded: programs.sh BUILD
 # PROGRAMS, which `make gpu-programs` has made where nvcc is. Ends with `programs on a GPU: N passed, N failed`.
 set -u
-. "$(dirname "$0")/../says.sh"
+. "$(dirname "$0")/../shell/says.sh"
 build=$(cd "$1" && pwd)
 [ -x "$2/native" ] || { echo "programs on a GPU: skipped, there is no $2: make gpu-programs, with CUDA_HOME of a toolkit from 13.3 on"; exit 0; }
 programs=$(cd "$2" && pwd)

@@ -3,7 +3,7 @@
 #
 #   run.sh BUILD CORPUS
 set -u
-. "$(dirname "$0")/../says.sh"
+. "$(dirname "$0")/../shell/says.sh"
 tilevm=$(cd "$1" && pwd)/tilevm
 corpus=$(cd "$2" && pwd)
 folder=$(mktemp -d) || exit 2

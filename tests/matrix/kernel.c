@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/gpu.h"
+#include "tests/common/gpu.h"
 #include "tests/matrix/exact.h"
 #include "tests/ptxsim/ptxsim.h"
 

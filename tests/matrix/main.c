@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "tests/matrix/parts.h"
-#include "tests/part.h"
+#include "tests/common/part.h"
 
 static const struct {
     const char *name;

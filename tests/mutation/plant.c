@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "bytecode/base/text.h"
-#include "tests/files.h"
+#include "tests/common/files.h"
 
 /* ---- sources ---- */
 

@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tests/files.h"
+#include "tests/common/files.h"
 
 static void find_ptxas(char *out, size_t size)
 {

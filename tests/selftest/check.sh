@@ -1,7 +1,7 @@
 #!/bin/sh
-# Tests tests/check.sh itself, with a make that is none: check.sh WORK_FOLDER
+# Tests tests/shell/check.sh itself, with a make that is none: check.sh WORK_FOLDER
 set -u
-runner=$(cd "$(dirname "$0")/.." && pwd)/check.sh
+runner=$(cd "$(dirname "$0")/../shell" && pwd)/check.sh
 mkdir -p "$1" && cd "$1" || exit 2
 passed=0
 failed=0

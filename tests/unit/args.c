@@ -115,7 +115,7 @@ static void test_layouts(void)
 static void test_refused(void)
 {
     refused("zeros(f32)", TV_F32, "'zeros(f32)': which shape?");
-    refused("zeros(3)", TV_DTYPE_COUNT, "'zeros(3)': which element type?");
+    refused("zeros(3)", TV_DTYPE_COUNT, "'zeros(3)' needs an element type");
     refused("zeros(f33,3)", TV_F32, "'f33' is not an element type");
     refused("zeros(dtype=f33,shape=3)", TV_F32, "'f33' is not an element type");
     refused("zeros(f32,3,4)", TV_F32, "'zeros(f32,3,4)' has too many values; write the shape as [3,4]");

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "loader/bundle/signature.h"
-#include "tests/reseal.h"
+#include "tests/common/reseal.h"
 #include "tests/unit/test.h"
 #include "tools/tilevm/bundle/bundle.h"
 
@@ -125,7 +125,7 @@ static void test_changed(const bc_text *bundle)
     free(copy);
 }
 
-/* The hash that the seal has of the manifest, changed in one digit: all else is right, and the manifest is not taken. */
+/* The seal has the hash of the manifest with one digit changed: all else is right, and the manifest is refused. */
 static void test_manifest_hash(const bc_text *bundle)
 {
     static const char word[] = "\nmanifest ";
@@ -170,7 +170,7 @@ static const char *forged(const bc_text *bundle, const char *after, const void *
 
 static void test_forged(const bc_text *bundle)
 {
-    static const char nonsense[] = "the index makes no sense";
+    static const char nonsense[] = "the index is inconsistent";
     CHECK_FORGED("TVINDEX", "tilevm-bundle-", "tilevm-bundle-", "");
     CHECK_FORGED("TVINDEX", "tilevm-bundle-", "../../.bashrc/", nonsense);
     CHECK_FORGED("TVINDEX", "tilevm-bundle-", ".hidden_file__", nonsense);
@@ -178,11 +178,11 @@ static void test_forged(const bc_text *bundle)
     CHECK_FORGED("TVINDEX", "second", "first\0", nonsense);
     CHECK_FORGED("TVINDEX", "second", "aaaaaa", nonsense); /* not sorted any more */
     CHECK_FORGED("TVINDEX", "TVINDEX\1", "TVINDEX\2", "the index is of another version");
-    CHECK_FORGED("tilevm bundle", "bundle 1", "bundle 2", "it is of a version that a newer tilevm has made");
+    CHECK_FORGED("tilevm bundle", "bundle 1", "bundle 2", "it was made by a newer tilevm");
     CHECK_FORGED("tilevm bundle", "bundle 1", "bundle\n1", "the seal is damaged");
-    CHECK_FORGED("TVINDEX", "\x50\x00\x00\x01", "\x50\x00\x00\x07", "the record of a module makes no sense");
+    CHECK_FORGED("TVINDEX", "\x50\x00\x00\x01", "\x50\x00\x00\x07", "the record of a module is inconsistent");
     CHECK_FORGED("TVINDEX", "\x50\x00\x00\x01\x4b\x00", "\x50\x00\x00\x01\x00\x00",
-                 "the record of a module makes no sense");
+                 "the record of a module is inconsistent");
 }
 
 /* Sizes of which an archive cannot be, or that would fill the memory. */
@@ -202,10 +202,10 @@ static void test_bombs(const bc_text *bundle)
     a.size = artifacts[1].size - 1;
     CHECK(strcmp(ld_bundle_fetch(&opened, &a, &arena, &part), "it cannot be unpacked") == 0);
     a.size = (uint64_t)1 << 40;
-    CHECK(strcmp(ld_bundle_fetch(&opened, &a, &arena, &part), "its sizes make no sense") == 0);
+    CHECK(strcmp(ld_bundle_fetch(&opened, &a, &arena, &part), "its sizes are inconsistent") == 0);
     a = artifacts[1];
     a.at = UINT64_MAX - 5;
-    CHECK(strcmp(ld_bundle_fetch(&opened, &a, &arena, &part), "it was cut short") == 0);
+    CHECK(strcmp(ld_bundle_fetch(&opened, &a, &arena, &part), "it is truncated") == 0);
     /* And in an index that was made to measure: no artifact of a kilobyte unpacks to a gigabyte. */
     ld_bundle_module bomb = {.name = bc_str("bomb"), .artifact_count = 2};
     ld_artifact rows[2] = {artifacts[0], artifacts[1]};
@@ -214,7 +214,7 @@ static void test_bombs(const bc_text *bundle)
     bc_text_init(&record, NULL);
     ld_bundle_record_write(&bomb, rows, 0, &record);
     const char *problem = ld_bundle_record_read(&bomb, (unsigned char *)record.ptr, &arena, &artifacts);
-    CHECK(problem && strcmp(problem, "the record of a module makes no sense") == 0);
+    CHECK(problem && strcmp(problem, "the record of a module is inconsistent") == 0);
     bc_text_release(&record);
     bc_arena_release(&arena);
     ld_bundle_close(&opened);

@@ -1,5 +1,5 @@
 /* The disk cache as files: what is taken, what is refused and why, what is removed. The loader around it is tested by
-   tests/loader_faults.c. */
+   tests/runners/loader_faults.c. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "loader/cache_entry.h"
 #include "loader/folder.h"
 #include "loader/sha256.h"
-#include "tests/files.h"
+#include "tests/common/files.h"
 #include "tests/unit/test.h"
 #include "tilevm/tilevm_cuda.h"
 
@@ -142,7 +142,7 @@ static void check_forged(uint64_t packed, forged f, const char *words)
 /* Sizes are believed up to a limit: of one part, and of what deflate can make of so many bytes. */
 static void test_sizes(void)
 {
-    static const char senseless[] = "its sizes make no sense", packed[] = "it cannot be unpacked";
+    static const char senseless[] = "its sizes are inconsistent", packed[] = "it cannot be unpacked";
     check_forged(FORGED_PACKED, (forged){.head = LARGEST + 1}, senseless);
     check_forged(FORGED_PACKED, (forged){.records = LARGEST + 1}, senseless);
     check_forged(FORGED_PACKED, (forged){.bytecode = LARGEST + 1}, senseless);
@@ -204,16 +204,16 @@ static void test_not_ours(void)
     char zeros[HEADER + 1] = "";
     mkdir("cache", 0700);
     mkdir("cache/ab", 0700);
-    check_bytes(zeros, 0, "it was cut short");
-    check_bytes(zeros, HEADER - 1, "it was cut short");
+    check_bytes(zeros, 0, "it is truncated");
+    check_bytes(zeros, HEADER - 1, "it is truncated");
     check_bytes(zeros, HEADER, "it is no file of the cache");
     memcpy(zeros, "TVKCACH\2", 8);
     check_bytes(zeros, HEADER, "it is of another version of the format");
     zeros[7] = 1;
     check_bytes(zeros, HEADER, "its checksum is wrong");
-    check_bytes(zeros, HEADER + 1, "it was cut short");
+    check_bytes(zeros, HEADER + 1, "it is truncated");
     zeros[32] = 1;
-    check_bytes(zeros, HEADER, "it was cut short");
+    check_bytes(zeros, HEADER, "it is truncated");
     check_bytes(zeros, HEADER + 1, "its checksum is wrong");
     CHECK(chmod("cache/" FORGED, 0620) == 0);
     CHECK(strcmp(look(true).problem, "others may write to it") == 0);
@@ -365,8 +365,8 @@ static void test_wrong_name(void)
         put_entry(&cache, others[i][0], others[i][1], "records", "image");
         path_of(&(ld_cache_key){.head = bc_str(others[i][0]), .bytecode = bc_str(others[i][1])}, other, sizeof other);
         CHECK(rename(other, path) == 0);
-        CHECK(strcmp(look(true).problem, "its name does not fit its key") == 0);
-        CHECK(!ld_cache_get(&cache, &key, &entry) && strstr(message, "it holds the answer to another question"));
+        CHECK(strcmp(look(true).problem, "its name does not match its key") == 0);
+        CHECK(!ld_cache_get(&cache, &key, &entry) && strstr(message, "it was made for another key"));
         CHECK(access(path, F_OK) != 0);
     }
     clear();
@@ -618,7 +618,7 @@ static void test_lower(void)
     CHECK(chmod(lower, 0666) == 0 && !ld_cache_get(&cache, &key, &entry));
     CHECK(strstr(message, "others may write to it") != NULL);
     CHECK(chmod(lower, 0644) == 0 && truncate(lower, 80) == 0 && !ld_cache_get(&cache, &key, &entry));
-    CHECK(strstr(message, "it was cut short") != NULL && stat(lower, &after) == 0); /* it stays */
+    CHECK(strstr(message, "it is truncated") != NULL && stat(lower, &after) == 0); /* it stays */
     put_entry(&cache, "head", "code", "records", "image");
     check_entry(&cache, "head", "code", "records", "image"); /* the upper one comes first */
     clear();

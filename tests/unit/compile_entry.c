@@ -134,7 +134,6 @@ static void check_module(void)
                                           "%r1",
                                           "\\C3\\A4",
                                           "a\\0Ab",
-                                          "a\\00b",
                                           "a b",
                                           "$L1",
                                           "WARP_SZ",

@@ -7,7 +7,7 @@
 
 #include "bytecode/base/text.h"
 #include "tests/ptxsim/harness.h"
-#include "tests/spread.h"
+#include "tests/common/spread.h"
 #include "tests/unit/test.h"
 
 enum { TILES = 2, MOST_TRIPS = 7, PARAMETERS = 6 };

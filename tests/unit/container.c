@@ -5,7 +5,7 @@
 #include "container/archive.h"
 #include "container/elf.h"
 #include "container/images.h"
-#include "tests/programs.h"
+#include "tests/common/programs.h"
 #include "tests/unit/test.h"
 
 /* The smallest bytecode there is to the walk over its sections: one of 3 bytes, the end. */

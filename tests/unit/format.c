@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "bytecode/print/format.h"
-#include "tests/files.h"
+#include "tests/common/files.h"
 #include "tests/unit/test.h"
 
 static bool speaks_of(const bc_format *f, int row, bool types_only)

@@ -6,7 +6,7 @@
 #include "loader/fatbin.h"
 #include "loader/jit.h"
 #include "loader/sha256.h"
-#include "tests/programs.h"
+#include "tests/common/programs.h"
 #include "tests/unit/test.h"
 
 /* ---- records ---- */

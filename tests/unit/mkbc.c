@@ -1,5 +1,5 @@
 /* The assembler of annotated bytes, against bytes written down by hand. */
-#include "tests/mkbc.h"
+#include "tests/common/mkbc.h"
 
 #include <stdlib.h>
 #include <string.h>

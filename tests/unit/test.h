@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "tests/part.h"
+#include "tests/common/part.h"
 
 static int test_passed, test_failed;
 

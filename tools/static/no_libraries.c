@@ -20,7 +20,7 @@ void *__wrap_dlopen(const char *path, int mode)
 
 char *__wrap_dlerror(void)
 {
-    static char text[] = "this tilevm is linked statically, and loads no libraries: take the one that is not";
+    static char text[] = "this tilevm is linked statically and cannot load libraries: use the dynamically linked one";
     return text;
 }
 

@@ -64,12 +64,9 @@ typedef struct settings {
 
 static void print_help(FILE *out)
 {
-    fputs("usage: tileiras [options] FILE\n\n"
-          "Compiles Tile IR bytecode, versions 13.1 to 13.5, for a GPU: to a cubin where ptxas is found (TILEVM_PTXAS, "
-          "beside\n"
-          "this program, CUDA_HOME, PATH), else to PTX, which the driver loads just as well. Takes the place of "
-          "NVIDIA's\n"
-          "command of the same name.\n\noptions:\n",
+    fputs("usage: tileiras [options] FILE\n\ntileiras compiles Tile IR bytecode, versions 13.1 to 13.5, for a GPU: "
+          "to a cubin if ptxas is found (TILEVM_PTXAS,\nbeside this program, CUDA_HOME, PATH), else to PTX, which "
+          "the driver loads as well. It replaces NVIDIA's\ncommand of the same name.\n\noptions:\n",
           out);
     for (size_t i = 0; i < TV_COUNT(options); i++) {
         const struct option *o = &options[i];
@@ -85,8 +82,8 @@ static void print_help(FILE *out)
     fputs("\ntargets:", out);
     for (size_t i = 0; bc_target_at(i); i++)
         fprintf(out, " sm_%u", bc_target_at(i));
-    fputs("\nexit codes: 0 done, 1 usage or an input that cannot be read, 2 options, 3 not valid bytecode, 5 cannot be "
-          "compiled\n",
+    fputs("\nexit codes: 0 success, 1 wrong usage or unreadable input, 2 wrong options, 3 invalid bytecode, 5 not "
+          "compilable\n",
           out);
 }
 

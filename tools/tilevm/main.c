@@ -7,14 +7,15 @@
 static void print_overview(FILE *out)
 {
     fputs("usage: tilevm COMMAND [options] ...\n\n"
-          "Reads, checks, prints, assembles, runs and compiles CUDA Tile IR bytecode, versions 13.1 to 13.5.\n\n"
+          "tilevm verifies, runs, compiles and ships CUDA Tile IR kernels (bytecode versions 13.1 to 13.5).\n\n"
           "commands:\n",
           out);
     const cli_command *command;
     for (size_t i = 0; (command = cli_command_at(i)) != NULL; i++)
         fprintf(out, "  %-12s%s\n", command->name, command->summary);
     fputs("  help        show the options of a command\n\n"
-          "'tilevm help COMMAND' or 'tilevm COMMAND --help' shows more. 'tilevm --version' shows the version.\n"
+          "'tilevm help COMMAND' or 'tilevm COMMAND --help' shows the options of a command. 'tilevm --version' shows "
+          "the version.\n"
           "Files are bytecode; '-' is standard input. Exit codes: 0 valid or done, 1 invalid or different,\n"
           "2 wrong usage or a file that cannot be read or written, 130 stopped by ^C.\n",
           out);
@@ -40,7 +41,12 @@ static int unknown_command(const char *name)
 
 static const cli_option no_options[] = {{0}};
 static const cli_command command_help = {
-    "help", "[COMMAND]", "show the options of a command", "Without a command it lists the commands.", no_options, NULL};
+    "help",
+    "[COMMAND]",
+    "show the options of a command",
+    "tilevm help shows the options of a command; without a command it lists the commands.",
+    no_options,
+    NULL};
 
 static int help(int argc, char **argv)
 {

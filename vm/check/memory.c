@@ -196,7 +196,7 @@ static void look_for_gap(vm_touch *t, uint64_t address)
     bc_text type;
     bc_text_init(&type, &t->f->run->vm->allocator);
     vm_array_print_type(&type, array);
-    vm_find(t->f, BC_RULE_X_MEM_05, t->what->op, NULL, "%s byte %llu of '%s', %s, where no element lies",
+    vm_find(t->f, BC_RULE_X_MEM_05, t->what->op, NULL, "%s byte %llu of '%s', %s, which belongs to no element",
             verb_of(t->what), (unsigned long long)(address - array->low), array->name, bc_text_words(&type));
     bc_text_release(&type);
 }

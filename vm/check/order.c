@@ -147,7 +147,7 @@ static void find_difference(struct vm_check *check, const difference *d, uint64_
     bc_text_puts(&text, ", and ");
     print_value(&text, d->array, d->got);
     if (check->junk)
-        bc_text_puts(&text, " when elements that loads leave open hold something else");
+        bc_text_puts(&text, " when undefined elements of loads have other values");
     else
         bc_text_printf(&text, " when the tile blocks run in order %llu", (unsigned long long)seed);
     if (d->count > 1)

@@ -144,7 +144,7 @@ static void trap_deadlock(turns *t, started *s)
     uint64_t left = t->run->blocks - t->next_block;
     if (left)
         vm_trap(&s->worker.frame, s->last, BC_RULE_X_LIM_03,
-                "%zu tile blocks have begun, all of them wait, and there is no memory to begin one of %llu others",
+                "all %zu tile blocks that have begun wait, and there is no memory to start one of the %llu others",
                 t->under_way, (unsigned long long)left);
     else
         vm_trap(&s->worker.frame, s->last, BC_RULE_X_LIM_03,
@@ -250,7 +250,7 @@ tv_status vm_run_order(struct vm_check *check, const vm_launch *launch, uint64_t
         status = TV_NO_MEMORY; /* findings may be missing */
     } else if (status == TV_TRAP && check->junk) {
         vm_find_in_results(check, BC_RULE_X_OPN_01, run.stop.op,
-                           "when elements that loads leave open hold something else, %s stops the run: %s",
+                           "when undefined elements of loads have other values, %s stops the run: %s",
                            bc_rules[run.stop.rule].id, run.stop.message);
     } else if (status == TV_TRAP && again) {
         vm_find_in_results(check, BC_RULE_X_ORD_01, run.stop.op,

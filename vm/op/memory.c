@@ -326,7 +326,7 @@ static const vm_inst *alloca_run(vm_frame *f, const vm_inst *inst)
         memory = vm_make_alloca(f, inst, (size_t)(a->bytes ? a->elements * a->bytes : (a->elements + 1) / 2),
                                 (size_t)a->align);
     if (!memory)
-        return vm_trap(f, inst, BC_RULE_X_MEM_04, "alloca of %llu elements could not be had",
+        return vm_trap(f, inst, BC_RULE_X_MEM_04, "there is no memory for an alloca of %llu elements",
                        (unsigned long long)a->elements);
     uint64_t address = (uintptr_t)memory;
     memcpy(vm_at(f, a->out), &address, sizeof address);

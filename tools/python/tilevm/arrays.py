@@ -96,7 +96,8 @@ def check_torch_memory(tensor: Any) -> None:
         return
     if str(tensor.layout) != "torch.strided":
         raise UsageError(f"a tensor is {tensor.layout}: kernels take dense ones, as to_dense() makes them")
-    storage, reach = tensor.untyped_storage(), sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride()))
+    storage = tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage()  # before torch 2.0
+    reach = sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride()))
     end = (tensor.storage_offset() + reach + 1) * tensor.element_size()
     if storage.device.type == "meta":
         raise UsageError("a tensor has a shape but no memory: it is on the device 'meta' or made by FakeTensorMode")

@@ -170,7 +170,7 @@ static bool get_dtype(const arg_spec *spec, tv_dtype wanted, tv_dtype *out, io_e
         *out = spec->has_dtype ? spec->dtype : wanted;
         return true;
     }
-    return io_fail(error, "'%.*s': which element type?", shown(spec->text), spec->text.ptr);
+    return io_fail(error, "'%.*s' needs an element type", shown(spec->text), spec->text.ptr);
 }
 
 typedef struct place { /* a layout with room for its strides */
@@ -537,7 +537,7 @@ bool arg_make_array(const arg_context *context, const arg_spec *spec, tv_dtype w
     case ARG_ALIAS:
     case ARG_AUTO: break;
     }
-    return io_fail(error, "'%.*s' cannot stand here", shown(spec->text), spec->text.ptr);
+    return io_fail(error, "'%.*s' is not allowed here", shown(spec->text), spec->text.ptr);
 }
 
 bool arg_make_alias(const arg_context *context, const arg_spec *spec, const arg_array *of, arg_array *out,

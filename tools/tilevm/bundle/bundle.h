@@ -34,6 +34,14 @@ int bundle_open_or_say(const char *path, const char *key, ld_bundle *out);
 int bundle_say_damaged(const char *path, const char *what, const char *problem);
 /* The same about a signature that is missing or wrong. Gives CLI_FAILED. */
 int bundle_say_unsigned(const char *path, const char *problem);
+/* Has the bundle no other kernel whose function has that name? */
+bool bundle_has_no_other(const ld_bundle *bundle, const ld_bundle_kernel *kernel);
+/* What people call a kernel of the bundle: the name of its function, by which programs find it, too, or its symbol
+   where several have that name. */
+tv_str bundle_shown_name(const ld_bundle *bundle, const ld_bundle_kernel *kernel);
+/* Is it one that `wanted` means: a symbol, a function, or a name of C++ that may leave out namespaces and template
+   arguments? */
+bool bundle_is_named(const ld_bundle_kernel *kernel, const char *wanted);
 /* Prints "3 kernels in 2 modules". */
 void bundle_print_counts(const ld_bundle *bundle);
 /* Prints the matrix of kernels and targets; only_gaps: no lines for kernels that all targets can run. Gives CLI_OK, or

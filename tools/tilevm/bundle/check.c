@@ -155,7 +155,7 @@ static const char *check_object(const checking *c, const bc_zip_member *m, uint6
     if (!problem
         && (!bc_str_is(m->name, name) || m->packed != (*found)->packed || m->size != (*found)->size
             || m->method != method || m->crc != deflate_crc(bytes)))
-        problem = "archive and index tell different things of a member";
+        problem = "archive and index disagree about a member";
     bc_arena_release(&arena);
     return problem;
 }
@@ -228,7 +228,7 @@ static const char *check_archive(checking *c)
     if (!problem && (c->archived != c->object_count || members != d->count))
         problem = "the archive does not have the members that the index has";
     if (!problem && filled != d->at)
-        problem = "there are bytes in it that belong to nothing";
+        problem = "some of its bytes belong to no member";
     if (!problem && (!stands_at(c->bundle, d->at, &wanted) || wanted.len != c->bundle->size - d->at))
         problem = "the directory of the archive is damaged";
     bc_text_release(&wanted);

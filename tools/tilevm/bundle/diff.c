@@ -13,7 +13,12 @@ typedef struct side {
     uint32_t count;
 } side;
 
-/* Where differences go: lines at once, or a list. */
+/* A kernel of either side, and its name in text. */
+typedef struct named_kernel {
+    tv_str symbol, function, shown;
+} named_kernel;
+
+/* Where differences go: lines that are printed at once, or a list. */
 typedef struct differences {
     bool json;
     json_doc doc;
@@ -44,8 +49,8 @@ static const char *kind_of(char sign)
     return sign == '-' ? "removed" : sign == '+' ? "added" : "changed";
 }
 
-/* A kernel that only one side has, or an artifact of a kernel (NULL: none). Gives true. */
-static bool tell(differences *out, char sign, const ld_bundle_kernel *k, const ld_artifact *a)
+/* Reports a kernel that only one side has, or an artifact of a kernel (NULL: none). Gives true. */
+static bool tell(differences *out, char sign, const named_kernel *k, const ld_artifact *a)
 {
     char target[LD_TARGET_NAME] = "";
     if (a)
@@ -54,21 +59,22 @@ static bool tell(differences *out, char sign, const ld_bundle_kernel *k, const l
         cJSON *item = json_object(&out->doc, out->list, NULL);
         json_text(&out->doc, item, "kind", kind_of(sign));
         json_str(&out->doc, item, "kernel", k->symbol);
+        json_str(&out->doc, item, "function", k->function);
         if (a)
             json_text(&out->doc, item, "form", ld_artifact_form_name(a->form));
         if (a && a->sm)
             json_text(&out->doc, item, "target", target);
     } else if (a) {
-        cli_print(stdout, "%c %.*s: %s%s%s%s\n", sign, (int)k->symbol.len, k->symbol.ptr,
-                  ld_artifact_form_name(a->form), a->sm ? " for " : "", target, sign == '~' ? " differs" : "");
+        cli_print(stdout, "%c %.*s: %s%s%s%s\n", sign, (int)k->shown.len, k->shown.ptr, ld_artifact_form_name(a->form),
+                  a->sm ? " for " : "", target, sign == '~' ? " differs" : "");
     } else {
-        cli_print(stdout, "%c %.*s\n", sign, (int)k->symbol.len, k->symbol.ptr);
+        cli_print(stdout, "%c %.*s\n", sign, (int)k->shown.len, k->shown.ptr);
     }
     return true;
 }
 
 /* The artifacts of a kernel that both have. True if they differ. */
-static bool compare_artifacts(side sides[2], const ld_bundle_kernel *k, differences *out)
+static bool compare_artifacts(side sides[2], const named_kernel *k, differences *out)
 {
     bool differ = false;
     for (uint32_t i = 0; i < sides[0].count; i++) {
@@ -90,6 +96,13 @@ static int compare(tv_str a, tv_str b)
     return order ? order : (a.len > b.len) - (a.len < b.len);
 }
 
+/* The name of a kernel in text: its function, if neither bundle has another kernel of that name. */
+static tv_str name_in_both(const side sides[2], const ld_bundle_kernel *k)
+{
+    bool one = bundle_has_no_other(&sides[0].bundle, k) && bundle_has_no_other(&sides[1].bundle, k);
+    return one ? k->function : k->symbol;
+}
+
 /* Goes through the kernels of both, which are sorted. */
 static int compare_bundles(side sides[2], differences *out)
 {
@@ -102,8 +115,9 @@ static int compare_bundles(side sides[2], differences *out)
         i += order <= 0;
         j += order >= 0;
         const ld_bundle_kernel *one = order <= 0 ? &a : &b;
+        const named_kernel named = {one->symbol, one->function, name_in_both(sides, one)};
         if (order != 0) {
-            tell(out, order < 0 ? '-' : '+', one, NULL);
+            tell(out, order < 0 ? '-' : '+', &named, NULL);
             code = CLI_FAILED;
             continue;
         }
@@ -112,7 +126,7 @@ static int compare_bundles(side sides[2], differences *out)
             return bundle_say_damaged(sides[0].path, "", problem);
         if ((problem = read_artifacts(&sides[1], &b)) != NULL)
             return bundle_say_damaged(sides[1].path, "", problem);
-        if (compare_artifacts(sides, &a, out))
+        if (compare_artifacts(sides, &named, out))
             code = CLI_FAILED;
     }
     return code;

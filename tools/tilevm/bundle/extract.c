@@ -60,7 +60,7 @@ static bool is_wanted(const ld_bundle *bundle, uint32_t module, const char *kern
 {
     for (uint32_t i = 0; kernel && i < bundle->head.kernel_count; i++) {
         ld_bundle_kernel k = ld_bundle_head_kernel(&bundle->head, i);
-        if (k.module == module && (bc_str_is(k.symbol, kernel) || bc_str_is(k.function, kernel)))
+        if (k.module == module && bundle_is_named(&k, kernel))
             return true;
     }
     return !kernel;
@@ -79,7 +79,7 @@ int bundle_action_extract(const bundle_request *given)
         return opened;
     int code = mkdir(request.output, 0777) == 0 || errno == EEXIST
                    ? CLI_OK
-                   : cli_error("%s: cannot make the folder: %s", request.output, cli_errno());
+                   : cli_error("%s: cannot create the folder: %s", request.output, cli_errno());
     for (uint32_t i = 0; code == CLI_OK && i < bundle.head.module_count; i++)
         if (is_wanted(&bundle, i, request.kernel)) {
             known = true;

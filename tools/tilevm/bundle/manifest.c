@@ -203,7 +203,7 @@ const char *bundle_manifest_check(tv_str text, const ld_bundle_head *head, const
     const char *problem = !root                                                          ? "it is not JSON"
                           : !is_text(root, "schema", bc_str("tilevm-bundle/1"), &failed) ? "it is of another version"
                           : same_modules(root, head, artifacts, &failed)                 ? NULL
-                                                                         : "it does not tell what the index tells";
+                                                                         : "it disagrees with the index";
     if (failed || (!root && errno == ENOMEM))
         problem = LD_NO_MEMORY;
     cJSON_Delete(root);
@@ -262,5 +262,5 @@ const char *bundle_manifest_read(tv_str text, bc_arena *arena, bundle_told *out)
     out->cubins = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(options, "cubins"));
     fine = fine && read_targets(root, arena, out) && read_missing(root, arena, out);
     cJSON_Delete(root);
-    return arena->failed || !root ? LD_NO_MEMORY : fine ? NULL : "it does not tell how the bundle was built";
+    return arena->failed || !root ? LD_NO_MEMORY : fine ? NULL : "it does not say how the bundle was built";
 }

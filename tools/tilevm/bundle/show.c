@@ -108,8 +108,9 @@ static void print_rows(const matrix *m, bool only_gaps)
     int width = 6;
     for (uint32_t i = 0; i < head->kernel_count; i++) {
         ld_bundle_kernel k = ld_bundle_head_kernel(head, i);
-        if ((!only_gaps || has_gap(m, k.module)) && (int)k.symbol.len > width)
-            width = (int)k.symbol.len;
+        int len = (int)bundle_shown_name(m->bundle, &k).len;
+        if ((!only_gaps || has_gap(m, k.module)) && len > width)
+            width = len;
     }
     width = width < 100 ? width : 100;
     cli_print(stdout, "%-*s", width, "kernel");
@@ -120,7 +121,8 @@ static void print_rows(const matrix *m, bool only_gaps)
         ld_bundle_kernel k = ld_bundle_head_kernel(head, i);
         if (only_gaps && !has_gap(m, k.module))
             continue;
-        cli_print(stdout, "%-*.*s", width, (int)k.symbol.len, k.symbol.ptr);
+        tv_str name = bundle_shown_name(m->bundle, &k);
+        cli_print(stdout, "%-*.*s", width, (int)name.len, name.ptr);
         for (size_t c = 0; c < m->count; c++)
             cli_print(stdout, c + 1 < m->count ? "  %-7s" : "  %s", cell_of(m, k.module, m->columns[c]));
         cli_print(stdout, "\n");
@@ -289,8 +291,11 @@ static void show_head(showing *s, const ld_bundle_kernel *k, const ld_bundle_mod
         json_bool(&s->doc, s->kernel, "lineinfo", m->line_info);
         return;
     }
-    cli_print(stdout, "%.*s\n", (int)k->symbol.len, k->symbol.ptr);
-    if (!bc_str_eq(k->symbol, k->function))
+    tv_str name = bundle_shown_name(&s->bundle, k);
+    cli_print(stdout, "%.*s\n", (int)name.len, name.ptr);
+    if (!bc_str_eq(k->symbol, name))
+        cli_print(stdout, "  symbol %.*s\n", (int)k->symbol.len, k->symbol.ptr);
+    else if (!bc_str_eq(k->function, name))
         cli_print(stdout, "  function %.*s\n", (int)k->function.len, k->function.ptr);
     cli_print(stdout, "  module %.*s, -O%u%s\n", (int)m->name.len, m->name.ptr, m->opt_level,
               m->line_info ? " --lineinfo" : "");
@@ -326,7 +331,7 @@ static int show_kernels(showing *s)
     bool found = !request->kernel;
     for (uint32_t i = 0; !problem && i < s->bundle.head.kernel_count; i++) {
         ld_bundle_kernel k = ld_bundle_head_kernel(&s->bundle.head, i);
-        if (request->kernel && !bc_str_is(k.symbol, request->kernel) && !bc_str_is(k.function, request->kernel))
+        if (request->kernel && !bundle_is_named(&k, request->kernel))
             continue;
         found = true;
         problem = show_kernel(s, i);

@@ -157,9 +157,9 @@ static bool find_images(cli_images *images, char **out_error)
     if (images->found)
         bc_text_printf(&text, "there is no image %u; it has %u", images->only, images->found);
     else if (images->other.len)
-        bc_text_printf(&text, "no Tile IR is in it, but %s", bc_text_words(&images->other));
+        bc_text_printf(&text, "it contains no Tile IR, but %s", bc_text_words(&images->other));
     else
-        bc_text_puts(&text, "no Tile IR is in it, and no other device code");
+        bc_text_puts(&text, "it contains no Tile IR and no other device code");
     cli_problem(images->path, bc_text_words(&text), out_error);
     bc_text_release(&text);
     return false;
@@ -269,7 +269,7 @@ static const cli_image *choose_image(const cli_images *images, const char *entry
     if (entry)
         bc_text_printf(&text, "none of its %zu images has an entry '%s'", images->count, entry);
     else
-        bc_text_printf(&text, "holds %zu images; say which: %s#1 to %s#%zu", images->count, images->path, images->path,
+        bc_text_printf(&text, "holds %zu images; choose one: %s#1 to %s#%zu", images->count, images->path, images->path,
                        images->count);
     cli_problem(images->path, bc_text_words(&text), out_error);
     bc_text_release(&text);

@@ -4,8 +4,8 @@
 enum { OPT_TO = 1, OPT_OUTPUT };
 
 static const cli_option options[] = {
-    {OPT_TO, 0, "to", "13.N", "version of the bytecode; without it the lowest that can express the module"},
-    {OPT_OUTPUT, 'o', "output", "FILE", "write there instead of to standard output"},
+    {OPT_TO, 0, "to", "13.N", "bytecode version (default: the lowest that can express the module)"},
+    {OPT_OUTPUT, 'o', "output", "FILE", "write to FILE, not to standard output"},
     {0},
 };
 
@@ -44,7 +44,7 @@ static int run(cli_args *args)
         }
     }
     if (!input)
-        return cli_usage(args, "which file? ('-' is standard input)");
+        return cli_usage(args, "no file was given ('-' is standard input)");
     return assemble(args, input, minor, output);
 }
 
@@ -52,10 +52,9 @@ const cli_command command_asm = {
     .name = "asm",
     .operands = "FILE",
     .summary = "make bytecode from text",
-    .text =
-        "Assembles what `tilevm disasm` prints, and the published assembly of the cuda_tile dialect: with or without\n"
-        "the prefix cuda_tile., in the form of each op or in MLIR's generic form, with aliases and locations. The\n"
-        "result is not verified.",
+    .text = "tilevm asm assembles the output of 'tilevm disasm' and the published assembly of the cuda_tile\n"
+            "dialect: with or without the prefix cuda_tile., in the syntax of each op or in MLIR's generic form,\n"
+            "with aliases and locations. The result is not verified.",
     .options = options,
     .run = run,
 };

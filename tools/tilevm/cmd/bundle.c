@@ -32,8 +32,7 @@ static const cli_option options[] = {
      "(default: "
      "this one)"},
     {OPT_EMIT, 'e', "emit", EMITS,
-     "build: bytecode alone, with PTX, or (all, the default) with cubins\nas well where "
-     "there is a ptxas"},
+     "build: bytecode alone, bytecode and PTX, or (all, the default) cubins\ntoo if there is a ptxas"},
     {OPT_LEVEL, 'O', "opt-level", "N", "build: 0 to 3 (default 3)"},
     {OPT_LINES, 'g', "lineinfo", NULL, "build: line numbers from the debug information"},
     {OPT_STRICT, 's', "strict", NULL, "build, join: fail if a target cannot run a kernel"},
@@ -57,13 +56,13 @@ const cli_command command_bundle = {
     "build, inspect, check and sign bundles of kernels",
     "A bundle (.tvb) is a zip archive with the bytecode, PTX and cubins of many kernels for many GPUs.\n"
     "  build    compiles files and folders of bytecode for all targets and writes a bundle\n"
-    "  list     the matrix of kernels and targets\n"
-    "  show     kernels with their parameters and artifacts\n"
+    "  list     prints the matrix of kernels and targets\n"
+    "  show     prints the kernels with their parameters and artifacts\n"
     "  extract  writes the artifacts as files\n"
     "  verify   checks every hash, the archive, the manifest, the bytecode and, with --key, the signature\n"
     "  diff     compares two bundles; the exit code is 1 if they differ\n"
     "  sign     adds an Ed25519 signature\n"
-    "  join     makes one bundle of several that were built apart, without their signatures",
+    "  join     merges bundles that were built separately into one, without their signatures",
     options,
     run};
 
@@ -134,7 +133,7 @@ static int make_bundle(const bundle_request *request, bool join)
     bundle_options joined;
     bc_text bytes;
     if (!request->output)
-        return cli_usage(request->args, "which bundle? name it with -o FILE");
+        return cli_usage(request->args, "no bundle was named; use -o FILE");
     bc_text_init(&bytes, NULL);
     int code = join ? bundle_join_bytes(request, &build, &joined, &bytes) : bundle_build_bytes(request, &build, &bytes);
     if (code == CLI_OK)
@@ -201,9 +200,9 @@ static int act(bundle_request *request, unsigned action, unsigned emit, const ch
     cli_args *args = request->args;
     size_t wanted = actions[action].files;
     if (wanted ? request->count != wanted : !request->count)
-        return cli_usage(args, wanted > 1 ? "which two bundles?" : wanted ? "which bundle?" : "which files?");
+        return cli_usage(args, wanted > 1 ? "two bundles are needed" : wanted ? "which bundle?" : "which files?");
     if (action == SIGN && !request->key)
-        return cli_usage(args, "sign: with which private key? name it with --key FILE");
+        return cli_usage(args, "sign needs a private key: --key FILE");
     if (!bundle_settle_targets(args, &request->build.targets))
         return args->exit_code;
     request->build.ptxas = emit == EMIT_ALL ? ptxas : NULL;
@@ -247,7 +246,7 @@ static int read_and_act(bundle_request *request, cli_paths *paths)
         }
     }
     if (!given)
-        return cli_usage(args, "what to do? one of " ACTIONS);
+        return cli_usage(args, "no action was given; the actions are " ACTIONS);
     for (const cli_option *o = options; o->id; o++)
         if (seen[o->id] && !strchr(actions[action].options, o->letter))
             return refuse_option(args, o, given);

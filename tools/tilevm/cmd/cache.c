@@ -13,7 +13,7 @@ enum { OPT_SIZE = 1, OPT_JSON, OPT_DEVICE, OPT_KEY };
 enum { ACTION_LIST, ACTION_VERIFY, ACTION_PRUNE, ACTION_CLEAR, ACTION_PATH, ACTION_WARM };
 
 static const cli_option options[] = {{OPT_SIZE, 's', "size", "N",
-                                      "with prune: bytes that may stay, like 500M (default: the cache's limit)"},
+                                      "with prune: the size to keep, such as 500M (default: the limit of the cache)"},
                                      {OPT_JSON, 'J', "json", NULL, "print JSON"},
                                      {OPT_DEVICE, 'd', "device", "all|N", "with warm: the devices (default: all)"},
                                      {OPT_KEY, 'k', "key", "FILE",
@@ -27,11 +27,11 @@ const cli_command command_cache = {
     ACTIONS " [BUNDLE]",
     "show, check, fill or empty the cache of compiled kernels",
     "The loader keeps compiled kernels below $TILEVM_CACHE_DIR, else $XDG_CACHE_HOME/tilevm, else\n"
-    "~/.cache/tilevm, and no more than TILEVM_CACHE_SIZE bytes of them (default 1G; 0: none). What is not\n"
-    "there is looked for in $TILEVM_CACHE_LOWER, which is only read.\n"
-    "  list    each entry: bytes, last use, target, driver, kernels\n"
+    "~/.cache/tilevm, up to TILEVM_CACHE_SIZE bytes of them (default 1G; 0: none). It also searches\n"
+    "$TILEVM_CACHE_LOWER, which it only reads.\n"
+    "  list    lists the entries: bytes, last use, target, driver, kernels\n"
     "  verify  reads every entry; the exit code is 1 if one is damaged\n"
-    "  prune   removes damaged entries, then those not used for longest\n"
+    "  prune   removes damaged entries, then those used longest ago\n"
     "  clear   removes all entries\n"
     "  path    prints the folder\n"
     "  warm    loads every kernel of a bundle on the devices, so that programs find them compiled",
@@ -259,7 +259,7 @@ static int run(cli_args *args)
         if (!take(args, id, value, &request))
             return args->exit_code;
     if (!request.action)
-        return cli_usage(args, "what to do? one of " ACTIONS);
+        return cli_usage(args, "no action was given; the actions are " ACTIONS);
     if (!cli_choice(args, "action", request.action, ACTIONS, &chosen))
         return args->exit_code;
     if (request.size && chosen != ACTION_PRUNE)

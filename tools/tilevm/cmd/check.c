@@ -29,23 +29,24 @@ const cli_command command_check = {
     "check",
     "FILE --grid X[,Y[,Z]] [NAME=VALUE...]",
     "run a kernel and look for races and other defects",
-    "Runs a kernel on the CPU, with arguments as 'tilevm run' takes them, and looks for\n"
+    "tilevm check runs a kernel on the CPU, with arguments as 'tilevm run' takes them, and looks for\n"
     "\n"
     "  bounds   accesses outside the arrays or between their elements, indices outside a view\n"
     "  uninit   reads of memory that nothing has written: arrays made by empty(DTYPE, SHAPE), alloca;\n"
-    "           results that depend on elements that a load leaves open\n"
+    "           results that depend on undefined elements of a load\n"
     "  races    conflicting accesses of two tile blocks, or of one op, that nothing orders\n"
     "  tokens   conflicting accesses of one tile block that no token orders\n"
     "  assume   assume facts that are false\n"
     "  values   division by zero, overflow against a promise, conversions and shifts out of range\n"
     "  order    results that depend on the order of the tile blocks\n"
     "\n"
-    "and for deadlocks among tile blocks. Every finding is reported once for each pair of ops, with both\n"
-    "places. Tile blocks take turns on one thread, the same way every time. A run stops after 200 million\n"
-    "ops unless --max-steps says otherwise. Nothing is saved.\n"
-    "Generated arguments may not suit the kernel; a finding that they may have caused is reported as a note.\n"
-    "Exit codes: 0 nothing was found, 1 something was, 2 wrong usage, a file that cannot be read, or made-up\n"
-    "arguments that stopped the kernel, 130 stopped by ^C.",
+    "and for deadlocks among tile blocks. Each finding is reported once per pair of ops, with both\n"
+    "places. Tile blocks take turns on one thread, in the same way every time. A run stops after 200\n"
+    "million ops unless --max-steps says otherwise. Nothing is saved.\n"
+    "Generated arguments may not suit the kernel; a finding that they may have caused is reported as a\n"
+    "note.\n"
+    "Exit codes: 0 nothing was found, 1 something was found, 2 wrong usage, a file that cannot be read,\n"
+    "or generated arguments that stopped the kernel, 130 stopped by ^C.",
     options,
     run};
 

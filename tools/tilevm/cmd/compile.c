@@ -51,13 +51,13 @@ static const char remarks_help[] = "report how ops were compiled; LIST: all, or 
 
 static const cli_option options[] = {
     {OPT_TARGET, 't', "target", "sm_XX,...", "GPUs to compile for (default sm_80, or those of a program's images)"},
-    {OPT_EMIT, 'e', "emit", FORMS, "what to write (default: what the name after -o ends in, else ptx)"},
+    {OPT_EMIT, 'e', "emit", FORMS, "what to write (default: the ending of the name after -o, else ptx)"},
     {OPT_OUTPUT, 'o', "output", "FILE",
      "write to FILE, or - (default: FILE's name with the new ending, in this\nfolder); with several targets, each is "
      "put before the ending"},
     {OPT_LEVEL, 'O', "opt-level", "N",
-     "0 to 3 (default 3); below 3 each tile block has a thread block of its own,\nas suits kernels beside others, at 0 "
-     "no load runs ahead"},
+     "0 to 3 (default 3); below 3 no kernel is persistent, as suits kernels that\nshare the GPU with others; at 0 no "
+     "load is prefetched"},
     {OPT_LINES, 'g', "lineinfo", NULL, "line numbers from the debug information, for profilers and\ncompute-sanitizer"},
     {OPT_PTX_VERSION, 0, "ptx-version", "N.N", "highest PTX version that may be written, for older drivers"},
     {OPT_EXPLAIN, 0, "explain", NULL,
@@ -82,10 +82,11 @@ const cli_command command_compile = {
     "compile",
     "FILE",
     "compile bytecode to PTX or cubins",
-    "Checks the file and compiles its kernels. PTX runs on the target and all later GPUs, through any driver\n"
-    "that knows its version; a cubin runs on the target only and loads faster. Cubins are made by ptxas\n"
-    "(beside this program, in CUDA_HOME/bin or PATH), or by the driver where there is no ptxas. Of a program,\n"
-    "each image is compiled, for its own target unless others are given, to a file with its number.",
+    "tilevm compile verifies the file and compiles its kernels. PTX runs on the target and all later\n"
+    "GPUs, with any driver that supports its version; a cubin runs on the target only and loads faster.\n"
+    "ptxas makes the cubins (beside this program, in CUDA_HOME/bin or PATH), or the driver if there is no\n"
+    "ptxas. For a program, each image is compiled for its own target, unless targets are given, to a file\n"
+    "with its number.",
     options,
     run};
 
@@ -501,7 +502,7 @@ static int run(cli_args *args)
         if (!take_option(&job, id, value))
             return args->exit_code;
     if (!job.input)
-        return cli_usage(args, "which file? ('-' is standard input)");
+        return cli_usage(args, "no file was given ('-' is standard input)");
     if (!job.remarks.out && (job.remarks_output || job.remarks.yaml))
         return cli_usage(args, "--remark-format and --remarks-output need --remarks");
     if (job.targets.count > 1 && job.output && strcmp(job.output, "-") == 0)

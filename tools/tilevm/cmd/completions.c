@@ -18,12 +18,12 @@ const cli_command command_completions = {
     "completions",
     SHELLS " [" PROGRAMS "]",
     "print a completion script for a shell",
-    "Prints a script that completes commands, options and their values, for tilevm or for tileiras. For the\n"
-    "running shell:\n"
+    "tilevm completions prints a script that completes commands, options and their values, for tilevm or\n"
+    "for tileiras. For the running shell:\n"
     "  bash:  source <(tilevm completions bash)\n"
     "  zsh:   source <(tilevm completions zsh)\n"
     "  fish:  tilevm completions fish | source\n"
-    "'make install' puts them where the shells look.",
+    "'make install' puts the scripts where the shells look for them.",
     options,
     run};
 
@@ -366,11 +366,11 @@ static int run(cli_args *args)
         if (id != CLI_OPERAND)
             return args->exit_code;
         if (given == TV_COUNT(words))
-            return cli_usage(args, "one shell and one program; '%s' is too much", value);
+            return cli_usage(args, "unexpected operand '%s'; give one shell and one program", value);
         words[given++] = value;
     }
     if (!given)
-        return cli_usage(args, "which shell? one of %s", SHELLS);
+        return cli_usage(args, "no shell was given; the shells are %s", SHELLS);
     if (!cli_choice(args, "shell", words[0], SHELLS, &shell)
         || !cli_choice(args, "program", words[1], PROGRAMS, &program))
         return args->exit_code;

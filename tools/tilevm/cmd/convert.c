@@ -13,8 +13,8 @@ const cli_command command_convert = {
     "convert",
     "--to 13.N FILE",
     "write a file as another version of the format",
-    "Raises or lowers the bytecode version. Where a lower version cannot hold something, every op, type\n"
-    "and attribute that stands in the way is named, nothing is written, and the exit code is 1.",
+    "tilevm convert raises or lowers the bytecode version. If the lower version cannot hold the module,\n"
+    "the command names every op, type and attribute in the way, writes nothing, and exits with code 1.",
     options,
     run};
 
@@ -33,12 +33,12 @@ static int run(cli_args *args)
             return args->exit_code;
         if (id == OPT_OUTPUT)
             output = value;
-        if (id == CLI_OPERAND && !cli_take_operand(args, "one file at a time, please", value, &path))
+        if (id == CLI_OPERAND && !cli_take_operand(args, "one file at a time", value, &path))
             return args->exit_code;
     }
     if (!path)
         return cli_usage(args, "which file?");
     if (!minor)
-        return cli_usage(args, "which version? say --to 13.1 to --to 13.5");
+        return cli_usage(args, "no version was given; use --to 13.1 to --to 13.5");
     return cli_change_module(args, path, convert, &minor, output);
 }

@@ -19,7 +19,7 @@ static const cli_option options[] = {{OPT_TEXT, 't', "text", NULL, "compare the 
                                      {OPT_IGNORE_VERSION, 0, "ignore-version", NULL,
                                       "do not compare version and producer"},
                                      {OPT_MAX, 'm', "max", "N", "show at most N differences (default 100; 0: all)"},
-                                     {OPT_QUIET, 'q', "quiet", NULL, "print nothing; the exit code tells"},
+                                     {OPT_QUIET, 'q', "quiet", NULL, "print nothing, only set the exit code"},
                                      {0}};
 
 static int run(cli_args *args);
@@ -28,10 +28,10 @@ const cli_command command_diff = {
     "diff",
     "FILE FILE",
     "show how two files differ",
-    "Compares what two files say, whatever the order of their tables: entries and globals by name, ops\n"
-    "aligned with each other and compared field by field. Of programs, the images for each target are\n"
-    "compared in their order. Exit codes: 0 the same, 1 different, 2 wrong usage or a file that cannot\n"
-    "be read.",
+    "tilevm diff compares the contents of two files, whatever the order of their tables: entries and\n"
+    "globals by name, ops aligned with each other and compared field by field. For programs, it compares\n"
+    "the images of each target in their order.\n"
+    "Exit codes: 0 the files are the same, 1 they differ, 2 wrong usage or a file that cannot be read.",
     options,
     run};
 
@@ -481,14 +481,14 @@ static int run(cli_args *args)
             break;
         case CLI_OPERAND:
             if (given == 2)
-                return cli_usage(args, "two files, please; '%s' is the third", value);
+                return cli_usage(args, "diff compares two files; '%s' is the third", value);
             paths[given++] = value;
             break;
         default: return args->exit_code;
         }
     }
     if (given != 2)
-        return cli_usage(args, "which two files?");
+        return cli_usage(args, "two files are needed");
     if (settings.text + settings.bytes + settings.json > 1)
         return cli_usage(args, "--text, --bytes and --json exclude each other");
     return diff(args, &settings, paths);

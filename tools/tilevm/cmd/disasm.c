@@ -7,7 +7,7 @@ static const cli_option options[] = {
     {OPT_DEBUG, 'g', "debug-info", NULL, "also print locations"},
     {OPT_PREFIX, 0, "prefix", NULL, "write cuda_tile. before ops and types, and a cuda_tile.module around them"},
     {OPT_OFFSETS, 0, "offsets", NULL, "write the byte offset of each op before it, as a comment"},
-    {OPT_OUTPUT, 'o', "output", "FILE", "write there instead of to standard output"},
+    {OPT_OUTPUT, 'o', "output", "FILE", "write to FILE, not to standard output"},
     {0},
 };
 
@@ -64,17 +64,16 @@ static int run(cli_args *args)
                 return args->exit_code;
         }
     }
-    return input ? disasm(args, &job, input, output) : cli_usage(args, "which file? ('-' is standard input)");
+    return input ? disasm(args, &job, input, output) : cli_usage(args, "no file was given ('-' is standard input)");
 }
 
 const cli_command command_disasm = {
     .name = "disasm",
     .operands = "FILE",
     .summary = "print bytecode as text",
-    .text =
-        "Prints the module as the textual assembly of Tile IR, which `tilevm asm` reads back. The module need not be\n"
-        "valid, only readable; what an op's own form cannot say is printed in MLIR's generic form. Of a program, all\n"
-        "its images are printed, each after a comment with its name.",
+    .text = "tilevm disasm prints a module as Tile IR assembly, which 'tilevm asm' reads back. The module must be\n"
+            "readable but need not be valid; an op that its own syntax cannot express is printed in MLIR's\n"
+            "generic form. For a program, all its images are printed, each after a comment with its name.",
     .options = options,
     .run = run,
 };

@@ -12,10 +12,11 @@ const cli_command command_doctor = {
     "doctor",
     "",
     "find out why kernels do not run on the GPUs of this host",
-    "Looks at the driver and the newest PTX version that it takes, the devices and whether this user may open\n"
-    "them, the cache, and the tools of a CUDA toolkit that are found; and runs a kernel on each device through the\n"
-    "loader. For each problem there is the command that mends it. Makes the folder of the cache if it is not there.\n"
-    "Exit codes: 0 no problem, 1 there is one, 2 wrong usage.",
+    "tilevm doctor checks the driver and the newest PTX version that it accepts, the devices and whether\n"
+    "this user may open them, the cache, and the CUDA toolkit if there is one; and it runs a kernel on\n"
+    "each device through the loader. For each problem it prints the command that fixes it. It creates the\n"
+    "cache folder if there is none.\n"
+    "Exit codes: 0 there is no problem, 1 there is a problem, 2 wrong usage.",
     options,
     run};
 
@@ -103,7 +104,7 @@ static int run(cli_args *args)
         if (id == CLI_STOP)
             return args->exit_code;
         if (id == CLI_OPERAND)
-            return cli_usage(args, "'%s' is one operand too many", value);
+            return cli_usage(args, "unexpected operand '%s'", value);
         json = true;
     }
     bc_arena_init(&d.arena, NULL, 0);

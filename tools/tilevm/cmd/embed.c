@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bytecode/base/demangle.h"
 #include "loader/driver.h"
 #include "loader/record.h"
 #include "tools/tilevm/compile/assemble.h"
@@ -16,7 +17,7 @@ enum { OPT_TARGETS = 1, OPT_OUTPUT, OPT_LEVEL, OPT_LINES, OPT_EMIT, OPT_KEY };
 static const cli_option options[] = {
     {OPT_OUTPUT, 'o', "output", "FILE.c", "write FILE.c and FILE.h; functions begin with FILE and an underscore"},
     {OPT_TARGETS, 't', "targets", "sm_XX,...", "bytecode: GPUs to compile for (default sm_80,sm_90,sm_100,sm_120)"},
-    {OPT_EMIT, 'e', "emit", EMITS, "bytecode: PTX only, or (all, the default) cubins as well where there is a ptxas"},
+    {OPT_EMIT, 'e', "emit", EMITS, "bytecode: PTX only, or (all, the default) cubins too if there is a ptxas"},
     {OPT_LEVEL, 'O', "opt-level", "N", "bytecode: 0 to 3 (default 3)"},
     {OPT_LINES, 'g', "lineinfo", NULL, "bytecode: line numbers from the debug information"},
     {OPT_KEY, 'k', "key", "FILE", "bundle: it must be signed with the private half of this public key (PEM)"},
@@ -28,9 +29,10 @@ const cli_command command_embed = {
     "embed",
     "FILE.tvb|FILE...",
     "write kernels as a C file with typed launch functions",
-    "Takes a bundle, or bytecode, and writes a C file with PTX and cubins, and a header with one function for\n"
-    "each kernel: stream, grid, then the parameters. The functions take what suits the device of the current\n"
-    "context, and give the driver's error codes. They need libcuda.so.1 at run time, and nothing else.",
+    "tilevm embed takes a bundle, or bytecode, and writes a C file with PTX and cubins, and a header with\n"
+    "one function for each kernel: stream, grid, then the parameters. The functions choose the code that\n"
+    "suits the device of the current context, and return the driver's error codes. They need libcuda.so.1\n"
+    "at run time, and nothing else.",
     options,
     run};
 
@@ -126,7 +128,12 @@ static bool put_in_comment(void *user, const void *bytes, size_t size)
 static void put_comment(bc_text *out, const tv_signature *signature, tv_str symbol)
 {
     const tv_param *param;
+    bc_cxx_name name;
     bc_text_puts(out, "/* ");
+    if (bc_demangle(symbol, &name)) {
+        put_in_comment(out, name.full, strlen(name.full));
+        bc_text_puts(out, "\n   ");
+    }
     bc_text_str(out, symbol);
     for (size_t i = 0; (param = tv_signature_param(signature, i)) != NULL; i++) {
         bc_text_printf(out, "\n     %-4s", param->name ? param->name : "");
@@ -215,7 +222,7 @@ static const char *put_module(embedding *e, uint32_t m)
             problem = open_module(bytes, &e->modules[m]);
     }
     if (!problem && module.artifact_count == 1)
-        problem = "it has a kernel that is bytecode only, of which a program without tilevm makes nothing";
+        problem = "it has a kernel as bytecode only, which a program without tilevm cannot run";
     if (!problem)
         put_rows(e, m, module.artifact_count);
     return problem ? problem : e->problem;
@@ -263,7 +270,7 @@ static const char *put_kernel(embedding *e, uint32_t k)
         entry++;
     for (size_t i = 0; i < kernel.symbol.len; i++)
         if (!isalnum((unsigned char)kernel.symbol.ptr[i]) && !strchr("_$.", kernel.symbol.ptr[i]))
-            return "the symbol of a kernel is none that C strings and comments can have";
+            return "the symbol of a kernel cannot appear in a C string or comment";
     tv_status status = entry < tv_module_entry_count(module)
                            ? tv_signature_of_entry(module, entry, (tv_sink){.report = ignore}, &signature)
                            : TV_INVALID;
@@ -440,7 +447,7 @@ static int act(bundle_request *request, unsigned emit)
 {
     size_t len = request->output ? strlen(request->output) : 0;
     if (!request->count)
-        return cli_usage(request->args, "which bundle, or which bytecode?");
+        return cli_usage(request->args, "no bundle or bytecode was given");
     if (len < 3 || strcmp(request->output + len - 2, ".c") != 0)
         return cli_usage(request->args, "name a C file with -o FILE.c");
     if (is_bundle(request->paths[0])) {

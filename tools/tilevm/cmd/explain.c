@@ -23,8 +23,9 @@ const cli_command command_explain = {
     "explain",
     "RULE...",
     "explain a rule, with examples",
-    "Says what a rule is for and what usually mends it, with an example that breaks it and one that\n"
-    "does not. RULE is an id as other commands print it in brackets, in upper or lower case.",
+    "tilevm explain says what a rule is for and how violations are usually fixed, with an example that\n"
+    "breaks the rule and one that does not. RULE is an id as other commands print it in brackets, in\n"
+    "upper or lower case.",
     options,
     run};
 
@@ -310,7 +311,7 @@ static int check_ids(cli_args *args, const explain_settings *settings, char **id
     for (int i = 0; i < id_count; i++)
         if (!find_rule(ids[i]))
             return no_such_rule(args, ids[i]);
-    return id_count ? CLI_OK : cli_usage(args, "which rule? 'tilevm explain --list' lists them");
+    return id_count ? CLI_OK : cli_usage(args, "no rule was given; 'tilevm explain --list' lists them");
 }
 
 static int explain(cli_args *args, const explain_settings *settings, char **ids, int id_count, bc_text *text)

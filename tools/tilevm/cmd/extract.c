@@ -11,9 +11,9 @@
 enum { OPT_OUTPUT = 1, OPT_ALL, OPT_LIST, OPT_JSON };
 
 static const cli_option options[] = {{OPT_OUTPUT, 'o', "output", "DIR", "write the files there (default: this folder)"},
-                                     {OPT_ALL, 'a', "all", NULL, "cubins and PTX, too"},
-                                     {OPT_LIST, 'l', "list", NULL, "write nothing, print what there is"},
-                                     {OPT_JSON, 'J', "json", NULL, "print what there is and was written as JSON"},
+                                     {OPT_ALL, 'a', "all", NULL, "also write cubins and PTX"},
+                                     {OPT_LIST, 'l', "list", NULL, "list the images, write nothing"},
+                                     {OPT_JSON, 'J', "json", NULL, "print the images, and the files written, as JSON"},
                                      {0}};
 
 static int run(cli_args *args);
@@ -22,9 +22,10 @@ const cli_command command_extract = {
     "extract",
     "FILE",
     "write the Tile IR inside programs to files",
-    "Finds the Tile IR in programs, shared libraries, objects, static archives and fat binaries, unpacks it\n"
-    "and writes each image to a file, app.3.sm_90.tbc. 'app#3' is the third image alone; every command that\n"
-    "takes bytecode takes app and app#3 as well. What cannot be read is said, and the exit code is 2.",
+    "tilevm extract finds the Tile IR in programs, shared libraries, objects, static archives and fat\n"
+    "binaries, decompresses it and writes each image to a file such as app.3.sm_90.tbc. 'app#3' is the\n"
+    "third image alone; every command that takes bytecode also takes app and app#3. An image that cannot\n"
+    "be read is reported, and the exit code is 2.",
     options,
     run};
 
@@ -178,7 +179,7 @@ static bool make_folder(const char *path)
     struct stat info;
     if (mkdir(path, 0777) == 0 || (errno == EEXIST && stat(path, &info) == 0 && S_ISDIR(info.st_mode)))
         return true;
-    cli_error("%s: cannot make this folder: %s", path, cli_errno());
+    cli_error("%s: cannot create this folder: %s", path, cli_errno());
     return false;
 }
 

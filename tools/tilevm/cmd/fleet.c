@@ -22,15 +22,19 @@ static int run(cli_args *args);
 const cli_command command_fleet = {
     "fleet",
     ACTIONS " [BUNDLE]",
-    "check before a rollout what the hosts of a fleet will run of a bundle",
-    "No GPU is needed.\n"
-    "  check   the matrix of kernels and hosts, which are GPU models with driver versions: which artifact each will\n"
-    "          run, its expected occupancy (<=: what is known before the driver has assembled it), and what keeps\n"
-    "          it from running. Exit codes: 0 all run, 1 not all do, 2 wrong usage or a file that cannot be read.\n"
-    "  gpus    lists the models that are known\n"
+    "check before a rollout which kernels of a bundle each host will run",
+    "tilevm fleet needs no GPU.\n"
+    "  check   prints the matrix of kernels and hosts, which are GPU models with driver versions: the artifact that\n"
+    "          each host will run, its expected occupancy (<=: an upper bound, until the driver has assembled it),\n"
+    "          and what keeps it from running. Exit codes: 0 all run, 1 not all run, 2 wrong usage or a file that\n"
+    "          cannot be read.\n"
+    "  gpus    lists the known models\n"
     "\n"
-    "A fleet: {\"schema\": \"tilevm-fleet/1\", \"hosts\": [{\"name\": \"training\", \"gpu\": \"H100 SXM\",\n"
-    "\"drivers\": [\"12.4\", \"580.65.06\"]}]}; drivers by CUDA's version or their own, sm_90 is any GPU of that kind.",
+    "A fleet is a JSON file: {\"schema\": \"tilevm-fleet/1\", \"hosts\": [{\"name\": \"training\", \"gpu\": \"H100 "
+    "SXM\",\n"
+    "\"drivers\": [\"12.4\", \"580.65.06\"]}]}. Drivers are given by their own version or by CUDA's; sm_90 is any GPU "
+    "of\n"
+    "that compute capability.",
     options,
     run};
 
@@ -129,18 +133,18 @@ static int run(cli_args *args)
         } else if (id == CLI_OPERAND && !request.bundle && action == CHECK) {
             request.bundle = value;
         } else if (id == CLI_OPERAND) {
-            return cli_usage(args, "'%s' is one operand too many", value);
+            return cli_usage(args, "unexpected operand '%s'", value);
         } else if (!take_option(args, id, value, &request)) {
             return args->exit_code;
         }
     }
     if (!given)
-        return cli_usage(args, "what to do? one of " ACTIONS);
+        return cli_usage(args, "no action was given; the actions are " ACTIONS);
     if (action == GPUS && (request.format == FORMAT_SARIF || request.format == FORMAT_JUNIT))
-        return cli_usage(args, "'gpus' comes as text or JSON");
+        return cli_usage(args, "'gpus' prints text or JSON");
     if (action == GPUS)
         return list_gpus(&request);
     if (!request.bundle)
         return cli_usage(args, "which bundle?");
-    return request.fleet ? check(&request, args->color) : cli_usage(args, "which fleet? name it with --fleet FILE");
+    return request.fleet ? check(&request, args->color) : cli_usage(args, "no fleet was given; use --fleet FILE");
 }

@@ -6,14 +6,14 @@
 
 enum { OPT_SEED = 1, OPT_TO, OPT_FUNCTIONS, OPT_OPS, OPT_DEPTH, OPT_OUTPUT, OPT_COUNT };
 
-static const cli_option options[] = {{OPT_SEED, 's', "seed", "N", "what decides everything (default 1)"},
+static const cli_option options[] = {{OPT_SEED, 's', "seed", "N", "seed of the random choices (default 1)"},
                                      {OPT_TO, 0, "to", "13.N", "bytecode version (default 13.5)"},
                                      {OPT_FUNCTIONS, 0, "entries", "N", "entries in the module (default 1)"},
-                                     {OPT_OPS, 0, "ops", "N", "about how many ops an entry has (default 40)"},
-                                     {OPT_DEPTH, 0, "depth", "N", "nested regions at most (default 3)"},
+                                     {OPT_OPS, 0, "ops", "N", "approximate number of ops in an entry (default 40)"},
+                                     {OPT_DEPTH, 0, "depth", "N", "maximum depth of nested regions (default 3)"},
                                      {OPT_COUNT, 'n', "count", "N",
                                       "write N modules, with seeds from --seed on; FILE needs a %d for the seed"},
-                                     {OPT_OUTPUT, 'o', "output", "FILE", "where to (default standard output)"},
+                                     {OPT_OUTPUT, 'o', "output", "FILE", "write to FILE (default: standard output)"},
                                      {0}};
 
 static int run(cli_args *args);
@@ -22,8 +22,9 @@ const cli_command command_gen = {
     "gen",
     "",
     "make random valid modules",
-    "Writes a random module that verifies, for testing whatever reads Tile IR. The same options give the\n"
-    "same bytes. Ops are drawn from the op table of the version; entries take pointers and scalars.",
+    "tilevm gen writes a random module that verifies, to test programs that read Tile IR. The same\n"
+    "options give the same bytes. Ops are drawn from the op table of the version; entries take pointers\n"
+    "and scalars.",
     options,
     run};
 

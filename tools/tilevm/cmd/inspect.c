@@ -21,9 +21,10 @@ const cli_command command_inspect = {
     "inspect",
     "FILE",
     "show entries, parameters, promises and sizes",
-    "Shows the entries with the signatures their authors wrote (decoded from their symbols), what was\n"
-    "promised about the arguments, hints, sizes of sections, ops and constants, and which version of the\n"
-    "format the file needs. The file is read but not verified. Of a program, all its images are shown.",
+    "tilevm inspect shows the entries with the signatures that their authors wrote (decoded from their\n"
+    "symbols), the promises about their arguments, their hints, the sizes of sections, ops and constants,\n"
+    "and the version of the format that the file needs. The file is read but not verified. For a program,\n"
+    "all its images are shown.",
     options,
     run};
 
@@ -507,7 +508,7 @@ static int run(cli_args *args)
             json = true;
         if (id == OPT_OUTPUT)
             output = value;
-        if (id == CLI_OPERAND && !cli_take_operand(args, "one file at a time, please", value, &path))
+        if (id == CLI_OPERAND && !cli_take_operand(args, "one file at a time", value, &path))
             return args->exit_code;
     }
     return path ? inspect(args, path, json, output) : cli_usage(args, "which file?");

@@ -15,10 +15,10 @@ enum { OPT_TEST = 1, OPT_OUTPUT, OPT_TIMEOUT, OPT_QUIET };
 
 static const cli_option options[] = {{OPT_TEST, 't', "test", "CMD",
                                       "shell command; {} is the candidate's path (appended when there is no {})"},
-                                     {OPT_OUTPUT, 'o', "output", "FILE", "where to (default FILE.reduced.tbc)"},
+                                     {OPT_OUTPUT, 'o', "output", "FILE", "write to FILE (default FILE.reduced.tbc)"},
                                      {OPT_TIMEOUT, 0, "timeout", "SECONDS",
                                       "a run longer than this counts as passing (default 60)"},
-                                     {OPT_QUIET, 'q', "quiet", NULL, "no progress"},
+                                     {OPT_QUIET, 'q', "quiet", NULL, "show no progress"},
                                      {0}};
 
 static int run(cli_args *args);
@@ -27,11 +27,11 @@ const cli_command command_reduce = {
     "reduce",
     "FILE",
     "shrink a module while a command keeps failing",
-    "Looks for a smaller module, of fewer ops and parameters, then of fewer bytes, on which the command still\n"
-    "fails (exits with a code other than 0, or is killed). Tries to leave out entries, globals, parameters,\n"
-    "debug information, hints and ops, to put loops and branches down to their bodies, and to make\n"
-    "constants zero; every candidate verifies if FILE does.\n"
-    "The command runs in a shell with its output thrown away. Its exit code must not depend on chance.",
+    "tilevm reduce looks for a smaller module (first fewer ops and parameters, then fewer bytes) on which\n"
+    "the command still fails, that is, exits with a code other than 0 or is killed. It tries to remove\n"
+    "entries, globals, parameters, debug information, hints and ops, to replace loops and branches by\n"
+    "their bodies, and to make constants zero. Every candidate verifies if FILE does.\n"
+    "The command runs in a shell, and its output is discarded. Its exit code must not depend on chance.",
     options,
     run};
 

@@ -6,7 +6,7 @@
 typedef enum rule_field {
     EXAMPLE_RULE,     /* id */
     EXAMPLE_WHY,      /* what the example shows, one sentence */
-    EXAMPLE_BAD_FORM, /* "bytes": annotated bytes (tests/mkbc.h) instead of assembly */
+    EXAMPLE_BAD_FORM, /* "bytes": annotated bytes (tests/common/mkbc.h) instead of assembly */
     EXAMPLE_GOOD_FORM,
     EXAMPLE_BAD,     /* source text of an input that breaks the rule; lines end in \n */
     EXAMPLE_GOOD,    /* the same, mended */

@@ -45,8 +45,8 @@ static const cli_option options[] = {
     {OPT_RTOL, 0, "rtol", "R", "allowed difference, relative to the expected value (default: by element type)"},
     {OPT_ATOL, 0, "atol", "A", "allowed difference, absolute"},
     {OPT_ORDER, 0, "order", "N", "run the tile blocks in an order drawn from this number (default: 0, in order)"},
-    {OPT_STATS, 0, "stats", NULL, "show what was executed"},
-    {OPT_PROFILE, 0, "profile", NULL, "also show the time of every kind of op"},
+    {OPT_STATS, 0, "stats", NULL, "show how many ops, bytes and tiles the run took"},
+    {OPT_PROFILE, 0, "profile", NULL, "also show the time that each kind of op took"},
     {OPT_TRACE, 0, "trace", "OPS",
      "show the values that these ops make: mnemonics, indices or all, as in mmaf,12,20-29"},
     {OPT_TRACE_BLOCK, 0, "trace-block", "X[,Y[,Z]]", "only in these tile blocks: numbers, ranges such as 0-3, or *"},
@@ -59,7 +59,7 @@ static const cli_option options[] = {
      "look for bounds,uninit,races,tokens,assume,values,order or all, as 'tilevm check' does"},
     {OPT_COVERAGE, 0, "coverage", "FILE",
      "write how often each op ran: JSON, or the format of lcov if FILE ends in .info"},
-    {OPT_JSON, 'J', "json", NULL, "one JSON document on standard output"},
+    {OPT_JSON, 'J', "json", NULL, "print one JSON document"},
     {OPT_QUIET, 'q', "quiet", NULL, "do not list the arrays"},
     {0}};
 
@@ -69,15 +69,16 @@ const cli_command command_run = {
     "run",
     "FILE --grid X[,Y[,Z]] [NAME=VALUE...]",
     "run a kernel on a GPU or the CPU",
-    "Checks the file, runs one of its kernels, and prints a line for each array. If the host has a GPU, the kernel\n"
-    "is compiled and runs there; --against cpu compares the results with those of the CPU.\n"
+    "tilevm run verifies the file, runs one of its kernels, and prints a line for each array. If the host\n"
+    "has a GPU, the kernel is compiled and runs there; --against cpu compares the results with those of\n"
+    "the CPU.\n"
     "\n"
-    "Arguments are given for the parameters of the kernel's function, in order or by name. Names are a, b,\n"
-    "c... or 0, 1, 2... by position ('--params' lists them), or those of --names; 'b.1' is an item of a\n"
-    "tuple. Constants take no argument. Without arguments, all are generated; 'auto' generates one.\n"
+    "Arguments are given for the parameters of the kernel's function, in order or by name. Names are a,\n"
+    "b, c... or 0, 1, 2... by position ('--params' lists them), or those of --names; 'b.1' is an item of\n"
+    "a tuple. Constants take no argument. Without arguments, all are generated; 'auto' generates one.\n"
     "\n"
     "values:\n"
-    "  5, -1.5, 1e3, nan, true     a number; f32:5 says its type\n"
+    "  5, -1.5, 1e3, nan, true     a number; f32:5 states its type\n"
     "  x.npy  x.npz:NAME  x.safetensors:NAME  bf16:x.npy (raw elements)  x.bin\n"
     "  file(PATH, member=, dtype=), bin(DTYPE, SHAPE, PATH)\n"
     "  zeros(DTYPE, SHAPE), ones, empty, full(DTYPE, SHAPE, VALUE), values(DTYPE, [1, 2, 3], SHAPE)\n"
@@ -87,11 +88,11 @@ const cli_command command_run = {
     "                              a shape is 64 or [64,32]; strides=, offset= and order=F place the elements\n"
     "  @a, @a(DTYPE, SHAPE)        the memory of another argument\n"
     "  [x.npy, zeros(f32,8)]       a list of arrays, or the items of a tuple\n"
-    "  auto                        made up;  null  a null pointer\n"
+    "  auto                        a generated value;  null  a null pointer\n"
     "An expected value may add rtol=, atol= or mode=close|equal|bits|sorted to its parentheses.\n"
     "\n"
-    "Every array is checked against what the kernel's symbol promises about it before anything runs, and\n"
-    "the memory around it afterwards. Files are saved only after a run without errors.",
+    "Before the run, every array is checked against the promises that the kernel's symbol makes about it;\n"
+    "after the run, the memory around it is checked. Files are saved only if the run had no errors.",
     options,
     run};
 
@@ -158,12 +159,11 @@ static bool check_options(cli_args *args, run_options *o)
 {
     const char *only = run_only_on_cpu(o);
     if (o->against && o->where == RUN_ON_CPU)
-        cli_usage(args, "--against compares a GPU with something; say --device cuda");
+        cli_usage(args, "--against needs a GPU; use --device cuda");
     else if (only && (o->against || o->where == RUN_ON_CUDA))
-        cli_usage(args, "%s is for the CPU only, and so is not for %s", only,
-                  o->against ? "--against" : "--device cuda");
+        cli_usage(args, "%s works on the CPU only, not on %s", only, o->against ? "--against" : "--device cuda");
     else if (o->params && o->json)
-        cli_usage(args, "--params is text; 'tilevm inspect --json' tells the same and more");
+        cli_usage(args, "--params prints text; 'tilevm inspect --json' prints the same and more");
     else
         return true;
     return false;

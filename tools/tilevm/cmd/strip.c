@@ -4,7 +4,7 @@
 
 enum { OPT_ALL = 1, OPT_OUTPUT };
 
-static const cli_option options[] = {{OPT_ALL, 'a', "all", NULL, "leave out the producer's name too"},
+static const cli_option options[] = {{OPT_ALL, 'a', "all", NULL, "also remove the name of the producer"},
                                      {OPT_OUTPUT, 'o', "output", "FILE",
                                       "write to FILE (default: standard output); may be the input itself"},
                                      {0}};
@@ -15,8 +15,8 @@ const cli_command command_strip = {
     "strip",
     "FILE",
     "remove debug information",
-    "Removes source locations, and the strings, types and constants that nothing uses then. What the\n"
-    "kernels compute does not change.",
+    "tilevm strip removes source locations, and the strings, types and constants that only they used. The\n"
+    "kernels still compute the same results.",
     options,
     run};
 
@@ -40,7 +40,7 @@ static int run(cli_args *args)
             all = true;
         if (id == OPT_OUTPUT)
             output = value;
-        if (id == CLI_OPERAND && !cli_take_operand(args, "one file at a time, please", value, &path))
+        if (id == CLI_OPERAND && !cli_take_operand(args, "one file at a time", value, &path))
             return args->exit_code;
     }
     if (!path)

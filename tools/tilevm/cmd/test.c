@@ -32,26 +32,26 @@ enum { DEVICE_ALL, DEVICE_CPU, DEVICE_CUDA };
 
 static const cli_option options[] = {
     {OPT_DEVICE, 'd', "device", DEVICES,
-     "where: the CPU and, where there is one, the GPU (all, the default), or one of them"},
+     "where to run: on the CPU and, if there is one, the GPU (all, the default), or on one of them"},
     {OPT_FILTER, 'k', "filter", "LIST",
-     "only tests whose names contain one of these, separated by commas; * ? and [ ]\nmatch as in a shell"},
-    {OPT_LIST, 'l', "list", NULL, "run nothing, print the names"},
-    {OPT_JOBS, 'j', "jobs", "N", "tests at a time (default: one for each processor)"},
-    {OPT_TIMEOUT, 't', "timeout", "SECONDS", "end a test that runs for longer: it has failed (default: no limit)"},
+     "run only tests whose names contain one of these, separated by commas; * ? and [ ]\nmatch as in a shell"},
+    {OPT_LIST, 'l', "list", NULL, "print the names of the tests and run nothing"},
+    {OPT_JOBS, 'j', "jobs", "N", "tests that run at the same time (default: one for each processor)"},
+    {OPT_TIMEOUT, 't', "timeout", "SECONDS",
+     "end a test that runs longer than this and count it as failed (default: no limit)"},
     {OPT_RETRIES, 'r', "retries", "N",
-     "run a test that does not pass again, up to N times; one that then passes is flaky"},
+     "run a failed test again, up to N times; a test that then passes is reported as flaky"},
     {OPT_CHECK, 'c', "check", "LIST",
      "on the CPU also look for bounds,uninit,races,tokens,assume,values,order or all,\nas 'tilevm check' does"},
     {OPT_COVERAGE, 0, "coverage", "FILE",
      "write which ops and source lines ran on the CPU: JSON, or the format of lcov if\nFILE ends in .info"},
     {OPT_DURATIONS, 0, "durations", "N", "also list the N tests that took longest (0: all)"},
     {OPT_UPDATE, 'u', "update", NULL,
-     "write the .npy files of expected results anew, by a run on the CPU, where they do\nnot hold; read the "
-     "difference"},
+     "rewrite the .npy files of expected results that do not hold, from a run on the\nCPU; read the difference"},
     {OPT_FORMAT, 'f', "format", FORMATS, "form of the report (default text)"},
-    {OPT_JSON, 'J', "json", NULL, "the same as --format json"},
+    {OPT_JSON, 'J', "json", NULL, "print the report as JSON, like --format json"},
     {OPT_OUTPUT, 'o', "output", "FILE", "write the report to FILE"},
-    {OPT_QUIET, 'q', "quiet", NULL, "say nothing of tests that pass, and show no progress"},
+    {OPT_QUIET, 'q', "quiet", NULL, "do not list tests that pass, and show no progress"},
     {0}};
 
 static int run(cli_args *args);
@@ -60,13 +60,12 @@ const cli_command command_test = {
     "test",
     "FILE" SUITE_ENDING "|DIR...",
     "run kernels and compare with expected results",
-    "Runs every argument file (NAME" SUITE_ENDING
-    ", as 'tilevm run --args' takes it) with the kernel beside it, NAME.tbc; of\n"
-    "NAME.WHAT" SUITE_ENDING
-    " also runs NAME.tbc. A test passes if each of its 'expect' entries holds and nothing is written outside\n"
-    "the arrays. Directories are searched. Each test runs in a process of its own.\n"
-    "Exit codes: 0 all pass, 1 one does not, 2 one could not be run, wrong usage, or a folder that cannot be read or\n"
-    "has no tests.",
+    "tilevm test runs every argument file (NAME" SUITE_ENDING
+    ", as 'tilevm run --args' takes it) with the kernel beside it,\n"
+    "NAME.tbc; NAME.WHAT" SUITE_ENDING " also runs NAME.tbc. A test passes if each of its 'expect' entries holds and\n"
+    "nothing is written outside the arrays. Directories are searched. Each test runs in a process of its own.\n"
+    "Exit codes: 0 all tests pass, 1 a test fails, 2 a test could not be run, wrong usage, or a folder that cannot\n"
+    "be read or has no tests.",
     options,
     run};
 
@@ -391,7 +390,7 @@ static int read_and_test(cli_args *args, cli_paths *paths)
             return args->exit_code;
     }
     if (!given)
-        return cli_usage(args, "which tests? give argument files or directories");
+        return cli_usage(args, "no tests were given; give argument files or directories");
     if (request.suite.update && request.device == DEVICE_CUDA)
         return cli_usage(args, "--update runs on the CPU, whose results are the reference");
     if (request.device == DEVICE_CUDA && (request.suite.checks || request.suite.coverage))

@@ -35,10 +35,12 @@ const cli_command command_verify = {
     "verify",
     "FILE|DIR...",
     "check files against every rule",
-    "Checks Tile IR bytecode against every rule and reports each violation with its rule, place, op,\n"
-    "source line and a hint. Of programs, libraries, objects, archives and fat binaries every image is\n"
-    "checked. Directories are searched for bytecode files. 'tilevm explain RULE' says more about a rule.\n"
-    "Exit codes: 0 all files are valid, 1 one is not, 2 wrong usage or unreadable.",
+    "tilevm verify checks Tile IR bytecode against every rule and reports each violation with its rule,\n"
+    "place, op, source line and a hint. In programs, libraries, objects, archives and fat binaries it\n"
+    "checks every image. It searches directories for bytecode files. 'tilevm explain RULE' says more\n"
+    "about a rule.\n"
+    "Exit codes: 0 all files are valid, 1 a file is not valid, 2 wrong usage or a file that cannot be\n"
+    "read.",
     options,
     run};
 
@@ -313,7 +315,7 @@ static int run(cli_args *args)
         }
     }
     if (!given)
-        code = cli_usage(args, "which file? give files, directories, or - for standard input");
+        code = cli_usage(args, "no file was given; give files, directories, or - for standard input");
     else if (settings.verify.reference && !settings.verify.target)
         code = cli_usage(args, "--profile reference needs --target");
     if (code == CLI_OK && paths.count)

@@ -127,7 +127,7 @@ static bool assemble_in(const char *folder, const char *ptxas, tv_str ptx, const
     else if ((status = cli_program_run(argv, &words)) != 0) {
         explain(bc_text_get(&words), input, ptx, log);
         if (!words.len)
-            bc_text_printf(log, "   it says nothing, and its exit code is %d\n", status);
+            bc_text_printf(log, "   it printed nothing, and its exit code is %d\n", status);
         if (is_too_old(bc_text_get(&words)))
             bc_text_puts(
                 log, "   help: this ptxas is too old for the kernel; name a newer one with TILEVM_PTXAS, or 'none'\n");

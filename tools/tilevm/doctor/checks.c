@@ -60,7 +60,7 @@ static void look_at_assembler(doctor *d)
 {
     if (is_set("CUDA_DISABLE_PTX_JIT")) {
         doctor_add(d, "assembler", DOCTOR_PROBLEM, "unset CUDA_DISABLE_PTX_JIT",
-                   "the environment forbids the driver to assemble PTX");
+                   "the environment forbids the driver from assembling PTX");
         return;
     }
     void *library = dlopen("libnvidia-ptxjitcompiler.so.1", RTLD_LAZY | RTLD_LOCAL);
@@ -70,7 +70,7 @@ static void look_at_assembler(doctor *d)
         doctor_add(d, "assembler", DOCTOR_FINE, NULL, "libnvidia-ptxjitcompiler.so.1");
     else
         doctor_add(d, "assembler", DOCTOR_NOTE, "(install the whole driver package, if loading fails with L-JIT-02)",
-                   "libnvidia-ptxjitcompiler.so.1 is not where libraries are looked for");
+                   "libnvidia-ptxjitcompiler.so.1 is not on the library path");
 }
 
 void doctor_look_at_driver(doctor *d)
@@ -210,5 +210,5 @@ void doctor_look_at_tools(doctor *d)
         doctor_add(d, "ptxas", DOCTOR_FINE, NULL, "%s", ptxas);
     else
         doctor_add(d, "ptxas", DOCTOR_NOTE, "export TILEVM_PTXAS=FILE (of any CUDA toolkit from 12.0 on)",
-                   "none; needed for nothing but cubins in bundles and 'tilevm compile --emit cubin'");
+                   "none; only cubins in bundles and 'tilevm compile --emit cubin' need it");
 }

@@ -99,7 +99,7 @@ static void test_device(doctor *d, const ld_device *device, tv_str bytecode)
         doctor_add(d, name, DOCTOR_PROBLEM, "nvidia-smi -q -d ECC,PAGE_RETIREMENT (and please report it)",
                    "the kernel ran, but its result is wrong");
     else
-        doctor_add(d, name, DOCTOR_FINE, NULL, "a kernel was loaded and run in %.1f ms, its result is right",
+        doctor_add(d, name, DOCTOR_FINE, NULL, "a kernel was loaded and run in %.1f ms, and its result is correct",
                    ld_now_ms() - start);
 }
 

@@ -72,7 +72,7 @@ double fleet_occupancy(const fleet_needs *needs, const fleet_capability *capabil
 
 /* A kernel on a host. */
 typedef struct fleet_cell {
-    tv_str kernel;
+    tv_str kernel, shown; /* its symbol; what people call it */
     const fleet_host *host;
     const ld_artifact *artifact; /* NULL: nothing was chosen */
     tv_str why;                  /* it was, as ld_artifact_explain has it */

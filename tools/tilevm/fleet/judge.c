@@ -6,6 +6,7 @@
 #include "loader/driver.h"
 #include "loader/image.h"
 #include "loader/record.h"
+#include "tools/tilevm/bundle/bundle.h"
 #include "tools/tilevm/fleet/fleet.h"
 
 /* What became of an artifact, on the way to a device. */
@@ -208,8 +209,9 @@ static void judge_cell(judge *j, fleet_cell *cell)
 static void judge_kernel(judge *j, uint32_t index, fleet_cell *row)
 {
     ld_bundle_kernel kernel = ld_bundle_head_kernel(&j->bundle->head, index);
+    tv_str shown = bundle_shown_name(j->bundle, &kernel);
     for (size_t h = 0; !j->problem && h < j->matrix->fleet.count; h++) {
-        row[h] = (fleet_cell){.kernel = kernel.symbol, .host = &j->matrix->fleet.hosts[h]};
+        row[h] = (fleet_cell){.kernel = kernel.symbol, .shown = shown, .host = &j->matrix->fleet.hosts[h]};
         judge_cell(j, &row[h]);
     }
 }

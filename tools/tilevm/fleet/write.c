@@ -55,7 +55,7 @@ static void put_rows(const fleet_matrix *m, bc_text *text)
 {
     size_t width = 6;
     for (uint32_t k = 0; k < m->kernels; k++) {
-        size_t len = cell_at(m, k, 0)->kernel.len;
+        size_t len = cell_at(m, k, 0)->shown.len;
         width = len > width && len <= WIDEST ? len : width;
     }
     bc_text_printf(text, "%-*s", (int)width, "kernel");
@@ -63,7 +63,7 @@ static void put_rows(const fleet_matrix *m, bc_text *text)
         bc_text_printf(text, h + 1 < m->fleet.count ? "  %-14zu" : "  %zu", h + 1);
     bc_text_char(text, '\n');
     for (uint32_t k = 0; k < m->kernels; k++) {
-        tv_str name = cell_at(m, k, 0)->kernel;
+        tv_str name = cell_at(m, k, 0)->shown;
         bc_text_printf(text, "%-*.*s", (int)width, (int)name.len, name.ptr);
         for (size_t h = 0; h < m->fleet.count; h++) {
             char cell[CELL_TEXT];
@@ -86,7 +86,7 @@ bool fleet_write_text(const fleet_matrix *m, bool color, cli_out *out)
     bc_text_printf(&text, "%u kernel%s on %zu kind%s of host: ", m->kernels, m->kernels == 1 ? "" : "s", m->fleet.count,
                    m->fleet.count == 1 ? "" : "s");
     if (m->failed)
-        bc_text_printf(&text, "%zu of %zu do not run\n", m->failed, cell_count(m));
+        bc_text_printf(&text, "%zu of %zu cannot run\n", m->failed, cell_count(m));
     else
         bc_text_puts(&text, "all run\n");
     bool fine = !text.failed;

@@ -61,7 +61,7 @@ bool io_info_descr(io_info *info, tv_str descr, io_error *error)
         rest.ptr++, rest.len--;
     unsigned size = 0;
     if (rest.len < 2 || !is_number((tv_str){rest.ptr + 1, rest.len - 1}, &size) || size == 0)
-        return io_fail(error, "elements of type '%.*s' are not understood", descr.len < 60 ? (int)descr.len : 60,
+        return io_fail(error, "elements of type '%.*s' are not supported", descr.len < 60 ? (int)descr.len : 60,
                        descr.ptr);
     if (rest.ptr[0] == 'V' && (size == 1 || size == 2 || size == 4 || size == 8)) {
         info->raw = true;
@@ -84,8 +84,7 @@ bool io_info_descr(io_info *info, tv_str descr, io_error *error)
         info->item = size;
         return true;
     }
-    return io_fail(error, "elements of type '%.*s' are not understood", descr.len < 60 ? (int)descr.len : 60,
-                   descr.ptr);
+    return io_fail(error, "elements of type '%.*s' are not supported", descr.len < 60 ? (int)descr.len : 60, descr.ptr);
 }
 
 /* ---- the header ---- */

@@ -88,7 +88,7 @@ static bool no_member(const archive *a, const char *key, io_error *error)
         io_fail(error, "%s: no array '%s' in it; there is %s", a->source->path, key,
                 names.len || names.failed ? bc_text_words(&names) : "none");
     else
-        io_fail(error, "%s: which of its arrays? say %s:NAME; there is %s", a->source->path, a->source->path,
+        io_fail(error, "%s holds several arrays; write %s:NAME, with one of %s", a->source->path, a->source->path,
                 names.len || names.failed ? bc_text_words(&names) : "none");
     bc_text_release(&names);
     return false;

@@ -116,7 +116,7 @@ static bool read_tensor(const io_source *source, const cJSON *root, const cJSON 
     *info = (io_info){0};
     const cJSON *dtype = cJSON_GetObjectItemCaseSensitive(tensor, "dtype");
     if (!get_dtype(dtype, info))
-        return io_fail(error, "%s: elements of type '%.40s' are not understood", source->path,
+        return io_fail(error, "%s: elements of type '%.40s' are not supported", source->path,
                        cJSON_IsString(dtype) ? dtype->valuestring : "?");
     if (!get_shape(cJSON_GetObjectItemCaseSensitive(tensor, "shape"), info))
         return io_fail(error, "%s: the shape of '%.80s' is not a list of at most %d numbers", source->path,
@@ -164,7 +164,7 @@ static bool no_tensor(const io_source *source, const cJSON *root, const char *ke
         io_fail(error, "%s: no single tensor '%s' in it; there is %s", source->path, key,
                 names.len || names.failed ? bc_text_words(&names) : "none");
     else
-        io_fail(error, "%s: which of its tensors? say %s:NAME; there is %s", source->path, source->path,
+        io_fail(error, "%s holds several tensors; write %s:NAME, with one of %s", source->path, source->path,
                 names.len || names.failed ? bc_text_words(&names) : "none");
     bc_text_release(&names);
     return false;

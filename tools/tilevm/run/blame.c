@@ -342,14 +342,13 @@ static void put_operands(bc_text *out, const run_job *job, const run_blame *b)
 void run_blame_print(bc_text *out, const run_job *job, const run_blame *b)
 {
     switch (b->kind) {
-    case RUN_BLAME_NONE: bc_text_puts(out, "which op it was could not be found"); break;
+    case RUN_BLAME_NONE: bc_text_puts(out, "the op could not be found"); break;
     case RUN_BLAME_HIDDEN:
-        bc_text_puts(
-            out, "with the values of ops exposed there is no difference: look at what the compiler does between them");
+        bc_text_puts(out, "with the values of ops exposed there is no difference: suspect an optimisation across ops");
         break;
     case RUN_BLAME_VALUE:
     case RUN_BLAME_CONTROL:
-        bc_text_puts(out, b->kind == RUN_BLAME_VALUE ? "the first op that differs: " : "control goes another way in ");
+        bc_text_puts(out, b->kind == RUN_BLAME_VALUE ? "the first op that differs: " : "control flow differs in ");
         put_place(out, job, b->op_index);
         put_block(out, job, b);
         put_op_text(out, job, b->op_index);
@@ -362,7 +361,8 @@ void run_blame_print(bc_text *out, const run_job *job, const run_blame *b)
         put_operands(out, job, b);
         return;
     case RUN_BLAME_STORE:
-        bc_text_puts(out, "what goes into every store and atomic is the same; that leaves them, the last of which is ");
+        bc_text_puts(out,
+                     "the operands of every store and atomic agree; one of these ops differs, the last of which is ");
         put_place(out, job, b->op_index);
         bc_text_char(out, '\n');
         put_op_text(out, job, b->op_index);

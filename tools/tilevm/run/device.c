@@ -65,9 +65,9 @@ static tvResult make_call(run_device *d)
     tv_status status = run_job_call(d->job, address_there, d, &d->call);
     if (status == TV_NO_MEMORY)
         return run_device_no_memory();
-    return status == TV_OK
-               ? copy_lists(d)
-               : ld_fail(LD_RULE_L_LAUNCH_03, LD_CUDA_INVALID_VALUE, "the arguments do not fit the device's addresses");
+    return status == TV_OK ? copy_lists(d)
+                           : ld_fail(LD_RULE_L_LAUNCH_03, LD_CUDA_INVALID_VALUE,
+                                     "the arguments do not fit the address space of the device");
 }
 
 tvResult run_device_open(run_job *job, int ordinal, run_device *out)
@@ -125,7 +125,7 @@ tvResult run_device_load(const void *bytes, const char *entry, run_kernel *out)
     *out = (run_kernel){.block = {1, 1, 1}};
     tvResult code = tvModuleLoadData(&out->module, bytes);
     if (code != LD_CUDA_SUCCESS)
-        return ld_is_bytecode(bytes) ? code : ld_fail(LD_RULE_L_LOAD_01, code, "the driver does not load the image");
+        return ld_is_bytecode(bytes) ? code : ld_fail(LD_RULE_L_LOAD_01, code, "the driver cannot load the image");
     code = tvModuleGetFunction(&out->function, out->module, entry);
     if (code != LD_CUDA_SUCCESS && !ld_is_bytecode(bytes))
         ld_fail(LD_RULE_L_LOAD_02, code, "the image has no kernel %s", entry);

@@ -309,7 +309,7 @@ static bool add_expect(run_job *job, const arg_context *context, tv_str target, 
     io_error inner;
     here.folder = folder;
     if (!target.len)
-        return io_fail(error, "--expect %.*s: which array? write NAME=VALUE", text.len < 80 ? (int)text.len : 80,
+        return io_fail(error, "--expect %.*s: no array is named; write NAME=VALUE", text.len < 80 ? (int)text.len : 80,
                        text.ptr);
     if (!arg_set_find(&job->set, target, &value, &array, error))
         return false;
@@ -332,7 +332,7 @@ static bool add_save(run_job *job, tv_str target, tv_str text, const char *folde
     arg_value *value;
     size_t array;
     if (!target.len)
-        return io_fail(error, "--save %.*s: which array? write NAME=FILE", text.len < 80 ? (int)text.len : 80,
+        return io_fail(error, "--save %.*s: no array is named; write NAME=FILE", text.len < 80 ? (int)text.len : 80,
                        text.ptr);
     if (!arg_set_find(&job->set, target, &value, &array, error))
         return false;
@@ -530,7 +530,7 @@ int run_job_prepare(run_job *job)
     if (job->options.params)
         return run_print_params(job, job->entry);
     if (!job->options.has_grid)
-        return run_usage(job, "how many tile blocks? say --grid X[,Y[,Z]]");
+        return run_usage(job, "the number of tile blocks is missing; use --grid X[,Y[,Z]]");
     job->budget.limit = arg_memory_limit();
     const arg_context context = {.arena = &job->arena, .seed = job->options.seed, .budget = &job->budget};
     if (!give_all(job, &error) || !make_all(job, &context, &error) || !add_results(job, &context, &error))

@@ -24,11 +24,11 @@ static void report(void *user, const tv_diag *diag)
     }
     bc_text_init(&text, NULL);
     bc_text_str(&text, diag->message);
-    bc_text_puts(&text, "; the arguments are made up");
+    bc_text_puts(&text, "; the arguments were generated");
     tv_diag excused = *diag;
     excused.message = text.failed ? diag->message : bc_text_get(&text);
-    excused.help =
-        bc_str(text.failed ? "out of memory" : "the kernel may not be to blame: give it arguments that it is made for");
+    excused.help = bc_str(text.failed ? "out of memory"
+                                      : "generated arguments may be the cause: pass arguments that the kernel expects");
     excused.severity = job->options.vm.checks ? TV_NOTE : diag->severity;
     job->excused++;
     job->told.report(job->told.user, &excused);

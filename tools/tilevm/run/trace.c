@@ -208,7 +208,7 @@ static bool parse_dump_place(const run_job *job, run_dump *d, tv_str s, io_error
         return bad_dump(d, "the number of the result is missing", error);
     d->has_time = take_char(&s, ':');
     if (d->has_time && !take_number(&s, &time))
-        return bad_dump(d, "the number of the time round is missing", error);
+        return bad_dump(d, "the number of the iteration is missing", error);
     d->time = time;
     if (take_char(&s, '@')) {
         for (unsigned axis = 0; axis < 3; axis++) {
@@ -222,7 +222,7 @@ static bool parse_dump_place(const run_job *job, run_dump *d, tv_str s, io_error
                 break;
         }
     }
-    return !s.len || bad_dump(d, "this is not understood", error);
+    return !s.len || bad_dump(d, "it is malformed", error);
 }
 
 static bool add_dump(run_job *job, const char *text, io_error *error)
@@ -264,7 +264,7 @@ bool run_trace_prepare(run_job *job, io_error *error)
     const run_options *o = &job->options;
     bc_arena_init(&t->arena, NULL, 0);
     if (!o->trace && o->dump_count == 0)
-        return !o->trace_block || io_fail(error, "--trace-block: which ops? say --trace OPS");
+        return !o->trace_block || io_fail(error, "--trace-block needs --trace OPS");
     const bc_block *body = body_of(job);
     for (const bc_op *op = body->first; op; op = bc_next_op(op, body))
         t->op_count++;
@@ -274,7 +274,7 @@ bool run_trace_prepare(run_job *job, io_error *error)
         return io_fail(error, "out of memory");
     tv_str rest = o->trace ? bc_str(o->trace) : (tv_str){0};
     if (o->trace && !rest.len)
-        return io_fail(error, "--trace: which ops?");
+        return io_fail(error, "--trace needs ops");
     while (rest.len)
         if (!mark_piece(job, take_piece(&rest), error))
             return false;

@@ -73,7 +73,7 @@ static int run_kernel(const char *kernel, const char *args_path, const char *dev
     bool cpu = strcmp(device, "cpu") == 0;
     run_words words = {0};
     if (len < 0) {
-        bc_text_puts(said, "this program does not find itself below /proc\n");
+        bc_text_puts(said, "cannot find the path of this program in /proc\n");
         return -1;
     }
     self[len] = 0;

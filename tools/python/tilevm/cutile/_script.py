@@ -20,7 +20,7 @@ DEFAULT_CHECKS = "bounds,races,tokens"
 def add_options(add: Callable[..., Any]) -> None:
     """The options, for argparse's add_argument and pytest's addoption."""
     add("--tile-check", action="store_true",
-        help=f"look for errors that a GPU does not tell: {DEFAULT_CHECKS}")
+        help=f"look for errors that a GPU does not report: {DEFAULT_CHECKS}")
     add("--tile-checks", metavar="NAMES", help="look for these instead: all, or some of bounds,uninit,races,tokens,"
         "assume,values,order")
     add("--tile-arch", default="sm_100", metavar="ARCH",
@@ -31,14 +31,14 @@ def add_options(add: Callable[..., Any]) -> None:
         help="the multiprocessors that the device is said to have, from which programs compute grids (default:"
         " TILEVM_MULTIPROCESSORS in the environment, else those of the largest model of the architecture)")
     add("--tile-config", default="", metavar="FILE",
-        help=f"findings that are meant to be, with reasons (default: {CONFIG} of the current folder, if there is one)")
+        help=f"suppressed findings with their reasons (default: {CONFIG} in the current folder, if it exists)")
     add("--tile-report", metavar="FILE", help="write all findings as SARIF when the program or the tests have ended")
     add("--tile-tune", choices=("first", "all"), default="",
-        help="autotuners take the first configuration that runs; with all, the others run once, too")
+        help="autotuners take the first configuration that runs; with all, the other configurations also run once")
     add("--tile-capture", default="", metavar="DIR",
-        help="write each launch to a folder in DIR: the kernel, its arguments, a command that does it again")
+        help="write each launch to a folder in DIR: the kernel, its arguments, and a script that repeats it")
     add("--tile-progress", action="store_true", default=None,
-        help="tell of launches that take long (default: on a terminal)")
+        help="report launches that take long (default: on a terminal)")
 
 
 def enable_as(given: Any) -> None:

@@ -1,0 +1,47 @@
+#!/bin/bash
+# Kernels that once gave a wrong number: each of tests/regress runs on a device and on the virtual machine, which must
+# agree. Without a GPU the device is the PTX simulator behind the driver of tests/fakecuda, for each of four targets.
+#
+#   regress.sh BUILD FOLDER [gpu]     BUILD has tilevm and fakecuda/libcuda.so.1; FOLDER is made; gpu: the device that there is
+#
+# A kernel's line `// run: OPTIONS ARGUMENTS` says how; `// GPUs: 80 90` for which of them, else 80, 90, 100 and 120.
+# REGRESS_KERNELS and REGRESS_GPUS: those alone. Ends with `regress: N passed, N failed`.
+set -u
+build=$(cd "$1" && pwd)
+kernels=$(cd "$(dirname "$0")/../regress" && pwd)
+rm -rf "$2" && mkdir -p "$2" && cd "$2" || exit 2
+unset CUDA_VISIBLE_DEVICES TILEVM_IMAGE
+export HOME="$PWD" TILEVM_CACHE_DIR="$PWD/cache" NO_COLOR=1
+passed=0
+failed=0
+
+# check LABEL WORD...: does the command end well and every array come as on the CPU?
+check() {
+    local label=$1
+    shift
+    if timeout 300 "$@" > "$label.log" 2>&1 && grep -q ': as on the CPU' "$label.log"; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "$label: $*"
+        tail -n 12 "$label.log" | sed 's/^/    /'
+    fi
+}
+
+for kernel in "$kernels"/*.tileir; do
+    name=$(basename "$kernel" .tileir)
+    case " ${REGRESS_KERNELS:-$name} " in *" $name "*) ;; *) continue ;; esac
+    eval "words=($(sed -n 's|^// run: ||p' "$kernel"))"
+    gpus=$(sed -n 's|^// GPUs: ||p' "$kernel")
+    "$build/tilevm" asm "$kernel" -o "$name.tbc" || { failed=$((failed + 1)); continue; }
+    if [ "${3:-}" = gpu ]; then
+        check "$name" "$build/tilevm" run "$name.tbc" --device cuda --against cpu "${words[@]}"
+        continue
+    fi
+    for gpu in ${REGRESS_GPUS:-${gpus:-80 90 100 120}}; do
+        check "$name-sm_$gpu" env LD_LIBRARY_PATH="$build/fakecuda" FAKECUDA_RUN=1 FAKECUDA_DEVICES=$gpu \
+            "$build/tilevm" run "$name.tbc" --device cuda --against cpu "${words[@]}"
+    done
+done
+echo "regress: $passed passed, $failed failed"
+[ $failed -eq 0 ] && [ $passed -gt 0 ]
