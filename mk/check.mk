@@ -144,7 +144,7 @@ RANDOM_FIRST ?= $(shell expr 1 + $(or $(ROUND),0) '*' 2000)
 RANDOM_TARGETS ?= $(if $(filter release,$(CONFIG)),sm_80 sm_90a sm_120a,sm_90a)
 RANDOM_JOBS ?= 1
 ## check-random: compile random kernels whose accesses to memory meet, and run them on the simulator
-##   RANDOM_KERNELS: for each target (400), from seed RANDOM_FIRST; RANDOM_JOBS: at a time; RANDOM_TARGETS
+##   RANDOM_KERNELS: so many (400), from seed RANDOM_FIRST, each for RANDOM_TARGETS; RANDOM_JOBS: at a time
 .PHONY: check-random
 check-random: $(OUT)/random_memory
 	$(Q)sh tests/shell/random_memory.sh $< $(RANDOM_KERNELS) $(RANDOM_FIRST) $(RANDOM_JOBS) $(OUT)/random-kernels \

@@ -50,6 +50,21 @@ sweep-cubins: all $(BUILD)/sweep-cases/unpacked
 bench-gpu-sweep: sweep-cubins
 	$(Q)$(PYTHON) tools/perf_run.py $(SWEEP) --filter '$(SWEEP_FILTER)' --seconds $(SWEEP_SECONDS) --csv $(SWEEP)/sweep.csv
 
+# The zoo's kernels for a seed (mk/ptx.mk), in the same way.
+ZOO_SECONDS ?= 420
+ZOO = $(BUILD)/zoo-cubins/$(ZOO_SEED)-$(ZOO_COUNT)
+## zoo-cubins: compile the zoo of ZOO_SEED with tilevm and SWEEP_BESIDE, with results of small launches
+.PHONY: zoo-cubins
+zoo-cubins: zoo-cases
+	$(Q)$(PYTHON) tools/perf_build.py $(ZOO_CASES) $(ZOO) $(SWEEP_BESIDE) ours=$(OUT)/tilevm --target $(GPU_TARGET) \
+	    --jobs $(PROCESSORS)
+	$(Q)$(PYTHON) tests/gpu/perf/zoo.py $(ZOO_CASES) --seed $(ZOO_SEED) --count $(ZOO_COUNT) --tilevm $(OUT)/tilevm \
+	    --small $(ZOO)/small
+## bench-gpu-zoo: measure those cubins on a GPU in one run (PYTHON: one with torch; ZOO_SECONDS: 420)
+.PHONY: bench-gpu-zoo
+bench-gpu-zoo: zoo-cubins
+	$(Q)$(PYTHON) tools/zoo_run.py $(ZOO) --seconds $(ZOO_SECONDS) --csv $(ZOO)/zoo.csv
+
 # COUNTERS: names of large kernels of the corpus, each of which fits one of them alone.
 COUNTERS ?= attention_full_f16 matmul_tall_f16 matmul_batched_bf16 matmul_splitk_f16 conv2d_3x3_f16
 ## bench-gpu-counters: read hardware counters for kernels of the corpus (ncu; COUNTERS: their names, without perf_)

@@ -67,3 +67,24 @@ check-regress: tests
 check-strips: $(OUT)/strips/matrix $(OUT)/strips/random_ptx
 	$(Q)$(OUT)/strips/matrix --part=$(TEST_PART) --quick --ptx=sm_90a
 	$(Q)$(OUT)/strips/random_ptx $(PROPERTY_SEEDS) sm_90a
+
+# The zoo: kernels that a seed composes. ZOO_SEED: the round's, so that each round has other ones.
+ZOO_SEED ?= $(or $(ROUND),1)
+ZOO_COUNT ?= $(if $(FULL),400,80)
+ZOO_CASES = $(BUILD)/zoo-cases/$(ZOO_SEED)-$(ZOO_COUNT)
+ZOO_LIMITS := tests/gpu/perf/zoo_limits.txt
+ZOO_CHECK = $(PYTHON) tools/zoo_check.py $(OUT) $(ZOO_CASES) --limits $(ZOO_LIMITS) --jobs $(PROCESSORS)
+.PHONY: zoo-cases
+zoo-cases: all
+	$(Q)rm -rf $(ZOO_CASES) && $(PYTHON) tests/gpu/perf/zoo.py $(ZOO_CASES) --seed $(ZOO_SEED) --count $(ZOO_COUNT) \
+	    --tilevm $(OUT)/tilevm
+## check-zoo: compile kernels composed by a seed, run them on the simulator, and count loads of loops that stay behind
+##   ZOO_SEED, ZOO_COUNT: which and how many (80; FULL=1: 400); TILEIR_TOOLS, CUDA_HOME: spills beside NVIDIA's, too
+.PHONY: check-zoo
+check-zoo: zoo-cases $(OUT)/fakecuda/libcuda.so.1
+	$(Q)PYTHON=$(PYTHON) sh tests/shell/zoo.sh
+	$(Q)$(ZOO_CHECK) $(if $(TILEIR_TOOLS),--beside $(TILEIR_TOOLS)/tileiras)
+## zoo-limits: take over that fewer loads of loops stay behind (ZOO_COUNT=2000: of so many kernels at least)
+.PHONY: zoo-limits
+zoo-limits: zoo-cases
+	$(Q)$(ZOO_CHECK) --loads --update

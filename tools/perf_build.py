@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Compiles the kernels of tests/gpu/perf by several compilers, for tools/perf_run.py to compare on a GPU.
 
-    perf_build.py CASES FOLDER NAME=COMPILER ... [--filter RE] [--jobs N] [--target sm_90a] [--tools FOLDER]
+    perf_build.py CASES FOLDER NAME=COMPILER ... [--filter RE] [--jobs N] [--target sm_90a] [--tools FOLDER] [--missing]
 
 CASES has cases.json and bytecode (tests/gpu/perf/cases.py). COMPILER is a `tilevm` (its PTX goes through ptxas) or NVIDIA's
 `tileiras`, by the name of the program. FOLDER gets cubins, packed, and manifest.json; what other compilers left there stays, so
-that a new build is one more run. Prints registers, stack (where spilled ones are), shared memory and threads of each. --tools:
-where ptxas and cuobjdump are, else CUDA_HOME/bin or PATH.
+that a new build is one more run; with --missing, so does what it has of these compilers, as after an interruption. Prints
+registers, stack (where spilled ones are), shared memory and threads of each. --tools: where ptxas and cuobjdump are, else
+CUDA_HOME/bin or PATH.
 """
 import argparse
 import concurrent.futures
@@ -49,16 +50,21 @@ class Tools:
             raise Failure("no %s" % name)
         return found
 
-    def compile(self, compiler, source, cubin):
-        """Gives the bytes of dynamic shared memory that a launch needs."""
+    def compile(self, compiler, source, cubin, made):
+        """Gives the bytes of dynamic shared memory that a launch needs. made: cubins by their PTX, which builds may share."""
         if "tileiras" in os.path.basename(compiler):
             command(compiler, source, "-o", cubin, "--gpu-name", self.target.rstrip("af"))
             return 0
         ptx = cubin + ".ptx"
         command(compiler, "compile", source, "-t", self.target, "-o", ptx)
-        command(self["ptxas"], "-arch", self.target, "-O3", ptx, "-o", cubin)
         with open(ptx) as f:
-            shared = re.search(r"^// launch \S+ shared (\d+)", f.read(), re.M)
+            text = f.read()
+        if text in made:
+            shutil.copyfile(made[text], cubin)
+        else:
+            command(self["ptxas"], "-arch", self.target, "-O3", ptx, "-o", cubin)
+            made[text] = cubin
+        shared = re.search(r"^// launch \S+ shared (\d+)", text, re.M)
         return int(shared[1]) if shared else 0
 
     def usage(self, cubin):
@@ -68,19 +74,21 @@ class Tools:
         return dict(found, threads=[int(n, 16) for n in threads.groups()] if threads else None)
 
 
-def build(tools, name, compiler, source, folder, kernel):
-    """The manifest's entry of one cubin."""
-    file = "%s.%s.cubin.xz" % (kernel["name"], name)
+def build(tools, compilers, source, folder, kernel):
+    """The manifest's entries of a kernel's cubins, by compiler."""
+    entries, made = {}, {}
     with tempfile.TemporaryDirectory() as place:
-        cubin = os.path.join(place, "k.cubin")
-        try:
-            dynamic = tools.compile(compiler, source, cubin)
-            entry = dict(tools.usage(cubin), file=file, dynamic=dynamic)
-        except Failure as e:
-            return dict(failed=str(e))
-        with open(cubin, "rb") as f, lzma.open(os.path.join(folder, file), "wb") as packed:
-            packed.write(f.read())
-    return entry
+        for name, compiler in compilers.items():
+            file, cubin = "%s.%s.cubin.xz" % (kernel["name"], name), os.path.join(place, name)
+            try:
+                dynamic = tools.compile(compiler, source, cubin, made)
+                entries[name] = dict(tools.usage(cubin), file=file, dynamic=dynamic)
+            except Failure as e:
+                entries[name] = dict(failed=str(e))
+                continue
+            with open(cubin, "rb") as f, lzma.open(os.path.join(folder, file), "wb") as packed:
+                packed.write(f.read())
+    return entries
 
 
 def describe(entry):
@@ -88,6 +96,10 @@ def describe(entry):
         return "FAILED: " + entry["failed"]
     return "%4d registers %5d stack %7d shared, threads %s" % (entry["reg"], entry["stack"], entry["shared"] + entry["dynamic"],
                                                                entry["threads"])
+
+
+def is_there(folder, entry):
+    return entry is not None and ("failed" in entry or os.path.exists(os.path.join(folder, entry["file"])))
 
 
 def load(path, default):
@@ -122,6 +134,7 @@ def parse():
     p.add_argument("--filter", default="", help="kernels whose name this matches")
     p.add_argument("--jobs", type=int, default=2)
     p.add_argument("--target", default="sm_90a")
+    p.add_argument("--missing", action="store_true", help="compile only what the folder has not")
     p.add_argument("--tools", help="folder of ptxas and cuobjdump")
     return p.parse_args()
 
@@ -138,15 +151,18 @@ def main():
     tools, failed = Tools(options.tools, options.target), 0
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         waiting = {}
-        for name, compiler in compilers.items():
-            for k in chosen:
-                source = os.path.join(options.cases, k["name"] + ".tbc")
-                waiting[pool.submit(build, tools, name, compiler, source, options.folder, k)] = (name, k["name"])
+        for k in chosen:
+            have = kernels[k["name"]]["cubins"]
+            wanted = {name: compiler for name, compiler in compilers.items()
+                      if not (options.missing and is_there(options.folder, have.get(name)))}
+            source = os.path.join(options.cases, k["name"] + ".tbc")
+            if wanted:
+                waiting[pool.submit(build, tools, wanted, source, options.folder, k)] = k["name"]
         for done in concurrent.futures.as_completed(waiting):
-            name, kernel = waiting[done]
-            entry = kernels[kernel]["cubins"][name] = done.result()
-            failed += "failed" in entry
-            print("%-36s %-8s %s" % (kernel, name, describe(entry)), flush=True)
+            for name, entry in done.result().items():
+                kernels[waiting[done]]["cubins"][name] = entry
+                failed += "failed" in entry
+                print("%-36s %-8s %s" % (waiting[done], name, describe(entry)), flush=True)
             save(manifest, path)
     size = sum(f.stat().st_size for f in os.scandir(options.folder))
     print("%d kernels, %d failures, %.1f MiB%s" % (len(chosen), failed, size / 2**20, ", TOO MUCH" if size > MOST_BYTES else ""))

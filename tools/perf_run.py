@@ -44,13 +44,13 @@ class Constant:
 SCALARS = {"f32": ctypes.c_float, "i32": ctypes.c_int32, "constant": Constant}
 
 
-def parse():
+def parse(seconds=360):
     p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     p.add_argument("folder")
     p.add_argument("--filter", default="", help="kernels whose name this matches")
     p.add_argument("--compilers", help="names with commas between, the one that ratios are about last (default: all, the newest last)")
     p.add_argument("--repeat", type=int, default=20, help="most launches of each")
-    p.add_argument("--seconds", type=float, default=360)
+    p.add_argument("--seconds", type=float, default=seconds)
     p.add_argument("--csv", help="write the figures here, too")
     p.add_argument("--dry", action="store_true")
     return p.parse_args()
@@ -138,7 +138,12 @@ class Launch:
 
 def torch_type(torch, name):
     return getattr(torch, {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f8e4m3fn": "float8_e4m3fn", "i32": "int32",
-                           "u8": "uint8"}[name])
+                           "u8": "uint8", "f64": "float64"}[name])
+
+
+def comparable(torch, value):
+    """An array as what is expected is computed with: f64 as it is, all else as f32."""
+    return value if value.dtype == torch.float64 else value.float()
 
 
 def random_array(torch, a):
@@ -163,7 +168,7 @@ class Inputs:
         self.outputs = {a["name"]: named[a["name"]] for a in recipe["arguments"] if a.get("role", "in") != "in"}
         self.before = {name: value.clone() for name, value in self.outputs.items()}
         self.named = {name: v.value if isinstance(v, tuple(SCALARS.values())) else v for name, v in named.items()}
-        plain = {name: v.float() if isinstance(v, torch.Tensor) else v for name, v in self.named.items()}
+        plain = {name: comparable(torch, v) if isinstance(v, torch.Tensor) else v for name, v in self.named.items()}
         torch.backends.cuda.matmul.allow_tf32 = False
         self.expected = getattr(reference, recipe["expected"])(torch, **plain)
 
@@ -174,7 +179,7 @@ class Inputs:
     def wrong(self):
         """What is wrong with the results, or None."""
         for name, want in self.expected.items():
-            error = self.reference.error(self.torch, self.outputs[name].float(), want)
+            error = self.reference.error(self.torch, comparable(self.torch, self.outputs[name]), want)
             if not error <= self.recipe["tolerance"]:
                 return "WRONG: %s off by %.3g" % (name, error)
         return None
@@ -189,6 +194,10 @@ def module(name):
 
 
 class Bench:
+    """What is measured, and how; others override where inputs, launches and figures of peers come from."""
+
+    launch_type = Launch
+
     def __init__(self, options, jobs, say):
         import torch
         self.torch, self.options, self.jobs, self.say = torch, options, jobs, say
@@ -203,15 +212,21 @@ class Bench:
         self.job, self.inputs = job, None
         self.torch.cuda.empty_cache()
         self.say("job", job)
-        self.inputs = Inputs(self.torch, self.reference, self.jobs[job])
+        self.inputs = self.make_inputs(self.jobs[job])
         self.torch.cuda.synchronize()
         self.time_peer(job)
 
-    def time_peer(self, job):
+    def make_inputs(self, recipe):
+        return Inputs(self.torch, self.reference, recipe)
+
+    def make_peer(self, job):
         """torch at the same work, where it has it."""
         make = getattr(self.peers, self.jobs[job]["expected"], None)
+        return make and make(self.torch, **self.inputs.named)
+
+    def time_peer(self, job):
         try:
-            peer = make and make(self.torch, **self.inputs.named)
+            peer = self.make_peer(job)
             if peer:
                 self.burst(peer, 2)
                 self.say("peer", job, statistics.median(sample for _ in range(PEER_REPEATS) for sample in self.burst(peer, 1)))
@@ -225,7 +240,7 @@ class Bench:
         if "failed" in cubin:
             return self.say("failed", kernel["name"], compiler, "not compiled: " + cubin["failed"])
         try:
-            launch = Launch(self.driver, self.torch, self.options.folder, kernel, cubin, self.inputs.values)
+            launch = self.launch_type(self.driver, self.torch, self.options.folder, kernel, cubin, self.inputs.values)
             self.inputs.reset()
             launch.first()
             self.torch.cuda.synchronize()
@@ -271,8 +286,8 @@ class Bench:
             self.say("time", kernel["name"], c, statistics.median(samples[c][1:] or samples[c]))
 
 
-def measure_all(options, jobs, kernels, compilers, deadline, messages):
-    bench = Bench(options, jobs, lambda *message: messages.put(message))
+def measure_all(bench_type, options, jobs, kernels, compilers, deadline, messages):
+    bench = bench_type(options, jobs, lambda *message: messages.put(message))
     for i, kernel in enumerate(kernels):
         seconds = (deadline - time.monotonic()) / (len(kernels) - i)
         if seconds <= 0:
@@ -335,6 +350,9 @@ class Figures:
                 lines.append("%-16s best: %s" % ("", "   ".join([*(self.best(names, c) for c in self.compilers), self.peer(job)])))
         return lines
 
+    def lines(self):
+        return ["", self.head(), *map(self.row, self.kernels), "", *self.means()]
+
     def best(self, names, compiler):
         times = [(self.good(n, compiler), n) for n in names if self.good(n, compiler)]
         if not times:
@@ -358,9 +376,9 @@ class Figures:
 
 
 class Runner:
-    def __init__(self, options, jobs, kernels, compilers):
-        self.options, self.jobs, self.left, self.compilers = options, jobs, list(kernels), compilers
-        self.figures = Figures(jobs, kernels, compilers)
+    def __init__(self, options, jobs, kernels, compilers, bench_type=Bench, figures_type=Figures):
+        self.bench_type, self.options, self.jobs, self.left, self.compilers = bench_type, options, jobs, list(kernels), compilers
+        self.figures = figures_type(jobs, kernels, compilers)
         self.deadline = time.monotonic() + options.seconds
         self.trying = self.job = self.process = None
         self.total, self.bad_starts = len(kernels), 0
@@ -419,8 +437,8 @@ class Runner:
         context = multiprocessing.get_context("spawn")
         while self.left and self.bad_starts < 2 and time.monotonic() < self.deadline:
             messages, self.job = context.Queue(), None
-            self.process = context.Process(target=work, daemon=True, args=(self.options, self.jobs, self.left, self.compilers,
-                                                                           self.deadline, messages))
+            self.process = context.Process(target=work, daemon=True, args=(
+                self.bench_type, self.options, self.jobs, self.left, self.compilers, self.deadline, messages))
             self.process.start()
             why = self.listen(messages)
             if self.process.is_alive():
@@ -431,10 +449,7 @@ class Runner:
 
     def report(self):
         f = self.figures
-        print("\n" + f.head())
-        for name in f.kernels:
-            print(f.row(name))
-        print("\n".join(["", *f.means()]))
+        print("\n".join(f.lines()))
         if self.left:
             print("not done: " + " ".join(k["name"] for k in self.left))
         if self.options.csv:

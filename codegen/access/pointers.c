@@ -1,5 +1,5 @@
 /* Tiles of pointers; see the header. Elements go to one access where facts say that their pointers follow each
-   other, the first is aligned for all, and the mask takes all or none. */
+   other, the first is aligned for all, and the mask takes all or none: it reaches what one access for each would. */
 #include "codegen/access/pointers.h"
 
 #include <stdio.h>

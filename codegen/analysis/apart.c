@@ -1,4 +1,5 @@
-/* See the header. */
+/* See the header. Why it is right: where each stride is at least as long as all that the dimensions inside of it span,
+   two indices lead to one address only if they are the same; else the symbol has promised it. */
 #include "codegen/analysis/apart.h"
 
 #include "codegen/facts/facts.h"

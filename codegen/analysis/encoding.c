@@ -5,9 +5,13 @@ cg_encoding cg_encoding_new(uint32_t rows, uint32_t columns, uint32_t batch, uin
 {
     /* The row bits in which the rows of one 8x8 matrix differ. Several rows to 128 bytes: the first bits need no help.
      */
-    static const uint8_t differ[][3] = {
-        [CG_FEED_ROWS] = {0, 1, 2},  [CG_FEED_PAIRS] = {0, 2, 3},   [CG_FEED_MIXED] = {0, 1, 2},
-        [CG_FEED_WORDS] = {0, 1, 2}, [CG_FEED_SECONDS] = {1, 2, 3}, [CG_FEED_FOURTHS] = {4, 2, 3}};
+    static const uint8_t differ[][3] = {[CG_FEED_ROWS] = {0, 1, 2},
+                                        [CG_FEED_PAIRS] = {0, 2, 3},
+                                        [CG_FEED_MIXED] = {0, 1, 2},
+                                        [CG_FEED_WORDS] = {0, 1, 2},
+                                        [CG_FEED_SECONDS] = {1, 2, 3},
+                                        [CG_FEED_FOURTHS] = {4, 2, 3},
+                                        [CG_FEED_DOUBLES] = {CG_NO_ROW_BIT, 0, 1}};
     cg_encoding s = {.rows = rows, .columns = columns, .batch = batch, .bytes = bytes};
     while (bytes << (s.chunk + 1) <= 16)
         s.chunk++;

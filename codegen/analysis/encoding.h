@@ -15,6 +15,7 @@ typedef enum cg_feed {
     CG_FEED_WORDS,   /* of 4 bytes: four rows at a time, two or four neighbours of each by a lane */
     CG_FEED_SECONDS, /* every second row of sixteen at a time */
     CG_FEED_FOURTHS, /* every fourth row of 32 at a time */
+    CG_FEED_DOUBLES, /* of 8 bytes: four neighbours in each of four rows by half of a warp */
     CG_FEED_ONE      /* one row at a time, several chunks of it */
 } cg_feed;
 

@@ -41,6 +41,10 @@ static bool find_atom(const cg_func *c, const ct_op *op, cg_product *p)
         {{"m16n8k32.row.col.s32.u8.u8.s32", 5, 2, false, NULL}, {"m16n8k32.row.col.s32.u8.s8.s32", 5, 2, false, NULL}},
         {{"m16n8k32.row.col.s32.s8.u8.s32", 5, 2, false, NULL}, {"m16n8k32.row.col.s32.s8.s8.s32", 5, 2, false, NULL}},
     };
+    static const cg_atom f64_f64[2] = {
+        {"m8n8k4.row.col.f64.f64.f64.f64", 3, 0, false, NULL},
+        {"m16n8k8.row.col.f64.f64.f64.f64", 3, 0, false, NULL},
+    };
     const cg_atom *a = NULL;
     uint32_t has = c->target->features;
     p->scaling = p->scaled ? cg_find_scaling(c, op, p) : NULL;
@@ -54,13 +58,17 @@ static bool find_atom(const cg_func *c, const ct_op *op, cg_product *p)
         a = &tf32_f32;
     else if (p->in == BC_F8E4M3FN || p->in == BC_F8E5M2) /* f16 accumulators are widened */
         a = &f8_f32[(has & CG_HAS_F8_MMA) != 0][p->in == BC_F8E5M2];
+    else if (p->in == BC_F64)
+        a = &f64_f64[c->target->sm >= 90];
     else if (op->opcode == OP_mmai)
         a = &integer[ct_attr_u(op, F_mmai_signedness_lhs) == BC_Signedness_signed]
                     [ct_attr_u(op, F_mmai_signedness_rhs) == BC_Signedness_signed];
     uint32_t packed = p->scaling ? p->scaling->packed : 0;
-    if (!a || (p->scaled && p->m < CG_ATOM_ROW_BITS) || p->n < 3 || p->n > 10 || p->k < a->k_bits + packed)
+    bool all_rows = p->scaled || p->in == BC_F64;
+    if (!a || (all_rows && p->m < CG_ATOM_ROW_BITS) || p->n < 3 || p->n > 10 || p->k < a->k_bits + packed)
         return false;
     p->atom = *a;
+    p->quarters = a == &f64_f64[0];
     p->packed = packed;
     p->k -= packed;
     return may_step(c, p);

@@ -16,7 +16,7 @@ enum { CG_ADD_UP_K_BITS = 7, CG_ADD_UP_N_BITS = 7 };
 typedef struct cg_atom {
     const char *text;      /* after mma.sync.aligned. */
     uint32_t k_bits;       /* log2 of its K */
-    uint32_t element_bits; /* log2 of the elements in a 32-bit register */
+    uint32_t element_bits; /* log2 of the elements in a register, which has 64 bits for f64, else 32 */
     bool half_accumulator; /* f16 accumulators: two in a register */
     const char *
         widened; /* its 8- or 4-bit floats, of this PTX type, go as f16 to two or four instructions; NULL: they don't */
@@ -50,6 +50,7 @@ typedef struct cg_product {
     uint32_t packed; /* 1: two elements that follow each other along K are a byte of A and B for the atom; else 0 */
     bool has_atom;
     cg_atom atom;
+    bool quarters;               /* the atom is four instructions, of 8 rows and half of its K each */
     bool chained;                /* its left operand comes from another product, or its result goes to one */
     bool pairs;                  /* bytes of B come by pairs of columns */
     bool blocked;                /* no instruction: each thread has a block of rows and columns in registers */

@@ -101,8 +101,9 @@ static uint32_t take_bits(spread *s, uint32_t most, uint32_t *out)
 }
 
 /* A thread has four neighbours of a row (two of f64), that is 16 bytes, and as many rows or more, which follow each
-   other too: operands come in vectors of 16 bytes, whichever way they lie. Four lanes go along M, eight along N; then a
-   thread has further columns and rows, then come warps. */
+   other too: operands come in vectors of 16 bytes, whichever way they lie. Four lanes go along M, eight along N, by turns,
+   so that lanes that differ in one of the first two bits of their number alone want the same of one operand
+   (docs/internals/codegen.md). Then a thread has further columns and rows, then come warps. */
 cg_layout cg_block_layout(const cg_func *c, const cg_product *p)
 {
     uint32_t vector = p->in == BC_F64 ? 1 : 2, total = p->m + p->n + p->batch;
@@ -112,8 +113,9 @@ cg_layout cg_block_layout(const cg_func *c, const cg_product *p)
     uint32_t columns = take_bits(&n, regs < vector ? regs : vector, l.reg), got = columns, lanes = 0;
     got += take_bits(&m, regs - got < 2 ? regs - got : 2, l.reg + got);
     uint32_t more_rows = (regs - got) / 2, more_columns = regs - got - more_rows;
-    lanes += take_bits(&m, 2, l.lane);
-    lanes += take_bits(&n, 3, l.lane + lanes);
+    for (uint32_t i = 0; i < 4; i++)
+        lanes += take_bits(i % 2 ? &n : &m, 1, l.lane + lanes);
+    lanes += take_bits(&n, 1, l.lane + lanes);
     got += take_bits(&n, more_columns, l.reg + got);
     got += take_bits(&m, regs - got < more_rows ? regs - got : more_rows, l.reg + got);
     spread *const rest[] = {&m, &n, &batch};
@@ -233,6 +235,8 @@ cg_feed cg_mma_feed(cg_func *c, const ct_op *op, uint32_t index, const cg_layout
         return along_k ? CG_FEED_FOURTHS : CG_FEED_ONE;
     if (p.turned && index)
         return cg_turned_feed(&p, along_k);
+    if (p.in == BC_F64)
+        return CG_FEED_DOUBLES;
     if (p.atom.element_bits == 1)
         return CG_FEED_ROWS;
     if (p.atom.element_bits == 2 && index && p.n >= 4 && along_last) /* by pairs of columns, as takes_pairs finds */

@@ -151,7 +151,11 @@ static double words_of_a_block(const cg_func *c, const cg_product *p)
 
 static void add_product(cg_func *c, const cg_machine *m, const ct_op *op, cg_work *w)
 {
-    enum { OF_AN_MMA = 2048, PLAIN = 2 /* instructions for each multiplication without an atom */ };
+    enum {
+        OF_AN_MMA = 2048,
+        OF_AN_MMA_OF_F64 = 1024,
+        PLAIN = 2 /* instructions for each multiplication without an atom */
+    };
     const cg_product *settled = cg_value_of(c, cg_result(op, 0))->product;
     cg_product p = settled ? *settled : cg_product_of(c, op);
     uint32_t parts = op->detail ? ((const cg_k_part *)op->detail)->bits : 0;
@@ -167,7 +171,8 @@ static void add_product(cg_func *c, const cg_machine *m, const ct_op *op, cg_wor
     w->cycles[CG_TENSOR_CORES] += all / tensor_rate(m, &p, by_wgmma);
     w->cycles[CG_SHARED_MEMORY] += operand_bytes(&p, by_wgmma, left, right) / m->shared_bytes;
     w->cycles[CG_SHARED_MEMORY] += spilled_cycles(c, m, op, &p, parts);
-    w->cycles[CG_ISSUE] += by_wgmma ? 0 : all / OF_AN_MMA * 1.5 / m->issue; /* half a load of fragments each */
+    double of_an_mma = p.in == BC_F64 ? OF_AN_MMA_OF_F64 : OF_AN_MMA;
+    w->cycles[CG_ISSUE] += by_wgmma ? 0 : all / of_an_mma * 1.5 / m->issue; /* half a load of fragments each */
     w->latency = m->product_latency;
 }
 

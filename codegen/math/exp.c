@@ -60,10 +60,21 @@ static cg_val exp_limit(const cg_real *k)
     return r_either(k, 110, 750);
 }
 
+/* 2^n e^r for |r| <= ln 2 / 2; n is the end of what t, a sum with 1.5 2^52, is made of. In f64. */
+static cg_val scaled_power(const cg_real *k, cg_val r, cg_val t)
+{
+    cg_val n = cg_new(k->c, CG_B32), upper = cg_new(k->c, CG_B32), one = r_number(k, 1);
+    cg_ins(k->c, "mov.b64 {%v, %v}, %v", n, upper, t);
+    return r_scale(k, r_fma(k, r_fma(k, r_polynomial(k, CG_EXP_F32, r), r, one), r, one), n);
+}
+
+/* In f64: x = n ln 2 + r, where n times the first part of ln 2 is exact. */
 cg_val cg_math_exp(const cg_real *k, const cg_val *x)
 {
-    power p = power_of(k, (cg_pair){r_clamp(k, x[0], exp_limit(k)), r_number(k, 0)});
-    return r_scale(k, r_add(k, p.value.high, p.value.low), p.n);
+    cg_val limited = r_clamp(k, x[0], exp_limit(k)), shift = r_number(k, 0x1.8p52);
+    cg_val t = r_fma(k, limited, r_part(k, CG_LOG2_E_F32, 0), shift), n = r_sub(k, t, shift);
+    cg_val r = r_fma(k, n, r_minus_part(k, CG_LN_2_F32, 0), limited);
+    return scaled_power(k, r_fma(k, n, r_minus_part(k, CG_LN_2_F32, 1), r), t);
 }
 
 /* 2^n 2^f, |f| <= 1/2. n is the end of what the sum with 1.5 2^23 is made of, and no more of it counts in r_scale. */
@@ -76,14 +87,13 @@ cg_val cg_math_exp_f32(const cg_real *k, const cg_val *x)
     return r_scale(k, r_op(k, "ex2.approx.ftz", 1, f, f, f), n);
 }
 
+/* In f64; f32 has an instruction. */
 cg_val cg_math_exp2(const cg_real *k, const cg_val *x)
 {
-    cg_val limited = r_clamp(k, x[0], r_either(k, 160, 1080)), n = r_rint(k, limited);
-    cg_val rest = r_sub(k, limited, n);
-    cg_pair r = r_two_product(k, rest, r_part(k, CG_LN_2_PAIR_F32, 0));
-    r.low = r_fma(k, rest, r_part(k, CG_LN_2_PAIR_F32, 1), r.low);
-    cg_pair p = one_and(k, small_power(k, r));
-    return r_scale(k, r_add(k, p.high, p.low), to_int(k, n));
+    cg_val limited = r_clamp(k, x[0], r_number(k, 1080)), shift = r_number(k, 0x1.8p52);
+    cg_val t = r_add(k, limited, shift), rest = r_sub(k, limited, r_sub(k, t, shift));
+    cg_val r = r_mul(k, rest, r_part(k, CG_LN_2_PAIR_F32, 0));
+    return scaled_power(k, r_fma(k, rest, r_part(k, CG_LN_2_PAIR_F32, 1), r), t);
 }
 
 /* ---- logarithm ---- */
@@ -144,9 +154,19 @@ static cg_val log_special(const cg_real *k, cg_val x, cg_val result)
     return r_select(k, r_test(k, "eq", x, zero), r_bits(k, 0xff800000, UINT64_C(0xfff0000000000000)), result);
 }
 
+/* In f64, with less of what is left over: s = f / (2 + f) for f = m - 1, and u = 2 s is off by (2 f - u (2 + f)) / (2 +
+   f), which counts. Then ln x = n ln 2 + u + u z (1/3 + z P(z)), z = s^2. */
 cg_val cg_math_log(const cg_real *k, const cg_val *x)
 {
-    return log_special(k, x[0], log_of(k, x[0]).high);
+    cg_val n, m = split(k, x[0], &n), one = r_number(k, 1), f = r_sub(k, m, one), sum = r_add(k, m, one);
+    cg_val inverse = r_op(k, "rcp.rn", 1, sum, sum, sum), s = r_mul(k, f, inverse), u = r_add(k, s, s);
+    cg_val rest = r_sub(k, f, u), z = r_mul(k, s, s);
+    rest = r_mul(k, r_fma(k, r_neg(k, u), f, r_add(k, rest, rest)), inverse);
+    cg_val series = r_mul(k, z, r_fma(k, z, r_polynomial(k, CG_LOG_F32, z), r_part(k, CG_THIRD_F32, 0)));
+    cg_val high = r_fma(k, n, r_part(k, CG_LN_2_F32, 0), u);
+    cg_val low = r_add(k, u, r_fma(k, n, r_part(k, CG_LN_2_F32, 0), r_neg(k, high)));
+    low = r_add(k, low, r_fma(k, u, series, rest));
+    return log_special(k, x[0], r_add(k, high, r_fma(k, n, r_part(k, CG_LN_2_F32, 1), low)));
 }
 
 cg_val cg_math_log2(const cg_real *k, const cg_val *x)

@@ -10,10 +10,10 @@ typedef struct function {
     const char *op;
     cg_math_fn *emit[2]; /* f32, f64 */
     uint8_t operands;
-    bool in_place; /* in f32 */
+    uint8_t form;
 } function;
 
-enum { CALLED, INLINE };
+enum { CALLED, INLINE, BOTH };
 static const function functions[] = {
 #define FUNCTION(op, f32, f64, operands, form) {#op, {cg_math_##f32, cg_math_##f64}, operands, form},
 #include "codegen/math/math.def"
@@ -94,7 +94,8 @@ bool cg_math_element(cg_func *c, const char *op, const char *variant, bool wide,
         cg_val x[2] = {{0}, {0}};
         for (unsigned o = 0; o < f->operands; o++)
             x[o] = cg_reg(c, operands[o]);
-        *out_result = f->in_place && !wide ? f->emit[wide](&k, x) : call(c, f, wide, operands);
+        *out_result = f->form == BOTH || (f->form == INLINE && !wide) ? f->emit[wide](&k, x)
+                                                                      : call(c, f, wide, operands);
         return true;
     }
     return false;

@@ -51,19 +51,24 @@ static uint32_t accumulators_of(const cg_func *c, const ct_block *block)
     return sum;
 }
 
+/* Is there room for A of the op, in `registers`, beside the sums? */
+static bool have_room(const cg_func *c, const ct_op *op, uint32_t registers)
+{
+    enum { MOST = 64, MOST_WITH_ACCUMULATORS = 176 }; /* registers of a thread */
+    return registers <= MOST && registers + accumulators_of(c, op->block) <= MOST_WITH_ACCUMULATORS;
+}
+
 /* Is A of the op, in `registers`, the same throughout a loop around it, and is there room for it beside the sums? */
 static bool is_kept_in_loop(const cg_func *c, const ct_op *op, uint32_t registers)
 {
-    enum { MOST = 64, MOST_WITH_ACCUMULATORS = 176 }; /* registers of a thread */
     const ct_op *loop = ct_loop_around(op);
-    return loop && is_made_before(ct_operands(op)[0], op, loop) && registers <= MOST
-           && registers + accumulators_of(c, op->block) <= MOST_WITH_ACCUMULATORS;
+    return loop && is_made_before(ct_operands(op)[0], op, loop) && have_room(c, op, registers);
 }
 
 /* Should A be kept as fragments: because they are what its threads have, shared memory has no room for a step of both
-   operands, or because it is the same throughout a loop of
-   this product or of one like it, as that of a loop whose first product stands in front of it (codegen/passes/skew.c)?
- */
+   operands, because a product of consumers stays in flight while ops behind it have scratch, where A cannot lie then, or
+   because A is the same throughout a loop of this product or of one like it, as that of a loop whose first product
+   stands in front of it (codegen/passes/skew.c)? */
 static bool wants_fragments(const cg_func *c, const ct_op *op, const cg_product *p, const cg_layout *home)
 {
     const ct_op *from = cg_source_of(p->lhs)->op;
@@ -73,7 +78,7 @@ static bool wants_fragments(const cg_func *c, const ct_op *op, const cg_product 
     if (same_threads(home, &l) || !cg_step_fits(c, p))
         return true;
     uint32_t registers = cg_layout_regs(&l) / 2;
-    bool is_kept = is_kept_in_loop(c, op, registers);
+    bool is_kept = is_kept_in_loop(c, op, registers) || (c->groups && op->in_flight && have_room(c, op, registers));
     for (const ct_use *use = p->lhs->uses; use && !is_kept; use = use->next)
         is_kept = cg_is_product(use->op) && use->index == 0 && cg_result(use->op, 0)->type == p->result->type
                   && is_kept_in_loop(c, use->op, registers);
@@ -169,23 +174,41 @@ void cg_assign_mmaf_scaled(cg_func *c, const ct_op *op)
 
 /* ---- operands ---- */
 
-/* Where each lane of an ldmatrix.x4 points, in the operand's index. A: matrices in the order (m, k) = (0,0) (8,0) (0,8)
-   (8,8), k in 16-byte chunks. B for 16 columns: (n, k) = (0,0) (0,8) (8,0) (8,8); with fewer rows or columns than 16
-   the upper lanes point at the same ones again. Pairs: k in rows 0, 1, 4, 5, 8 ... of one matrix, 2, 3, 6, 7 ... of the
-   next, then 16 more. Registers: k beyond the instruction's, rows or columns beyond 16, batches. */
-static cg_layout lanes_of(const cg_func *c, const cg_product *p, const cg_operand *o)
+/* Where each lane of an ldmatrix.x4 points, in the operand's index, in which K begins at bit k0 and what has x_bits, M or
+   N, at x0. A: matrices in the order (m, k) = (0,0) (8,0) (0,8) (8,8), k in 16-byte chunks. B for 16 columns: (n, k) =
+   (0,0) (0,8) (8,0) (8,8); with fewer rows or columns than 16 the upper lanes point at the same ones again. Pairs: k in
+   rows 0, 1, 4, 5, 8 ... of one matrix, 2, 3, 6, 7 ... of the next, then 16 more. */
+static cg_layout lanes_of_matrices(const cg_product *p, const cg_operand *o, uint32_t k0, uint32_t x0, uint32_t x_bits)
 {
     static const uint8_t pair_lanes[] = {0, 2, 3, 1, 4};
-    uint32_t one = 1, k0 = o->left ? 0 : p->n, x0 = o->left ? o->k : 0;
-    uint32_t x = p->n - p->along_n, upper_k = one << (k0 + p->atom.k_bits - 1), x_bits = o->left ? p->m : x,
-             upper_x = x_bits > 3 ? one << (x0 + 3) : 0;
-    cg_layout l = {.warp_bits = (uint8_t)c->warp_bits};
+    uint32_t one = 1, upper_k = one << (k0 + p->atom.k_bits - 1), upper_x = x_bits > 3 ? one << (x0 + 3) : 0;
+    cg_layout l = {.reg_bits = 0};
     for (uint32_t i = 0; i < 3; i++)
         l.lane[i] = o->across ? one << (k0 + i) : i < x_bits ? one << (x0 + i) : 0;
     l.lane[3] = o->left ? upper_x : upper_k;
     l.lane[4] = o->left ? upper_k : upper_x;
     for (uint32_t i = 0; !o->left && p->pairs && i < CG_LANE_BITS; i++)
         l.lane[i] = one << (k0 + pair_lanes[i]);
+    return l;
+}
+
+/* The same where each lane loads its own four elements, which registers count in the order of a fragment: of A, eight
+   rows below, then four along K further; of B, four along K further, then eight columns. */
+static cg_layout lanes_of_elements(const cg_operand *o, uint32_t k0, uint32_t x0, uint32_t x_bits)
+{
+    uint32_t one = 1, upper_k = one << (k0 + 2), upper_x = x_bits > 3 ? one << (x0 + 3) : 0;
+    cg_layout l = {.reg_bits = 2, .reg = {o->left ? upper_x : upper_k, o->left ? upper_k : upper_x}};
+    for (uint32_t i = 0; i < CG_LANE_BITS; i++)
+        l.lane[i] = one << (i < 2 ? k0 + i : x0 + i - 2);
+    return l;
+}
+
+/* Both, with registers: k beyond the instruction's, rows or columns beyond 16, batches; and warps. */
+static cg_layout lanes_of(const cg_func *c, const cg_product *p, const cg_operand *o)
+{
+    uint32_t one = 1, k0 = o->left ? 0 : p->n, x0 = o->left ? o->k : 0, x_bits = o->left ? p->m : p->n - p->along_n;
+    cg_layout l = p->in == BC_F64 ? lanes_of_elements(o, k0, x0, x_bits) : lanes_of_matrices(p, o, k0, x0, x_bits);
+    l.warp_bits = (uint8_t)c->warp_bits;
     for (uint32_t i = p->atom.k_bits; i < o->k; i++)
         l.reg[l.reg_bits++] = one << (k0 + i);
     for (uint32_t i = o->left ? 4 + p->along_m : 4; i < x_bits; i++)
@@ -195,7 +218,7 @@ static cg_layout lanes_of(const cg_func *c, const cg_product *p, const cg_operan
     for (uint32_t i = 0; o->left && i < p->along_m; i++)
         l.warp[i] = one << (x0 + 4 + i);
     for (uint32_t i = 0; !o->left && i < p->along_n; i++)
-        l.warp[p->along_m + i] = one << (x0 + x + i);
+        l.warp[p->along_m + i] = one << (x0 + x_bits + i);
     return l;
 }
 
@@ -255,9 +278,10 @@ static cg_operand operand_of(cg_func *c, const cg_product *p, bool left, uint32_
         uint32_t rows = left ? p->m : o.k, columns = left ? o.k : p->n;
         o.across = left ? p->atom.element_bits == 1 && !along_last && p->m >= MATRIX_ROWS
                         : p->pairs || (p->atom.element_bits == 1 && along_last);
-        bool flipped = p->blocked ? !along_last
-                                  : o.across == left; /* A lies in rows of M, B in rows of K, unless turned */
+        bool as_it_is = p->blocked || p->in == BC_F64; /* else A lies in rows of M, B in rows of K, unless turned */
+        bool flipped = as_it_is ? !along_last : o.across == left;
         cg_feed feed = p->blocked          ? (along_last == left ? CG_FEED_FOURTHS : CG_FEED_ONE)
+                       : p->in == BC_F64   ? CG_FEED_DOUBLES
                        : !left && p->pairs ? CG_FEED_PAIRS
                                            : CG_FEED_ROWS;
         o.encoding =
@@ -464,13 +488,14 @@ static void multiply_blocked(cg_func *c, const ct_op *op, const cg_product *p)
     const cg_together *t = p->together;
     find_factors(c, op, p, &f);
     for (uint32_t i = 0; i < t->count; i++)
-        sums[i] = cg_block_sums(c, p);
+        if (!(sums[i] = cg_block_sums(c, product_of(c, t->ops[i]))))
+            return;
     for (uint32_t part = 0; part < (uint32_t)1 << f.parts && !c->failed; part++) {
         encode_operands(c, op, p, &f, false, part);
         cg_multiply_blocks(c, p, &f, part, sums);
     }
     for (uint32_t i = 0; i < t->count && !c->failed; i++)
-        cg_add_block_sums(c, product_of(c, t->ops[i]), sums[i]);
+        cg_end_block_sums(c, product_of(c, t->ops[i]), sums[i]);
 }
 
 /* Why a product has no instruction. */

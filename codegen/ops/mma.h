@@ -100,9 +100,9 @@ void cg_turned_begin(cg_func *c, cg_ring *ring);
 
 /* ---- in blocks of registers (codegen/ops/mma_blocks.c) ---- */
 
-/* Registers for sums that are +0; and p's result, from them and its accumulator. */
+/* Sums, which begin at +0 with f32, as constants, and with the accumulator with f64; and p's result, from them. */
 cg_val *cg_block_sums(cg_func *c, const cg_product *p);
-void cg_add_block_sums(cg_func *c, const cg_product *p, const cg_val *sums);
+void cg_end_block_sums(cg_func *c, const cg_product *p, cg_val *sums);
 /* Adds to the sums of p, and of those that are computed with it, the products of their operands over one part of K, of
    the 2^f->parts that there are. What lies in scratch is that part alone; what lies in a ring is all of K. */
 void cg_multiply_blocks(cg_func *c, const cg_product *p, const cg_factors *f, uint32_t part, cg_val *const *sums);

@@ -1,8 +1,8 @@
-/* Products of f32 and f64, which keep all bits of their operands: no instruction for matrices does that. Each thread
-   has a block of rows and columns of the result in registers. For four elements of K it loads its rows of A and its
+/* Products of f32, and of f64 in tiles that its instruction does not take. They keep all bits of their operands. Each
+   thread has a block of rows and columns of the result in registers. For four elements of K it loads its rows of A and its
    columns of B from shared memory, where they lie in encodings, a ring's or scratch, in vectors of 16 bytes along K or
-   along the rows and columns; each is used as often as the block has columns or rows. Sums are fused and the
-   accumulator comes last (docs/reference/numerics.md). */
+   along the rows and columns; each is used as often as the block has columns or rows. Sums are fused; the accumulator
+   comes last with f32, first with f64 (docs/reference/numerics.md). */
 #include "codegen/ops/mma.h"
 #include "codegen/ptx/access.h"
 #include "codegen/ptx/ptx.h"
@@ -133,10 +133,12 @@ static void multiply(cg_func *c, const block *b, uint32_t i, uint32_t k)
     const side *left = &b->sides[b->of[i].left], *right = &b->sides[b->of[i].right];
     bool wide = b->p->acc == BC_F64;
     for (uint32_t r = 0; r < cg_layout_regs(b->layout) && !c->failed; r++) {
-        cg_val sum = b->sums[i][r];
-        cg_ins(c, wide ? "fma.rn.f64 %v, %v, %v, %v" : "fma.rn.f32 %v, %v, %v, %v", sum,
+        cg_val *sum = &b->sums[i][r], before = cg_reg(c, *sum);
+        if (sum->known)
+            *sum = cg_new(c, CG_B32);
+        cg_ins(c, wide ? "fma.rn.f64 %v, %v, %v, %v" : "fma.rn.f32 %v, %v, %v, %v", *sum,
                left->x[cg_gather_bits(r, left->of) << CG_BLOCK_K_BITS | k],
-               right->x[cg_gather_bits(r, right->of) << CG_BLOCK_K_BITS | k], sum);
+               right->x[cg_gather_bits(r, right->of) << CG_BLOCK_K_BITS | k], before);
     }
 }
 
@@ -157,11 +159,22 @@ static void do_trip(cg_func *c, block *b, cg_val k)
 /* log2 of the elements of K in a trip: as long as its text is no longer than that of the largest block. */
 static uint32_t trip_bits(const block *b, uint32_t k)
 {
-    enum { TEXT = 8 }; /* log2 of products */
+    enum { TEXT = 10 }; /* log2 of products */
     uint32_t bits = CG_BLOCK_K_BITS, sums = b->layout->reg_bits + cg_log2_up(b->count);
     while (bits < k && bits + sums < TEXT)
         bits++;
     return bits;
+}
+
+/* Sums that a loop changes. */
+static void put_in_registers(cg_func *c, cg_val *sums, uint32_t count)
+{
+    for (uint32_t r = 0; r < count; r++) {
+        if (!sums[r].known)
+            continue;
+        sums[r] = cg_new(c, CG_B32);
+        cg_ins(c, "mov.b32 %v, 0", sums[r]);
+    }
 }
 
 void cg_multiply_blocks(cg_func *c, const cg_product *p, const cg_factors *f, uint32_t part, cg_val *const *sums)
@@ -188,6 +201,8 @@ void cg_multiply_blocks(cg_func *c, const cg_product *p, const cg_factors *f, ui
         return;
     }
     cg_val k = cg_new(c, CG_B32), again = cg_new(c, CG_PRED);
+    for (uint32_t i = 0; i < b->count; i++)
+        put_in_registers(c, sums[i], cg_layout_regs(b->layout));
     cg_ins(c, "mov.u32 %v, 0", k);
     cg_place_label(c, head);
     do_trip(c, b, k);
@@ -199,25 +214,27 @@ void cg_multiply_blocks(cg_func *c, const cg_product *p, const cg_factors *f, ui
 cg_val *cg_block_sums(cg_func *c, const cg_product *p)
 {
     bool wide = p->acc == BC_F64;
-    uint32_t count = cg_layout_regs(cg_value_of(c, p->result)->home);
+    const cg_layout *l = cg_value_of(c, p->result)->home;
+    uint32_t count = cg_layout_regs(l);
+    const cg_val *start = wide ? cg_get(c, p->c, l) : NULL;
     cg_val *sums = cg_vals(c, count);
-    for (uint32_t r = 0; sums && r < count; r++) {
-        sums[r] = cg_new(c, wide ? CG_B64 : CG_B32);
-        cg_ins(c, wide ? "mov.b64 %v, 0" : "mov.b32 %v, 0", sums[r]);
+    for (uint32_t r = 0; sums && r < count && !c->failed; r++) {
+        sums[r] = wide ? cg_new(c, CG_B64) : cg_const(CG_B32, 0);
+        if (wide)
+            cg_ins(c, "mov.b64 %v, %v", sums[r], cg_reg(c, start[r]));
     }
     return sums;
 }
 
-void cg_add_block_sums(cg_func *c, const cg_product *p, const cg_val *sums)
+void cg_end_block_sums(cg_func *c, const cg_product *p, cg_val *sums)
 {
-    bool wide = p->acc == BC_F64;
     const cg_layout *l = cg_value_of(c, p->result)->home;
-    cg_val *start = cg_get(c, p->c, l), *results = cg_vals(c, cg_layout_regs(l));
-    if (!start || !results)
-        return;
-    for (uint32_t r = 0; r < cg_layout_regs(l); r++) {
-        results[r] = cg_new(c, wide ? CG_B64 : CG_B32);
-        cg_ins(c, wide ? "add.rn.f64 %v, %v, %v" : "add.rn.f32 %v, %v, %v", results[r], sums[r], cg_reg(c, start[r]));
+    const cg_val *start = p->acc == BC_F64 ? NULL : cg_get(c, p->c, l);
+    for (uint32_t r = 0; start && r < cg_layout_regs(l); r++) {
+        cg_val sum = sums[r];
+        sums[r] = cg_new(c, CG_B32);
+        cg_ins(c, "add.rn.f32 %v, %v, %v", sums[r], sum, cg_reg(c, start[r]));
     }
-    cg_set(c, p->result, results);
+    if (!c->failed)
+        cg_set(c, p->result, sums);
 }

@@ -17,6 +17,21 @@ static void load_fragments(cg_func *c, const cg_operand *o, uint32_t part, cg_va
            out[1], out[2], out[3], place.address, (int)place.offset);
 }
 
+/* The same of f64, element by element; a second eight columns that B does not have are the first ones. */
+static void load_elements(cg_func *c, const cg_operand *o, uint32_t part, cg_val *out)
+{
+    for (uint32_t i = 0; i < 4; i++) {
+        if (i == 2 && !o->lanes.reg[1]) {
+            out[2] = out[0];
+            out[3] = out[1];
+            return;
+        }
+        cg_place place = cg_flat_place(c, o->encoding.base, o->encoding.bytes, &o->lanes, part << 2 | i);
+        out[i] = cg_new(c, CG_B64);
+        cg_ins(c, "ld.shared.b64 %v, [%v+%d]", out[i], place.address, (int)place.offset);
+    }
+}
+
 /* Two 8-bit floats, bytes 0 and 1 or 2 and 3 of x, as f16: exact. Without an instruction e5m2 is the upper half of f16;
    e4m3 has one bit of exponent less, whose bias is lower by 8, and its one NaN has all bits set. */
 static cg_val widen_pair(cg_func *c, const char *type, cg_val x, bool upper)
@@ -137,6 +152,10 @@ void cg_take_left(cg_func *c, const cg_product *p, const cg_operand *o, uint32_t
         cg_pack_fragments(c, p, o, part, out);
         return;
     }
+    if (p->in == BC_F64) {
+        load_elements(c, o, part, out);
+        return;
+    }
     load_fragments(c, o, part, out);
     uint32_t alternate = p->scaling ? p->scaling->alternate : 0;
     if (alternate)
@@ -150,6 +169,10 @@ void cg_take_left(cg_func *c, const cg_product *p, const cg_operand *o, uint32_t
 void cg_take_right(cg_func *c, const cg_product *p, const cg_operand *o, uint32_t part, cg_val *out)
 {
     cg_val x[4];
+    if (p->in == BC_F64) {
+        load_elements(c, o, part, out);
+        return;
+    }
     load_fragments(c, o, part, p->pairs ? x : out);
     for (uint32_t i = 0; p->pairs && i < 4; i++) { /* bytes of an even and an odd column in turn */
         out[i] = cg_new(c, CG_B32);
@@ -170,9 +193,26 @@ cg_val cg_add_up(cg_func *c, cg_val sum, cg_val part)
     return out;
 }
 
+/* d += a * b by four instructions of 8 rows and half of K each, the lower half of K first: sums go along K in order. */
+static void multiply_quarters(cg_func *c, const cg_product *p, const cg_val *a, const cg_val *b, cg_val *d)
+{
+    for (uint32_t i = 0; i < 4; i++) {
+        uint32_t rows = i % 2, k = i / 2;
+        cg_val *sums = d + 2 * rows, out[2] = {cg_new(c, CG_B64), cg_new(c, CG_B64)};
+        cg_ins(c, "mma.sync.aligned.%s {%v, %v}, {%v}, {%v}, {%v, %v}", p->atom.text, out[0], out[1], a[i], b[k],
+               cg_reg(c, sums[0]), cg_reg(c, sums[1]));
+        sums[0] = out[0];
+        sums[1] = out[1];
+    }
+}
+
 void cg_multiply_fragments(cg_func *c, const cg_product *p, const cg_val *a, const cg_val *b, cg_val *d)
 {
     cg_val out[4];
+    if (p->quarters) {
+        multiply_quarters(c, p, a, b, d);
+        return;
+    }
     if (p->atom.half_accumulator) {
         cg_val in[2];
         for (int i = 0; i < 2; i++) {
@@ -192,7 +232,7 @@ void cg_multiply_fragments(cg_func *c, const cg_product *p, const cg_val *a, con
     cg_val in[4];
     bool adds_up = p->adds_up && !p->atom.widened;
     for (int i = 0; i < 4; i++) {
-        out[i] = cg_new(c, CG_B32);
+        out[i] = cg_new(c, p->acc == BC_F64 ? CG_B64 : CG_B32);
         in[i] = cg_reg(c, adds_up ? cg_const(CG_B32, 0) : d[i]);
     }
     cg_ins(c, "mma.sync.aligned.%s {%v, %v, %v, %v}, {%v, %v, %v, %v}, {%v, %v}, {%v, %v, %v, %v}", p->atom.text,

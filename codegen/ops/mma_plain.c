@@ -1,6 +1,6 @@
 /* Matrix products that have no instruction: tiles smaller than a fragment, also of f32 and f64, of which larger ones go
    in blocks (codegen/ops/mma_blocks.c). Every thread computes its elements in a loop over K, from operands that lie
-   unswizzled in shared memory; sums are fused, the accumulator comes last. Bytes go by fours
+   unswizzled in shared memory; sums are fused; the accumulator comes last, with f64 first. Bytes go by fours
    (dp4a): for that B lies there in words of four of a column. Source: memory reference, section 7. */
 #include "codegen/ops/map.h"
 #include "codegen/ops/mma.h"
@@ -310,11 +310,27 @@ static void add_products(cg_func *c, const plain *m)
 
 /* ---- all ---- */
 
-static void add_accumulator(cg_func *c, const plain *m, cg_val *acc)
+/* What the sums begin with: that of f64 goes on from the accumulator (docs/reference/numerics.md). */
+static void begin_sums(cg_func *c, const plain *m, const cg_val *acc)
+{
+    for (uint32_t r = 0; r < cg_layout_regs(m->layout); r++) {
+        m->sum[r] = cg_new(c, m->cls);
+        if (m->p->acc == BC_F64)
+            cg_ins(c, "mov.b64 %v, %v", m->sum[r], cg_reg(c, acc[r]));
+        else
+            cg_ins(c, "mov.b32 %v, 0", m->sum[r]);
+    }
+}
+
+static void end_sums(cg_func *c, const plain *m, cg_val *acc)
 {
     bc_kind kind = m->p->acc;
-    const char *add = kind == BC_I32 ? "add.s32" : kind == BC_F64 ? "add.rn.f64" : "add.rn.f32";
+    const char *add = kind == BC_I32 ? "add.s32" : "add.rn.f32";
     for (uint32_t r = 0; r < cg_layout_regs(m->layout); r++) {
+        if (kind == BC_F64) {
+            acc[r] = m->sum[r];
+            continue;
+        }
         cg_val start = cg_reg(c, kind == BC_F16 ? cg_to_f32(c, BC_F16, acc[r]) : acc[r]), result = cg_new(c, m->cls);
         cg_ins(c, "%s %v, %v, %v", add, result, m->sum[r], start);
         acc[r] = kind == BC_F16 ? cg_from_f32(c, BC_F16, "rn", result) : result;
@@ -346,15 +362,12 @@ void cg_multiply_plain(cg_func *c, const ct_op *op, const cg_product *p, const c
     m.sum = cg_vals(c, count);
     if (c->failed)
         return;
-    for (uint32_t r = 0; r < count; r++) {
-        m.sum[r] = cg_new(c, m.cls);
-        cg_ins(c, "mov.b%u %v, 0", cg_class_bits(m.cls), m.sum[r]);
-    }
+    begin_sums(c, &m, acc);
     cg_ins(c, "mov.u32 %v, 0", k);
     for (uint32_t part = 0; part < (uint32_t)1 << m.parts && !c->failed; part++) {
         put_operands(c, &m, read, part);
         add_part(c, &m, k, (part + 1) << (p->k - m.parts));
     }
     if (!c->failed)
-        add_accumulator(c, &m, acc);
+        end_sums(c, &m, acc);
 }

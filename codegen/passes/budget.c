@@ -57,12 +57,12 @@ static bool has_company(const ct_op *op)
     return false;
 }
 
-/* f32 and f64: log2 of the elements that suit a thread, fewer of each of those that are computed together. */
-static void look_at_block(tiles *t, const ct_op *op)
+/* f32, and f64 without an instruction: log2 of the elements that suit a thread, fewer of each of those that are computed together. */
+static void look_at_block(tiles *t, const cg_func *c, const ct_op *op)
 {
-    enum { ALONE = 5, TOGETHER = 4 };
+    enum { ALONE = 6, TOGETHER = 4 };
     bc_kind in = bc_elem_kind(op->operands[0]->type);
-    bool blocked = op->opcode == OP_mmaf && (in == BC_F32 || in == BC_F64) && !op->turned;
+    bool blocked = op->opcode == OP_mmaf && (in == BC_F32 || in == BC_F64) && !cg_product_of(c, op).has_atom;
     t->is_wide = in == BC_F64;
     t->is_together = blocked && has_company(op);
     t->block = blocked ? (t->is_together ? TOGETHER : ALONE) - (uint32_t)t->is_wide : 0;
@@ -96,7 +96,7 @@ static void look_at(tiles *t, const cg_func *c, const ct_op *op)
         t->adds_up = t->adds_up || (c->target->features & CG_HAS_WGMMA && cg_is_product(op) && cg_cuts_sums(c, op));
         if ((op->opcode == OP_mmaf || op->opcode == OP_mmai) && bits > t->product) {
             t->product = bits;
-            look_at_block(t, op);
+            look_at_block(t, c, op);
         }
     }
 }
@@ -131,7 +131,7 @@ static uint32_t warps_that_suit(const tiles *t)
     if (t->block && t->product + 1 >= t->most)
         return warps_of_blocks(t);
     if (t->product >= 13 && t->product == t->most)
-        return t->product + t->adds_up >= 15 || t->held >= 15 ? 3 : 2;
+        return t->product + (t->adds_up || t->is_wide) >= 15 || t->held + t->is_wide >= 15 ? 3 : 2;
     if (t->reduces && !t->has_products && t->rows == t->most && t->most >= ROWS_OF_16_WARPS)
         return 4;
     return t->most >= (t->reduces ? 13 : 14) ? 3 : t->most >= 7 ? 2 : t->most >= 6 ? 1 : 0;
@@ -193,6 +193,18 @@ uint32_t cg_blocks_that_suit(const cg_func *c)
     tiles t = tiles_of(c);
     uint64_t sums = ((uint64_t)2 << t.held) / cg_threads(c) * (t.is_wide ? 2 : 1); /* of a step, and those before */
     return t.block && t.held && sums <= MOST_SUMS ? REGISTERS / OF_A_THREAD / cg_threads(c) : 0;
+}
+
+uint32_t cg_hinted_blocks(const cg_func *c)
+{
+    enum { REGISTERS = 1 << 16, BESIDES = 40 /* what a product needs beside its sums: addresses, operands */ };
+    int64_t hint = bc_entry_hint(c->f, c->target->sm, "occupancy");
+    tiles t = tiles_of(c);
+    uint32_t sums = ((1u << (t.held > t.product ? t.held : t.product)) / cg_threads(c)) << t.is_wide;
+    uint32_t most = REGISTERS / ((sums + BESIDES) * cg_threads(c));
+    if (hint <= 0)
+        return 0;
+    return !t.product || hint < most ? (uint32_t)hint : most ? most : 1;
 }
 
 uint32_t cg_least_blocks(const cg_func *c)
@@ -263,8 +275,8 @@ static const slot_row slot_rows[] = {
 uint32_t cg_room_beside(const cg_func *c, uint32_t threads)
 {
     uint32_t own = cg_threads(c), blocks = threads > own ? threads / own : 1;
-    int64_t hint = bc_entry_hint(c->f, c->target->sm, "occupancy");
-    return ((uint32_t)c->target->shared_kib << 10) / (hint > blocks ? (uint32_t)hint : blocks);
+    uint32_t hint = cg_hinted_blocks(c);
+    return ((uint32_t)c->target->shared_kib << 10) / (hint > blocks ? hint : blocks);
 }
 
 static cg_slot_budget slots_of(const cg_func *c, const slot_row *r, const cg_slot_work *w)

@@ -3,8 +3,9 @@
        for i = block to end by all            for i = block + rank * all to end by n * all
 
    where n blocks are to compute a tile block. That keeps tiles as large as they are, and so reads less than parts of
-   them do. Nobody can tell in which order iterations have run if what one stores follows from where it stores it: two
-   that come to the same place bring the same there, as for a product, whose tiles are found by their row and column. */
+   them do. Why it is right: nobody can tell in which order iterations have run if what one stores follows from where it
+   stores it (two that come to the same place bring the same there, as for a product, whose tiles are found by their row
+   and column), if other places have no element in common with it, and if nothing else has an order with the store. */
 #include "codegen/analysis/apart.h"
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/view.h"

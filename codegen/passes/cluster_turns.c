@@ -4,7 +4,9 @@
            what a thread block of a cluster would do whose rank is `turn`
        }
 
-   What is the same in all turns, and takes no registers to speak of, stays in front: scalars, views, constants. */
+   What is the same in all turns, and takes no registers to speak of, stays in front: scalars, views, constants. Why it
+   is right: parts that blocks may take without waiting for each other (codegen/passes/cluster_order.c) may be taken one
+   after the other. */
 #include "codegen/passes/cluster.h"
 
 ct_value *cg_loop_begin(cg_func *c, ct_value *const bounds[3])

@@ -14,7 +14,9 @@
    What the load takes is made anew for the next iteration: from the counter that it will have, and for what the loop
    carries from what this iteration will hand on, if that is made of what is known at its head. A load that says where
    another one loads from goes two iterations ahead, so that it has come by when that one goes. The loads pass plans
-   this; the expand pass has it done, when loops have their rings. */
+   this; the expand pass has it done, when loops have their rings. Why it is right: the condition %more is that of the
+   loop, so that no load is done that the kernel does not do, and codegen/passes/early_find.c says which may come early.
+   */
 #include "codegen/passes/early.h"
 
 #include "codegen/facts/facts.h"
@@ -31,6 +33,32 @@ typedef struct early {
     uint32_t distance;       /* iterations */
 } early;
 
+/* What a load in front of `place` comes after: all that the loop carries of order there, be it in front of the loop or in
+   it. What the load's own token adds in the iteration is nothing that it must come after (early_find.c). NULL: no
+   memory. */
+static ct_value *token_at(const early *x, const bc_type *type, ct_op *place)
+{
+    bool inside = ct_is_inside(place->block, x->body);
+    ct_value *token = NULL;
+    for (uint32_t i = 1; i < x->body->arg_count; i++) {
+        ct_value *next = inside ? &x->body->args[i] : x->loop->operands[ct_first_carried(x->loop) + i - 1];
+        if (next->type->kind != BC_TOKEN || next == token)
+            continue;
+        ct_op *both = token ? ct_made_new(x->f, OP_join_tokens, x->loop, type, (ct_value *[]){token, next}, 2) : NULL;
+        if (token && !both)
+            return NULL;
+        if (both)
+            ct_insert_before(both, place);
+        token = both ? &both->results[0] : next;
+    }
+    if (token)
+        return token;
+    ct_op *made = ct_token_new(x->f, x->loads[0], type);
+    if (made)
+        ct_insert_before(made, place);
+    return made ? &made->results[0] : NULL;
+}
+
 /* v as it is in the iteration of the map, in front of `place`: what is not in the map yet is made, carried values from
    what this iteration hands on, of which `now` knows what is made again. NULL: no memory. */
 static ct_value *make(const early *x, ct_map *map, ct_map *now, ct_value *v, ct_op *place)
@@ -39,10 +67,7 @@ static ct_value *make(const early *x, ct_map *map, ct_map *now, ct_value *v, ct_
     if (to || !ct_is_inside(v->block, x->body))
         return to ? to : v;
     if (v->type->kind == BC_TOKEN) {
-        ct_op *token = ct_token_new(x->f, x->loads[0], v->type);
-        if (token)
-            ct_insert_before(token, place);
-        to = token ? &token->results[0] : NULL;
+        to = token_at(x, v->type, place);
     } else if (!v->op)
         to = now ? make(x, now, NULL, x->body->last->operands[v->number - 1], place) : v;
     else {

@@ -1,3 +1,5 @@
+/* Which kernels become programs of groups; see codegen/passes/groups.c. Why it is right: producers run ahead of all
+   that consumers do, and so load nothing that a store of the kernel may have to come before (cg_order_holds_back). */
 #include "codegen/passes/groups_find.h"
 
 #include "codegen/analysis/order.h"

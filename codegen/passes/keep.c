@@ -4,7 +4,9 @@
    long as there are as many as iterations, which is tested when the kernel runs, and the loops behind it find their
    tiles there. Where there are more iterations, those loops copy as the first one does.
 
-   Only where each thread reads what it has copied itself (codegen/passes/streams.c), so that no barriers are needed. */
+   Only where each thread reads what it has copied itself (codegen/passes/streams.c), so that no barriers are needed.
+   Why it is right: a load that is left out would have read the same elements, as nothing that it may have to come
+   after writes anywhere in the block of the loops (cg_order_holds_back). */
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/shared.h"
 #include "codegen/kernel/remarks.h"
@@ -69,13 +71,14 @@ static bool may_keep(const ct_op *op)
     return op->opcode == OP_for && op->detail && ring_of(op)->by_threads && !ring_of(op)->beside;
 }
 
-/* Which load of the other loop brings the tile that the first one's does. */
-static uint32_t find_load(const chain *x, const cg_ring_load *load, const ct_op *other)
+/* Which load of the other loop, of those that are not taken, brings the tile that the first one's does. */
+static uint32_t find_load(const chain *x, const cg_ring_load *load, const ct_op *other, const bool *taken)
 {
     const cg_ring *ring = ring_of(other);
     uint32_t i = 0;
     while (i < ring->load_count
-           && !(lie_alike(load, &ring->loads[i]) && load_same(load->op, x->loops[0], ring->loads[i].op, other)))
+           && (taken[i] || !lie_alike(load, &ring->loads[i])
+               || !load_same(load->op, x->loops[0], ring->loads[i].op, other)))
         i++;
     return i < ring->load_count && !cg_order_holds_back(x->c, other->block, ring->loads[i].op) ? i : NONE;
 }
@@ -84,24 +87,43 @@ static void add_loop(chain *x, ct_op *loop)
 {
     const cg_ring *first = ring_of(x->loops[0]);
     uint32_t *found = x->found[x->count], count = 0;
+    bool taken[CG_RING_LOADS] = {0}; /* the first loop may load a tile twice, this one once */
     for (uint32_t i = 0; i < first->load_count; i++) {
-        found[i] = find_load(x, &first->loads[i], loop);
-        count += found[i] != NONE;
+        found[i] = find_load(x, &first->loads[i], loop, taken);
+        if (found[i] == NONE)
+            continue;
+        taken[found[i]] = true;
+        count++;
     }
     if (count)
         x->loops[x->count++] = loop;
 }
 
-/* The loops behind this one that load some of its tiles. */
+static bool has_ring(const ct_op *op)
+{
+    bool has = op->opcode == OP_for && op->detail;
+    for (uint32_t r = 0; r < op->region_count && !has; r++)
+        for (const ct_op *in = op->regions[r] ? op->regions[r]->first : NULL; in && !has;
+             in = ct_next_op(in, op->regions[r]))
+            has = in->opcode == OP_for && in->detail;
+    return has;
+}
+
+/* The loops behind this one that load some of its tiles, up to one that has a ring for something else, which would lie
+   where the tiles stay. */
 static chain chain_of(cg_func *c, ct_op *first)
 {
     chain x = {.c = c, .loops = {first}, .count = 1};
     uint32_t looked = 0;
-    for (ct_op *op = first->next; op && x.count < MOST_LOOPS && looked < MOST_LOOKED; op = op->next)
+    for (ct_op *op = first->next; op && x.count < MOST_LOOPS && looked < MOST_LOOKED; op = op->next) {
+        uint32_t before = x.count;
         if (may_keep(op) && have_same_range(first, op)) {
             add_loop(&x, op);
             looked++;
         }
+        if (x.count == before && has_ring(op))
+            break;
+    }
     return x;
 }
 

@@ -1,6 +1,5 @@
 /* The text of a kernel around its ops, and its figures. */
 #include "bytecode/print/print.h"
-#include "bytecode/verify/hints.h"
 #include "codegen/analysis/encoding.h"
 #include "codegen/kernel/groups.h"
 #include "codegen/kernel/remarks.h"
@@ -65,13 +64,13 @@ static void put_signature(cg_func *c, bc_text *out)
         cg_need_ptx(c, CG_PTX_OF_CLUSTERS);
         bc_text_printf(out, ".reqnctapercluster %u, 1, 1\n.blocksareclusters\n", c->cluster);
     }
-    int64_t blocks = bc_entry_hint(c->f, c->target->sm, "occupancy"), most = c->target->threads / cg_all_threads(c);
+    uint32_t blocks = cg_hinted_blocks(c), most = c->target->threads / cg_all_threads(c);
     if (!blocks)
         blocks = cg_blocks_that_suit(c);
     if (c->groups && c->groups->launched)
         bc_text_printf(out, ".maxnreg %u\n", c->groups->launched);
     else if (blocks && !c->groups)
-        bc_text_printf(out, ".minnctapersm %d\n", (int)(blocks < most ? blocks : most));
+        bc_text_printf(out, ".minnctapersm %u\n", blocks < most ? blocks : most);
     bc_text_puts(out, "{\n");
     cg_put_registers(c, out);
     if (cg_shared_bytes(c))

@@ -1,12 +1,14 @@
 /* The loads pass chooses the loads of a loop that are prefetched in earlier iterations (software pipelining), and
    how. Loads that only products read are copied by `cp.async` into a ring of stages in shared memory. They must be
    weak, read a view from outside the loop or pointers, have an index computed only from the induction variable and
-   outer values, come in pieces of 16 bytes, and read memory that the loop does not write.
+   outer values, come in pieces of 16 bytes (of 4 or 8 for products that read element by element), and read memory that the loop does
+   not write.
 
    Where stages of whole tiles are too large, a stage holds a K slice. A tile that is converted, unpacked or scaled on
    its way to a product goes through a second ring beside that one, if each thread has at least 16 bytes of it: each
-   thread reads what it has copied itself, as in kernels without products (codegen/passes/streams.c). Loads into registers: codegen/passes/early_find.c. The loop gets the plan as the detail
-   of its ring; groups or expand carry it out. Every load of a loop gets a remark.
+   thread reads what it has copied itself, as in kernels without products (codegen/passes/streams.c). Loads into
+   registers: codegen/passes/early_find.c. The loop gets its ring, the plan, as its detail; groups or expand carry it
+   out. Every load of a loop gets a remark.
    docs/internals/codegen/pipelining.md has the rules.
 
    Why it is right: codegen/analysis/order.h shows that no access of the loop that could touch the same memory comes
@@ -21,7 +23,7 @@
 #include "codegen/passes/pass.h"
 #include "codegen/passes/ring.h"
 
-enum { MOST_SEEN = 4 /* ways to see a load, one of the other, to the product */ };
+enum { MOST_SEEN = 4 /* ways to see a load, one of the other, to the product */, LEAST_COPY = 4 /* bytes */ };
 
 /* A loop that is looked at. */
 typedef struct candidate {
@@ -83,22 +85,28 @@ static cg_encoding encoding_for(const cg_shape *s, uint32_t fast, uint32_t bytes
     return encoding;
 }
 
-/* Of a load whose tile comes in aligned pieces of 16 bytes along dimension `fast`. */
-static const char *feed_obstacle(cg_func *c, ct_op *op, const ct_block *body, uint32_t fast, cg_ring_load *out)
+static const char unaligned[] = "base, strides, extent and index are not known to be aligned to 16 bytes";
+
+/* Of a load whose tile comes in aligned pieces of 2^piece elements along dimension `fast`: of 16 bytes, or of 4 bytes at
+   least for products that read elements of their own size. */
+static const char *feed_obstacle(cg_func *c, ct_op *op, const ct_block *body, uint32_t fast, uint32_t piece,
+                                 cg_ring_load *out)
 {
     const ct_value *tile = cg_result(op, 0);
     cg_shape s = cg_shape_of(tile->type);
     uint32_t chunk = cg_chunk_bits(tile->type), bytes = cg_memory_bytes(bc_elem_kind(tile->type));
     uint8_t bits[5];
     cg_layout run = {.tile_bits = s.tile_bits, .reg_bits = (uint8_t)chunk},
-              l = cg_layout_memory(&s, fast, chunk, 0, c->warp_bits);
+              l = cg_layout_memory(&s, fast, piece, 0, c->warp_bits);
     for (uint32_t i = 0; i < chunk; i++)
         run.reg[i] = (uint32_t)1 << (s.shift[fast] + i);
-    if (cg_layout_vector(&l, s.shift[fast], chunk, bits) < chunk)
+    if (cg_layout_vector(&l, s.shift[fast], piece, bits) < piece)
         return "each thread would copy less than 16 bytes";
     cg_feed feed = feed_of(c, body, tile, &run, MOST_SEEN + 1);
     if (feed == CG_NO_FEED)
         return "it has uses other than products that read shared memory";
+    if (piece < chunk && feed != CG_FEED_DOUBLES && feed != CG_FEED_FOURTHS && feed != CG_FEED_ONE)
+        return unaligned;
     *out = (cg_ring_load){.op = op,
                           .fast = fast,
                           .feed = feed,
@@ -120,9 +128,10 @@ const char *cg_load_obstacle(cg_func *c, ct_op *op, const ct_block *body, cg_rin
         return "its padding is not zero";
     if (!cg_view_contiguous(&v, &fast) || fast + 2 < v.tile_type->rank)
         return "neither of its last two dimensions is known to be contiguous";
-    if (cg_view_vector(c, &v, fast) < cg_chunk_bits(v.tile_type))
-        return "base, strides, extent and index are not known to be aligned to 16 bytes";
-    return feed_obstacle(c, op, body, fast, out);
+    uint32_t aligned = cg_view_vector(c, &v, fast), chunk = cg_chunk_bits(v.tile_type);
+    if (aligned < chunk && cg_memory_bytes(bc_elem_kind(v.tile_type)) << aligned < LEAST_COPY)
+        return unaligned;
+    return feed_obstacle(c, op, body, fast, aligned < chunk ? aligned : chunk, out);
 }
 
 /* Is every element zero? False where that is not plain. */
@@ -151,7 +160,7 @@ static const char *pointer_obstacle(const candidate *p, ct_op *op, cg_ring_load 
         return "its padding is not zero";
     if (!cg_are_of_indices(p->c, &ptr))
         return "its pointers or mask are not computed from indices alone";
-    const char *why = feed_obstacle(p->c, op, p->body, fast, out);
+    const char *why = feed_obstacle(p->c, op, p->body, fast, chunk, out);
     return why ? why : cg_ring_takes_pointers(p->ring, p->body, op);
 }
 

@@ -6,7 +6,9 @@
            what the kernel does for the tile block x, y, z
        }
 
-   What is the same for all, and takes no registers to speak of, stays in front. */
+   What is the same for all, and takes no registers to speak of, stays in front. Why it is right: tile blocks without
+   atomic or ordering accesses cannot wait for each other, so that they may run in any order, also one behind the other
+   (cg_blocks_are_apart), and each number of a tile block is dealt to one thread block (codegen/ops/blocks.c). */
 #include "codegen/passes/persist.h"
 
 #include "codegen/kernel/remarks.h"

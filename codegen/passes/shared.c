@@ -120,6 +120,33 @@ static cg_effect **list(finding *x)
     return effects;
 }
 
+/* ---- products in flight ---- */
+
+static bool has_scratch(const ct_op *op)
+{
+    for (const cg_effect *e = op->effects ? op->effects->first : NULL; e; e = e->next)
+        if (e->kind == CG_USES_SCRATCH)
+            return true;
+    return false;
+}
+
+/* Does the op that waits for the product come next, but for ops without scratch? */
+static bool is_awaited_soon(const ct_op *product)
+{
+    const ct_op *op = product->next;
+    while (op && !op->region_count && !has_scratch(op) && op->opcode != CT_mma_await)
+        op = op->next;
+    return op && op->opcode == CT_mma_await && op->operands[0] == &product->results[0];
+}
+
+/* A product that reads scratch stays in flight only as far as no other op has any: scratch is an op's own while it is at
+   it, so the next one may write the same bytes. */
+static void land_products(const cg_func *c)
+{
+    for (ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
+        op->in_flight = op->in_flight && (!has_scratch(op) || is_awaited_soon(op));
+}
+
 /* ---- stretches ---- */
 
 /* Calls for each op that makes a ring, in the order of the effects, with the stretch that it is in. */
@@ -264,6 +291,7 @@ void cg_pass_shared(cg_func *c)
     s->effect_count = x.count;
     if (c->failed || !(s->effects = list(&x)))
         return;
+    land_products(c);
     place_scratch(c, s);
     place_rings(c, s);
 }

@@ -3,7 +3,9 @@
    thread awaits its own copies. Registers would do as well, but hold fewer bytes in flight.
 
    Such are weak loads through views or pointers that the loop's counter and values from outside make, in accesses of 4
-   to 16 bytes, in loops in which no other one has a ring. The rest of what a loop loads stays where it is. */
+   to 16 bytes, in loops in which no other one has a ring. The rest of what a loop loads stays where it is. Why it is
+   right: no store of the loop that a load may have to come after reaches its tile in an earlier iteration
+   (cg_iterations_hold_back), so that it reads the same when it goes before them. */
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/shared.h"
 #include "codegen/kernel/remarks.h"

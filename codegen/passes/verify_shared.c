@@ -1,7 +1,8 @@
 /* Checks that no byte of shared memory has two uses at once; see the header. It works from lives, which it derives from
    the ops themselves, and knows nothing of how the shared pass found the places: a ring, its barriers and tensor maps
    live as SSA values do, from the op that makes them to the last one that reads them, in the block where they are made,
-   so that a loop in between is part of the life with all of its iterations. An op has its scratch while it is at it. */
+   so that a loop in between is part of the life with all of its iterations. An op has its scratch while it is at it, a
+   product in flight until it is awaited. */
 #include "codegen/analysis/boxes.h"
 #include "codegen/analysis/encoding.h"
 #include "codegen/kernel/groups.h"
@@ -173,6 +174,22 @@ static bool is_scratch_apart(const lives *x, const cg_effect *e)
     return true;
 }
 
+/* Is what a product in flight has of scratch nobody else's until it is awaited? Nor may threads meet before: they would
+   take it that all have read the scratch. Where it comes to an op by way of a loop or branch, it is not asked. */
+static bool is_scratch_kept(const cg_func *c, const cg_effect *e)
+{
+    life own = {e->op, e->op, e->span, NULL};
+    extend_by_uses(&own, &e->op->results[0]);
+    for (uint32_t i = 0; i < c->sharing->effect_count; i++) {
+        const cg_effect *other = c->sharing->effects[i];
+        if (other->op == e->op || other->op == own.last || !is_within(other->op, &own))
+            continue;
+        if (other->kind == CG_USES_SCRATCH || other->kind == CG_MEETS || other->before == CG_ALL_WARPS)
+            return false;
+    }
+    return own.last->opcode == CT_mma_await;
+}
+
 bool cg_verify_shared(cg_func *c, ct_fault *out_fault)
 {
     const cg_sharing *s = c->sharing;
@@ -188,6 +205,8 @@ bool cg_verify_shared(cg_func *c, ct_fault *out_fault)
         const cg_effect *e = s->effects[i];
         if (e->kind == CG_USES_SCRATCH && !is_scratch_well(c, e))
             return is_faulty(out_fault, e->op, "its scratch does not lie where there is room for it");
+        if (e->kind == CG_USES_SCRATCH && e->op->in_flight && !is_scratch_kept(c, e))
+            return is_faulty(out_fault, e->op, "others have its scratch, or meet, before it has been awaited");
         if (e->kind == CG_USES_SCRATCH && !is_scratch_apart(&x, e))
             return is_faulty(out_fault, e->op, "its scratch lies where a ring still is");
     }

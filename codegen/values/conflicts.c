@@ -1,4 +1,5 @@
-/* Who has to meet between two effects; see codegen/values/effects.h. */
+/* Who has to meet between two effects; see codegen/values/effects.h. Why a barrier may be left out: each element that
+   both touch is touched by the same thread, which keeps its own order, or no token orders them. */
 #include "codegen/analysis/ring.h"
 #include "codegen/tile/same.h"
 #include "codegen/tile/tokens.h"

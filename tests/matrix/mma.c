@@ -1,5 +1,5 @@
 /* mmaf, mmai and mmaf_scaled in every legal combination of types, bit by bit in the order that vm/op/mma.c
-   documents. Compiled code has integers and f32 the same; others within the bounds of docs/reference/numerics.md. */
+   documents. Compiled code has integers, f32 and f64 the same; others within the bounds of docs/reference/numerics.md. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,13 +81,13 @@ static void factor(const mma_case *c, const uint64_t *x, size_t i, const uint64_
     exact_mul(out, &value, &s);
 }
 
-/* Sums are fused: from zero on, the accumulator last (f32, f64), or from the accumulator on, in f32, or in f64 for
+/* Sums are fused: from zero on, the accumulator last (f32), or from the accumulator on, in f32, or in f64 for f64 and
    scaled factors. */
 static uint64_t expect_float(const mma_case *c, uint32_t b, uint32_t i, uint32_t j)
 {
     const mma_shape *s = &c->s;
-    bool last = c->in == BC_F32 || c->in == BC_F64;
-    bc_kind work = c->is_scaled ? BC_F64 : last ? c->acc : BC_F32;
+    bool last = c->in == BC_F32;
+    bc_kind work = c->is_scaled || c->in == BC_F64 ? BC_F64 : BC_F32;
     uint32_t blocks = c->is_scaled ? s->k / c->block : 0;
     exact sum, start, product, next, x, y;
     exact_of_float(&start, c->acc, c->start[((size_t)b * s->m + i) * s->n + j]);
@@ -114,7 +114,7 @@ static uint64_t expect_float(const mma_case *c, uint32_t b, uint32_t i, uint32_t
 /* Types whose sums the instructions of a GPU form in their own way. */
 static bool is_rounded_freely(const mma_case *c)
 {
-    return mx_is_ptx() && !c->is_int && c->in != BC_F32;
+    return mx_is_ptx() && !c->is_int && c->in != BC_F32 && c->in != BC_F64;
 }
 
 /* Whether a result is as near to the sum of the products as docs/reference/numerics.md says: k + 1 steps, each off by a

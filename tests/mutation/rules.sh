@@ -14,7 +14,7 @@ passed=0 failed=0
 
 make_it() {
     ${MAKE:-make} -C "$tree" -s --no-print-directory -j "$jobs" BUILD=build CONFIG=release WERROR=0 "CFLAGS=-g0" \
-        $out/random_memory $out/tilevm $out/fakecuda/libcuda.so.1 \
+        $out/random_memory $out/run_fixtures $out/tilevm $out/fakecuda/libcuda.so.1 \
         > "$work/rules.log" 2>&1 || { tail -n 5 "$work/rules.log" >&2; return 1; }
 }
 
@@ -41,6 +41,12 @@ random_fails() {
 
 # kernel_fails NAME TARGET
 kernel_fails() {
+    case $1 in
+    *.test)
+        (cd "$tree" && ! $out/run_fixtures --tool $out/tilevm --work "$work/fixtures" "$1" > "$work/rules.out" 2>&1)
+        return
+        ;;
+    esac
     gpu=${2#sm_}
     (cd "$tree" && ! REGRESS_KERNELS=$1 REGRESS_GPUS=${gpu%a} bash tests/shell/regress.sh $out "$work/regress" \
         > "$work/rules.out" 2>&1) && grep -q "^$1-sm_" "$work/rules.out"

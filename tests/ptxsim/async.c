@@ -2,7 +2,8 @@
    mbarrier.
 
    A copy reads and writes as late as it may: when its thread waits for the group, in an order drawn at random. Until
-   then its bytes are marked, and whoever touches them is reported. */
+   then its bytes are marked, and whoever touches them is reported. So is a copy whose source has become something else
+   since it began, be it by the same thread: it might have read either. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -147,6 +148,7 @@ ps_flow ps_exec_cp_async(ps_warp *w, const ps_insn *in, uint32_t active)
     PS_FOR_LANES(l, active)
     {
         ps_block *block;
+        const uint8_t *source = NULL;
         uint32_t offset, length = ignored >> l & 1 ? 0 : read ? (uint32_t)read[l] : bytes;
         if (length > bytes) {
             ps_report(w, in, (int)l, PTXSIM_BAD_VALUE, "'%s' reads %u of %u bytes", in->opcode, (unsigned)length,
@@ -155,7 +157,7 @@ ps_flow ps_exec_cp_async(ps_warp *w, const ps_insn *in, uint32_t active)
         }
         if (!ps_place(w, in, l, PS_SHARED, to[l], bytes, bytes, PS_STORES | PS_UNCHECKED)
             || !ps_shared_offset(w, PS_SHARED, to[l], &block, &offset)
-            || (length && !ps_place(w, in, l, PS_GLOBAL, from[l], length, bytes, PS_LOADS)))
+            || (length && !(source = ps_place(w, in, l, PS_GLOBAL, from[l], length, bytes, PS_LOADS))))
             continue;
         ps_shadow_begin(w, in, l, block, offset, bytes);
         w->copies = ps_grow(w->copies, w->copy_count, &w->copy_size, sizeof *w->copies);
@@ -166,8 +168,20 @@ ps_flow ps_exec_cp_async(ps_warp *w, const ps_insn *in, uint32_t active)
                                                .read = length,
                                                .thread = (uint16_t)l,
                                                .group = w->copy_group[l]};
+        if (source)
+            memcpy(w->copies[w->copy_count - 1].was, source, length);
     }
     return PS_NEXT;
+}
+
+static void check_source(ps_warp *w, const ps_copy *c, const uint8_t *now)
+{
+    char place[300];
+    if (memcmp(now, c->was, c->read) == 0)
+        return;
+    ps_name_place(w, c->from, true, place, sizeof place);
+    ps_report(w, c->in, c->thread, PTXSIM_ASYNC, "'%s' reads %s, which has been written since the copy began",
+              c->in->opcode, place);
 }
 
 static void finish_copy(ps_warp *w, const ps_copy *c)
@@ -175,8 +189,10 @@ static void finish_copy(ps_warp *w, const ps_copy *c)
     uint8_t *to = w->block->shared + c->to;
     memset(to, 0, c->bytes);
     const uint8_t *from = c->read ? ps_place(w, c->in, c->thread, PS_GLOBAL, c->from, c->read, 1, PS_LOADS) : NULL;
-    if (from)
+    if (from) {
+        check_source(w, c, from);
         memcpy(to, from, c->read);
+    }
     ps_shadow_end(w, c->in, c->thread, w->block, c->to, c->bytes);
 }
 

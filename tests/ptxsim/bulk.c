@@ -1,6 +1,8 @@
 /* cp.async.bulk: copies that a thread starts and that happen when they like, until an mbarrier or a group tells that
    they have. Multiples of 16 bytes, between global memory and shared memory of the cluster. */
+#include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 #include "tests/ptxsim/bulk.h"
 
@@ -70,13 +72,35 @@ static bool resolve(ps_transfer *t, uint64_t to, uint64_t from, uint64_t mbarrie
 
 /* ---- starting and finishing ---- */
 
+static bool is_from_global(const ps_transfer *t)
+{
+    return t->to_block && !t->from_block;
+}
+
+/* The bytes that it brings from global memory, to where it brings them. */
+static void bring(const ps_transfer *t, uint8_t *to)
+{
+    const uint8_t *from = t->is_box ? NULL : ps_place(t->w, t->in, t->lane, PS_GLOBAL, t->from, t->bytes, 16, PS_LOADS);
+    if (t->is_box)
+        ps_tensor_move(t, to);
+    else if (from)
+        memmove(to, from, t->bytes);
+}
+
 void ps_transfer_start(const ps_transfer *t)
 {
     ps_cluster *c = t->w->block->cluster;
     if (t->to_block)
         ps_shadow_begin(t->w, t->in, t->lane, t->to_block, (uint32_t)t->to, t->bytes);
     c->transfers = ps_grow(c->transfers, c->transfer_count, &c->transfer_size, sizeof *c->transfers);
-    c->transfers[c->transfer_count++] = *t;
+    c->transfers[c->transfer_count] = *t;
+    if (is_from_global(t)) {
+        uint8_t *now = ps_alloc(t->bytes, 1);
+        bring(t, now);
+        c->transfers[c->transfer_count].was = (uint32_t)crc32(0, now, t->bytes);
+        free(now);
+    }
+    c->transfer_count++;
 }
 
 ps_flow ps_exec_cp_bulk(ps_warp *w, const ps_insn *in, uint32_t active)
@@ -111,13 +135,14 @@ static void finish(ps_cluster *c, size_t index)
     c->transfers[index] = c->transfers[--c->transfer_count];
     uint8_t *to = t.to_block ? t.to_block->shared + t.to
                              : ps_place(t.w, t.in, t.lane, PS_GLOBAL, t.to, t.bytes, 16, PS_STORES);
-    const uint8_t *from = t.is_box       ? NULL
-                          : t.from_block ? t.from_block->shared + t.from
-                                         : ps_place(t.w, t.in, t.lane, PS_GLOBAL, t.from, t.bytes, 16, PS_LOADS);
-    if (t.is_box)
-        ps_tensor_move(&t, to);
-    else if (to && from)
-        memmove(to, from, t.bytes);
+    if (is_from_global(&t)) {
+        bring(&t, to);
+        if (crc32(0, to, t.bytes) != t.was)
+            ps_report(t.w, t.in, (int)t.lane, PTXSIM_ASYNC, "'%s' reads what has been written since the copy began",
+                      t.in->opcode);
+    } else if (to) {
+        memmove(to, t.from_block->shared + t.from, t.bytes);
+    }
     if (t.from_block)
         ps_shadow_touch(t.w, t.in, t.lane, t.from_block, (uint32_t)t.from, t.bytes, PS_LOADS);
     if (t.to_block) {

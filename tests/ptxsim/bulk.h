@@ -23,6 +23,7 @@ typedef struct ps_transfer {
     ps_block *to_block, *from_block, *mbarrier_block;
     uint32_t bytes, mbarrier;
     uint32_t group; /* of the thread, for copies to global memory */
+    uint32_t was;   /* sum of what it would have brought from global memory when it began */
     bool is_box;    /* of a tensor: */
     ps_tensor_map map;
     int64_t at[PS_TENSOR_DIMS];

@@ -268,6 +268,7 @@ typedef struct ps_copy {
     uint32_t to, bytes, read; /* shared offset; bytes written, bytes of them read */
     uint16_t thread;
     uint32_t group;
+    uint8_t was[16]; /* what it would have read when it began */
 } ps_copy;
 
 /* A tensor map in global memory: how often it was published, or how often that was when a warp acquired it. */

@@ -58,6 +58,7 @@ typedef enum draw_order {
 typedef enum draw_theme {
     DRAW_MIXED,
     DRAW_MANY_LOADS, /* loops have many of them, also under conditions */
+    DRAW_ONLY_LOADS, /* loops have nothing else */
     DRAW_IN_PLACE,   /* loops that change tiles in place, and little else */
     DRAW_ROWS,       /* loops over the same range that load, one after the other */
     DRAW_PERSISTENT  /* a loop whose iterations the tile blocks share, and nothing else */

@@ -299,12 +299,15 @@ enum { LOOP = 0, CONDITION = 2, VIEW = 3, COMPUTE = 4, PRODUCT = 6, ACCESS = 8, 
 static unsigned statement(draw *d)
 {
     static const uint8_t loads[] = {CONDITION, CONDITION, LOAD, LOAD, LOAD, IDIOM, 11, LOOP},
+                         only_loads[] = {CONDITION, CONDITION, LOAD, LOAD, LOAD, COMPUTE},
                          in_place[] = {IN_PLACE, IN_PLACE, IN_PLACE, LOAD, VIEW, CONDITION},
                          rows[] = {LOAD, LOAD, LOAD, COMPUTE}, between[] = {LOOP, LOOP, LOOP, ACCESS},
                          persistent[] = {LOAD, LOAD, COMPUTE, ACCESS, ACCESS, IN_PLACE};
     bool outside = d->depth == 0;
     switch (d->theme) {
     case DRAW_MANY_LOADS: return outside ? draw_below(d, IN_PLACE) : loads[draw_below(d, sizeof loads)];
+    case DRAW_ONLY_LOADS:
+        return outside ? between[draw_below(d, sizeof between)] : only_loads[draw_below(d, sizeof only_loads)];
     case DRAW_IN_PLACE: return outside ? LOOP : in_place[draw_below(d, sizeof in_place)];
     case DRAW_ROWS: return outside ? between[draw_below(d, sizeof between)] : rows[draw_below(d, sizeof rows)];
     case DRAW_PERSISTENT: return persistent[draw_below(d, sizeof persistent)];

@@ -164,10 +164,11 @@ if build build tests corpus; then
         skip jax "no jax with its plugin for CUDA 13"
     fi
     if command -v python3 >/dev/null; then
+        run zoo check-zoo ROUND="$round"
         run model check-model
         run counters check-counters
     else
-        skip "model, counters" "no python3"
+        skip "zoo, model, counters" "no python3"
     fi
     run stop check-stop
     run examples run

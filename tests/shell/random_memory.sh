@@ -1,29 +1,30 @@
 #!/bin/sh
-# random_memory.sh PROGRAM KERNELS FIRST JOBS FOLDER TARGET... [gpu]: KERNELS random kernels from seed FIRST on for each
-# target, by so many processes at a time; kernels that fail are kept in FOLDER. Ends with `random kernels: N passed, ...`.
+# random_memory.sh PROGRAM KERNELS FIRST JOBS FOLDER TARGET... [gpu]: KERNELS random kernels from seed FIRST on, each for
+# all targets, by so many processes at a time; kernels that fail are kept in FOLDER. Ends with `random kernels: N
+# passed, ...`.
 set -u
 program=$1 kernels=$2 first=$3 jobs=$4 folder=$5
 shift 5
 rm -rf "$folder" && mkdir -p "$folder" || exit 2
 export RANDOM_MEMORY_KEEP="$folder"
-device=
-for last; do :; done
-[ "$last" != gpu ] || device=gpu
+device='' targets=''
 for target; do
-    [ "$target" != gpu ] || continue
-    share=$(((kernels + jobs - 1) / jobs)) job=0
-    while [ $job -lt "$jobs" ]; do
-        # shellcheck disable=SC2086 # no word where there is none
-        "$program" $share "$target" $((first + job * share)) $device > "$folder/$target.$job.out" 2>&1 &
-        job=$((job + 1))
-    done
-    wait
+    if [ "$target" = gpu ]; then device=gpu; else targets=$targets,$target; fi
 done
+targets=${targets#,}
+share=$(((kernels + jobs - 1) / jobs)) job=0
+while [ $job -lt "$jobs" ]; do
+    # shellcheck disable=SC2086 # no word where there is none
+    "$program" $share "$targets" $((first + job * share)) $device > "$folder/$job.out" 2>&1 &
+    job=$((job + 1))
+done
+wait
 cat "$folder"/*.out | grep -v '^random memory'
 cat "$folder"/*.out | awk '
     /^random memory .* passed, / { passed += $4; failed += $6; left += $8; ended++ }
     /^random memory .*: skipped/ { print; skipped++ }
     END {
-        printf "random kernels: %d passed, %d failed; %d left out, as their results are not defined\n", passed, failed, left
+        printf "random kernels: %d passed, %d failed; %d left out, as their results are not defined; for %s\n", \
+            passed, failed, left, targets
         exit failed > 0 || ended + skipped < runs || (passed == 0 && !skipped)
-    }' runs=$((jobs * ($# - (${#device} > 0))))
+    }' runs="$jobs" targets="$targets"

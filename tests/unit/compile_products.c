@@ -17,7 +17,7 @@ static const double whole[MOST] = {-3, -2, -1, 0, 1, 2, 3}, powers[MOST] = {0.12
 typedef struct number_type {
     const char *name, *sum;
     uint32_t bytes;
-    uint32_t of[MOST]; /* the patterns of */
+    uint64_t of[MOST]; /* the patterns of */
     const double *values;
     const char
         *memory; /* its elements lie two to a byte there, in a tensor of this type; NULL: one for one, of its own */
@@ -31,6 +31,13 @@ static const number_type tf32 = {"tf32", "f32",
 static const number_type f32 = {"f32", "f32",
                                 4,     {0xC0400000, 0xC0000000, 0xBF800000, 0, 0x3F800000, 0x40000000, 0x40400000},
                                 whole, NULL};
+static const number_type f64 = {"f64",
+                                "f64",
+                                8,
+                                {0xC008000000000000, 0xC000000000000000, 0xBFF0000000000000, 0, 0x3FF0000000000000,
+                                 0x4000000000000000, 0x4008000000000000},
+                                whole,
+                                NULL};
 static const number_type e4m3 = {"f8E4M3FN", "f32", 1, {0xC4, 0xC0, 0xB8, 0, 0x38, 0x40, 0x44}, whole, NULL};
 static const number_type e4m3_fast = {"f8E4M3FN", "f32", 1, {0xC4, 0xC0, 0xB8, 0, 0x38, 0x40, 0x44},
                                       whole,      NULL}; /* with fast_acc */
@@ -71,6 +78,14 @@ static const example examples[] = {
     {&f32, 64, 32, 32, PERMUTED, BY_VIEW, "sm_80", "ld.shared.v4", "ld.global", NULL, 0},
     {&f32, 32, 128, 64, BY_VIEW, PERMUTED, "sm_90a", "ld.shared.v4", "ld.global", NULL, 0},
     {&f32, 16, 32, 8, PERMUTED, AS_IS, "sm_90a", "ld.shared.v4", NULL, NULL, 0},
+    {&f64, 64, 64, 16, AS_IS, AS_IS, "sm_90a", "m16n8k8.row.col.f64", "ld.global", NULL, 0},
+    {&f64, 64, 32, 32, PERMUTED, BY_VIEW, "sm_90", "m16n8k8.row.col.f64", "ld.global", NULL, 0},
+    {&f64, 32, 64, 16, BY_VIEW, PERMUTED, "sm_80", "m8n8k4.row.col.f64", "ld.global", NULL, 0},
+    {&f64, 16, 8, 8, PERMUTED, AS_IS, "sm_120", "m16n8k8.row.col.f64", "fma.rn.f64", NULL, 0},
+    {&f64, 64, 64, 64, AS_IS, AS_IS, "sm_89", "m8n8k4.row.col.f64", "fma.rn.f64", NULL, 0}, /* in parts of K */
+    {&f64, 128, 128, 32, AS_IS, PERMUTED, "sm_90", "m16n8k8.row.col.f64", "fma.rn.f64", NULL, 0},
+    {&f64, 8, 64, 16, AS_IS, AS_IS, "sm_90a", "fma.rn.f64", "mma.sync", NULL, 0}, /* fewer rows than an instruction's */
+    {&f64, 32, 32, 4, AS_IS, AS_IS, "sm_90a", "fma.rn.f64", "mma.sync", NULL, 0},
     {&f16, 1, 64, 64, AS_IS, AS_IS, "sm_80", "mma.sync", "fma.rn.f32", NULL, 0}, /* fewer rows than an instruction's */
     {&bf16, 1, 128, 128, AS_IS, PERMUTED, "sm_90a", "cp.async", "fma.rn.f32", NULL, 0},
     {&f16, 2, 8, 32, PERMUTED, BY_VIEW, "sm_90a", "mma.sync", "fma.rn.f32", NULL, 0},
@@ -332,13 +347,18 @@ static unsigned char *matrix(const number_type *type, uint32_t seed, order how, 
     for (uint32_t r = 0; r < rows; r++)
         for (uint32_t c = 0; c < columns; c++) {
             size_t at = how == AS_IS ? r * columns + c : c * rows + r;
-            const uint32_t *is = &type->of[small(seed, r, c)];
+            const uint64_t *is = &type->of[small(seed, r, c)];
             if (type->memory)
                 x[at / 2] |= (unsigned char)(*is << at % 2 * 4);
             else
                 memcpy(x + at * bytes, is, bytes);
         }
     return x;
+}
+
+static size_t sum_bytes(const example *e)
+{
+    return e->type == &f64 ? 8 : 4;
 }
 
 static void compare(const example *e, const char *name, const unsigned char *result)
@@ -356,9 +376,14 @@ static void compare(const example *e, const char *name, const unsigned char *res
                 sum += product;
             }
             float as_float;
-            memcpy(&is, result + 4 * (size_t)(i * e->n + j), 4);
-            memcpy(&as_float, &is, 4);
-            wrong += strcmp(e->type->sum, "i32") == 0 ? is != sum : as_float != sum;
+            double as_double;
+            const unsigned char *at = result + sum_bytes(e) * (i * e->n + j);
+            memcpy(&is, at, 4);
+            memcpy(&as_float, at, 4);
+            memcpy(&as_double, at, sum_bytes(e));
+            wrong += strcmp(e->type->sum, "i32") == 0 ? is != sum
+                     : e->type == &f64                ? as_double != sum
+                                                      : as_float != sum;
         }
     CHECK_MSG(wrong == 0, "%s: %u elements are wrong", name, wrong);
 }
@@ -370,7 +395,7 @@ static void run(const example *e, const char *name, const bc_text *text)
     CHECK_MSG(sim, "%s: %s", name, error);
     if (!sim)
         return;
-    size_t result_bytes = (size_t)4 * e->m * e->n;
+    size_t result_bytes = sum_bytes(e) * e->m * e->n;
     uint32_t all = e->k * STEPS, blocks = e->scale ? all / e->block : 1;
     const number_type *scale = e->scale ? e->scale : &e8m0;
     unsigned char *a = matrix(e->type, 1, e->a, e->m, all), *b = matrix(e->type, 2, e->b, all, e->n);

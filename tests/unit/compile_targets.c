@@ -139,6 +139,36 @@ static void check_hints(void)
     check_header("optimization_hints=<default = {num_cta_in_cga = 4}>", 5, "sm_90", ")\n.reqntid 32, 1, 1\n{");
 }
 
+/* Blocks that a hint asks for leave a thread the registers of a product's sums: 128 in each of 128 threads. */
+static void check_room_for_sums(void)
+{
+    static const char source[] =
+        "entry @k(%p: tile<ptr<f16>>, %q: tile<ptr<f32>>) optimization_hints=<default = {occupancy = 8}> {\n"
+        "  %x, %t = load_ptr_tko weak %p : tile<ptr<f16>> -> tile<f16>, token\n"
+        "  %x1 = reshape %x : tile<f16> -> tile<1x1xf16>\n"
+        "  %a = broadcast %x1 : tile<1x1xf16> -> tile<128x16xf16>\n"
+        "  %b = broadcast %x1 : tile<1x1xf16> -> tile<16x128xf16>\n"
+        "  %zero = constant <f32: 0.0> : tile<128x128xf32>\n"
+        "  %c = mmaf %a, %b, %zero : tile<128x16xf16>, tile<16x128xf16>, tile<128x128xf32>\n"
+        "  %q1 = reshape %q : tile<ptr<f32>> -> tile<1x1xptr<f32>>\n"
+        "  %o = broadcast %q1 : tile<1x1xptr<f32>> -> tile<128x128xptr<f32>>\n"
+        "  %s = store_ptr_tko weak %o, %c : tile<128x128xptr<f32>>, tile<128x128xf32> -> token\n"
+        "  return\n}\n";
+    tv_module *m = NULL;
+    bc_text text;
+    bc_text_init(&text, NULL);
+    CHECK(tv_module_parse(source, sizeof source - 1, 0, NULL, (tv_sink){0}, &m) == TV_OK);
+    CHECK(m && tv_module_verify(m, NULL, (tv_sink){0}) == TV_OK);
+    CHECK(m
+          && tv_compile_ptx(m, &(tv_compile_options){.target = "sm_90a"}, (tv_sink){0},
+                            (tv_writer){&text, bc_text_append})
+                 == TV_OK);
+    CHECK_MSG(text.ptr && strstr(text.ptr, ".reqntid 128, 1, 1\n.minnctapersm 3\n"), "%.400s", text.ptr);
+    CHECK(text.ptr && harness_ptxas(text.ptr, text.len, "sm_90a"));
+    bc_text_release(&text);
+    tv_module_close(m);
+}
+
 /* Loops are pipelined at level 1, and stay plain at 0. */
 static void check_levels(void)
 {
@@ -225,6 +255,7 @@ int main(void)
     check_features();
     check_names();
     check_hints();
+    check_room_for_sums();
     check_levels();
     check_versions();
     check_vector_additions();

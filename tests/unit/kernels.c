@@ -120,7 +120,6 @@ static void test_products(void)
                 plain_products(m, n, k, false);
                 for (size_t s = 0; s < count; s++) {
                     check_product(set[s], set[s]->mma_f32, m, n, k, a32, b32, panels32, c32, want32, 4);
-                    check_product(set[s], set[s]->mma_f64, m, n, k, a64, b64, panels64, c64, want64, 8);
                     check_product(set[s], set[s]->mma_s32, m, n, k, ai, bi, panelsi, ci, wanti, 4);
                 }
                 plain_products(m, n, k, true);

@@ -325,6 +325,19 @@ static void check_groups(sample *s)
         check_moved(s, &s->c.sharing->rings_at, 0, "its scratch lies where a ring still is");
 }
 
+/* A product that has scratch, and that nothing waits for. */
+static void check_flight(sample *s)
+{
+    ct_op *product = NULL;
+    for (ct_op *op = s->c.ir->body->first; op; op = ct_next_op(op, s->c.ir->body))
+        if (op->opcode == OP_mmaf && op->effects && op->effects->first->kind == CG_USES_SCRATCH)
+            product = op;
+    CHECK(product && !product->in_flight && !is_found(s, ""));
+    if (product)
+        product->in_flight = true;
+    CHECK(is_found(s, "before it has been awaited"));
+}
+
 /* ---- by the simulator ---- */
 
 /* Lowers the kernel and runs it: what is wrong; "": nothing. */
@@ -414,5 +427,6 @@ int main(void)
         check(k);
     check_lives(kept, "sm_90a", check_kept_rings);
     check_lives(grouped, "sm_90a", check_groups);
+    check_lives(products, "sm_90a", check_flight);
     return TEST_END("sync");
 }

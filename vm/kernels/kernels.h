@@ -50,8 +50,7 @@ typedef struct vm_kernels {
     const char *isa;
     vm_kernel *map[VM_KERNEL_COUNT];
     vm_widen_kernel *widen[VM_WIDEN_COUNT];
-    vm_mma_kernel *mma_f32; /* acc last */
-    vm_mma_kernel *mma_f64;
+    vm_mma_kernel *mma_f32;      /* acc last */
     vm_mma_kernel *mma_onto_f32; /* acc first */
     vm_mma_kernel *mma_onto_f64;
     vm_mma_kernel *mma_s32; /* sum modulo 2^32, acc first */

@@ -2,7 +2,8 @@
    one, in wide elements; what is not there in this form is brought into it here: a block of rows at a time on the left,
    all of it on the right. Operands are read where they lie, also in global memory and through a transpose.
 
-   mmaf of f32 and f64   sum = +0, then sum = fma(a, b, sum) with k ascending, then round(sum + acc)
+   mmaf of f32           sum = +0, then sum = fma(a, b, sum) with k ascending, then round(sum + acc)
+   mmaf of f64           sum = acc, then sum = fma(a, b, sum) with k ascending
    other mmaf            sum = acc, then sum = fma(a, b, sum) in f32 with k ascending (products are exact), rounded to
                          f16 once at the end where the accumulator is f16
    mmai                  modulo 2^32
@@ -465,7 +466,7 @@ void vm_mmaf(vm_emit *e, const bc_op *op)
     mma_inst *inst = new_mma(e, op, lhs, rhs, acc);
     widen_to_f32(e, &inst->lhs, kind);
     widen_to_f32(e, &inst->rhs, kind);
-    inst->kernel = kind == BC_F32 ? kernels->mma_f32 : kind == BC_F64 ? kernels->mma_f64 : kernels->mma_onto_f32;
+    inst->kernel = kind == BC_F32 ? kernels->mma_f32 : kind == BC_F64 ? kernels->mma_onto_f64 : kernels->mma_onto_f32;
     if (bc_elem_kind(acc->type) == BC_F16) {
         inst->widen_acc = kernels->map[VM_K_f16_f32];
         inst->narrow_acc = kernels->map[VM_K_f32_f16];

@@ -1,7 +1,7 @@
 """What a case is: work to do, and the compiled kernels that do it."""
 import math
 
-SIZE = {"f16": 2, "bf16": 2, "f32": 4, "f8e4m3fn": 1, "i32": 4, "u8": 1}
+SIZE = {"f16": 2, "bf16": 2, "f32": 4, "f8e4m3fn": 1, "i32": 4, "u8": 1, "f64": 8}
 
 
 def array(name, dtype, *shape, init="normal", role="in"):

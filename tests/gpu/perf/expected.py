@@ -27,6 +27,38 @@ def product_transposed(xp, A, B, C):
     return {"C": A @ B.T}
 
 
+def product_exact(xp, A, B, C):
+    return {"C": A @ B}
+
+
+def product_exact_t(xp, A, B, C):
+    return {"C": A.T @ B}
+
+
+def product_exact_by_t(xp, A, B, C):
+    return {"C": A @ B.T}
+
+
+def f64_division(xp, X, Y):
+    return {"Y": 1 / (X * X + 1)}
+
+
+def f64_exponential(xp, X, Y):
+    return {"Y": xp.exp(X)}
+
+
+def f64_logarithm(xp, X, Y):
+    return {"Y": xp.log(X * X + 1)}
+
+
+def f64_sine(xp, X, Y):
+    return {"Y": xp.sin(X)}
+
+
+def f64_hyperbolic_tangent(xp, X, Y):
+    return {"Y": xp.tanh(X)}
+
+
 def product_bias_gelu(xp, A, B, bias, C):
     x = A @ B + bias
     return {"C": 0.5 * x * (1 + xp.tanh(0.7978845608 * (x + 0.044715 * x ** 3)))}

@@ -8,6 +8,19 @@ def product(torch, A, B, **_):
     return lambda: A @ B
 
 
+def product_exact(torch, A, B, C):
+    torch.backends.cuda.matmul.allow_tf32 = False
+    return lambda: A @ B
+
+
+def product_exact_t(torch, A, B, C):
+    return product_exact(torch, A.T, B, C)
+
+
+def product_exact_by_t(torch, A, B, C):
+    return product_exact(torch, A, B.T, C)
+
+
 def product_transposed(torch, A, B, C):
     if A.dtype == torch.uint8:
         return None

@@ -8,7 +8,7 @@ import numpy as np
 
 import expected
 
-DTYPES = {"f16": np.float16, "f32": np.float32, "i32": np.int32, "u8": np.uint8}
+DTYPES = {"f16": np.float16, "f32": np.float32, "i32": np.int32, "u8": np.uint8, "f64": np.float64}
 THREADS = 2
 
 
@@ -37,7 +37,7 @@ def decode(bits, dtype, shape):
         return (np.frombuffer(bits, np.uint16).astype(np.uint32) << 16).view(np.float32).reshape(shape)
     if dtype == "f8e4m3fn":
         return e4m3()[np.frombuffer(bits, np.uint8)].reshape(shape)
-    return np.frombuffer(bits, DTYPES[dtype]).astype(np.float32).reshape(shape)
+    return np.frombuffer(bits, DTYPES[dtype]).astype(np.float64 if dtype == "f64" else np.float32).reshape(shape)
 
 
 def random_array(rng, a):

@@ -1,0 +1,282 @@
+"""What a kernel of the zoo must compute, for numpy and torch alike: `xp` is either. Arrays come as they lie in memory."""
+import math
+
+INNER = {"f16": "float16", "bf16": "bfloat16", "f8E4M3FN": "float8_e4m3fn", "f8E5M2": "float8_e5m2"}
+
+
+def converted(xp, x, name):
+    kind = getattr(xp, name)
+    return x.to(kind) if hasattr(x, "to") else x.astype(kind)
+
+
+def wide(xp, x):
+    """In a type that holds all that the kernel computes with."""
+    return converted(xp, x, "float64" if "64" in str(x.dtype) else "float32")
+
+
+def rounded(xp, x, elem):
+    """To the type of a product's operand, where xp has it."""
+    name = INNER.get(elem)
+    return wide(xp, converted(xp, x, name)) if name and hasattr(xp, name) else x
+
+
+def turn(x):
+    return x.swapaxes(-1, -2)
+
+
+def steps(xp, n, like):
+    return xp.arange(n, device=like.device) if hasattr(like, "to") else xp.arange(n)
+
+
+def unpacked(xp, x, raw, dim):
+    """Two numbers of each byte, along a dimension of the last two."""
+    bits = converted(xp, x, "int32") & 255
+    halves = [bits & 15, bits >> 4]
+    if raw == "i4":
+        halves = [xp.where(h > 7, h - 16, h) for h in halves]
+    axis = dim - 2
+    both = xp.stack(halves, axis if axis == -1 else -2)
+    shape = list(x.shape)
+    shape[axis] *= 2
+    return both.reshape(shape)
+
+
+def clamped_places(n, block, parts=1):
+    """Where the elements are that a loop with a clamped index takes: the first block never, the last twice."""
+    count = -(-n // block)
+    per = count // parts
+    return [e for p in range(parts) for i in range(per) for b in [p * per + min(i + 1, per - 1)]
+            for e in range(b * block, min(n, (b + 1) * block))]
+
+
+def chosen(xp, x, dim, places):
+    if places is None:
+        return x
+    where = xp.asarray(places, device=x.device) if hasattr(x, "to") else places
+    return x[..., where, :] if dim == 0 else x[..., where]
+
+
+def operand(xp, f, named, places=None):
+    x = named[f["array"]]
+    if f["turned"]:
+        x = turn(x)
+    if f["raw"] in ("i4", "u4"):
+        x = unpacked(xp, x, f["raw"], f["packed"])
+    x = converted(xp, x, "float64" if f["compute"] == "f64" else "float32")
+    if "gate" in f:
+        gate = named[f["gate"]]
+        gate = wide(xp, turn(gate) if f["turned"] else gate)
+        x = x * gate / (1 + xp.exp(-gate))
+    deep = f["deep"]
+    if "row_scale" in f:
+        s = named[f["row_scale"]]
+        x = x * (s[:, None] if deep == 1 else s)
+    if "deep_scale" in f:
+        s = named[f["deep_scale"]]
+        x = x * (s[:, None] if deep == 0 else s)
+    if "group_scale" in f:
+        s, n = named[f["group_scale"]], x.shape[deep - 2]
+        group = [i // f["group"] for i in range(n)]
+        x = x * chosen(xp, s, deep, group)
+    x = rounded(xp, x, f["compute"])
+    if "mask" in f:
+        rows, columns = steps(xp, x.shape[-2], x)[:, None], steps(xp, x.shape[-1], x)
+        x = xp.where(columns <= rows if deep == 1 else rows <= columns, x, x * 0)
+    return chosen(xp, x, deep, places)
+
+
+def places_of(f, axes, n, which):
+    return clamped_places(n, f["block"], f["parts"][which] if "parts" in f else 1) if axes["index"] == "clamped" else None
+
+
+def depth_of(f, named):
+    """The length of what a product sums over, from how an operand lies in memory."""
+    a = f["B"]
+    return named[a["array"]].shape[-1 if a["turned"] else -2] * (2 if a["raw"] in ("i4", "u4") and a["packed"] == a["deep"] else 1)
+
+
+def product(xp, f, axes, named, which):
+    places = places_of(f, axes, depth_of(f, named), which)
+    c = operand(xp, f["A"], named, places) @ operand(xp, f["B"], named, places)
+    c = c * f.get("scale", 1)
+    if f.get("relu"):
+        c = xp.where(c > 0, c, c * 0)
+    if "bias" in f:
+        c = c + named["bias"]
+    if f.get("gelu"):
+        c = 0.5 * c * (1 + xp.tanh(0.7978845608 * (c + 0.044715 * c ** 3)))
+    return {"C": c}
+
+
+def product_reduce(xp, f, axes, named, which):
+    c = product(xp, f, axes, named, which)["C"]
+    rows = []
+    for start in range(0, c.shape[-1], f["width"]):
+        part = c[..., start:start + f["width"]]
+        if f["how"] == "logsum":
+            part = part / 16
+            high = xp.amax(part, axis=-1)
+            rows.append(high + xp.log(xp.exp(part - high[..., None]).sum(axis=-1)))
+        elif f["how"] == "max":
+            short = part.shape[-1] < f["width"]
+            high = xp.amax(part, axis=-1)
+            rows.append(xp.where(high > 0, high, high * 0) if short else high)
+        else:
+            rows.append(part.sum(axis=-1))
+    return {"R": xp.stack(rows, -1)}
+
+
+def chain(xp, f, axes, named, which):
+    deep, value = f["K"], f["V"]
+    length = named[value["array"]].shape[-2] * (2 if value["raw"] in ("i4", "u4") and value["packed"] == 0 else 1)
+    places = clamped_places(length, f["block"]) if axes["index"] == "clamped" else None
+    q = rounded(xp, converted(xp, named["Q"], "float64" if deep["compute"] == "f64" else "float32"), deep["compute"])
+    s = q @ operand(xp, deep, named, places) * f["scale"]
+    v = operand(xp, value, named, places)
+    if f["causal"]:
+        rows, columns = steps(xp, s.shape[-2], s)[:, None], steps(xp, s.shape[-1], s)
+        seen = columns <= rows
+    if f["between"] == "softmax":
+        if f["causal"]:
+            s = xp.where(seen, s, s * 0 - 1e30)
+        p = xp.exp(s - xp.amax(s, axis=-1)[..., None])
+        return {"O": (p @ v) / p.sum(axis=-1)[..., None]}
+    if f["between"] == "relu":
+        s = xp.where(s > 0, s, s * 0)
+    if f["causal"]:
+        s = xp.where(seen, s, s * 0)
+    return {"O": s @ v}
+
+
+def one(xp, name, args, values, wrap):
+    x, y = values[args[0]], None
+    if name == "damp":
+        return x * args[1]
+    y = values[args[-1]]
+    z = values[args[1 % len(args)]]
+    return wrap({"add": lambda: x + y, "sub": lambda: x - y, "mul": lambda: x * y, "max": lambda: xp.maximum(x, y), "min": lambda: xp.minimum(x, y),
+                 "fma": lambda: x * z + y, "abs": lambda: xp.abs(x), "neg": lambda: -x, "exp": lambda: xp.exp(-xp.abs(x)),
+                 "log": lambda: xp.log(1 + xp.abs(x)), "sqrt": lambda: xp.sqrt(xp.abs(x)), "rsqrt": lambda: 1 / xp.sqrt(1 + x * x),
+                 "tanh": lambda: xp.tanh(x), "sin": lambda: xp.sin(x), "cos": lambda: xp.cos(x), "sigmoid": lambda: 1 / (1 + xp.exp(-x)),
+                 "div": lambda: x / (1 + xp.abs(y)), "relu": lambda: xp.where(x > 0, x, x * 0), "scale": lambda: x * 0.75,
+                 "and": lambda: x & y, "or": lambda: x | y, "xor": lambda: x ^ y, "shift": lambda: x >> 1,
+                 "where": lambda: xp.where(x > 0, z, y)}[name]())
+
+
+MOST_F16 = 65504
+
+
+def rounded_off(xp, y):
+    """What is beyond f16 is infinite, also where a later op would bring it back."""
+    return xp.where(y > MOST_F16, math.inf, xp.where(y < -MOST_F16, -math.inf, y))
+
+
+def map_work(xp, f, axes, named, which):
+    integer = {"i8": "int8", "i32": "int32"}.get(f["compute"])
+    values = [converted(xp, named[n], integer) if integer else wide(xp, named[n]) for n in f["inputs"]]
+    values = [values[0] * 0 + v for v in values]        # of the shape of all
+    for name, *args in f["ops"]:
+        y = one(xp, name, args, values, (lambda v: converted(xp, v, integer)) if integer else lambda v: v)
+        values.append(rounded_off(xp, y) if f["compute"] == "f16" else y)
+    outputs = {}
+    for i, name in enumerate(f["outputs"]):
+        y = values[len(values) - 1 - i]
+        if f["elem"] == "i8":
+            y = converted(xp, y, "int8")
+        if f["order"] == "clamped":     # the first tile of each block is never taken
+            taken = [e // f["tile"] % f["per"] != 0 for e in range(y.shape[f["along"]])]
+            taken = xp.asarray(taken, device=y.device) if hasattr(y, "to") else xp.asarray(taken)
+            shape = [1] * len(y.shape)
+            shape[f["along"]] = -1
+            y = y * taken.reshape(shape)
+        outputs[name] = in_range(xp, f, y)
+    return outputs
+
+
+def in_range(xp, f, y):
+    """What is beyond f16, where it is infinite, counts as its largest number."""
+    return xp.clip(y, -MOST_F16, MOST_F16) if f["elem"] == "f16" else y
+
+
+def reduction(xp, f, axes, named, which):
+    x = wide(xp, named["X"])
+    if axes["arithmetic"] == "i32":
+        x = converted(xp, named["X"], "int64")
+    x = {"none": lambda: x, "square": lambda: x * x, "abs": lambda: xp.abs(x), "exp": lambda: xp.exp(x),
+         "times": lambda: x * wide(xp, named["G"])}[f["prepare"]]()
+    if axes["index"] == "clamped":
+        x = chosen(xp, x, 1, clamped_places(x.shape[-1], f["block"]))
+    if f["how"] == "arg":
+        return {"R": xp.amax(x, axis=-1)}       # beside what stands where the kernel says: see observed()
+    return {"R": xp.amax(x, axis=-1) if f["how"] == "max" else x.sum(axis=-1)}
+
+
+def observed(xp, f, named, name, got):
+    """What of an output is compared."""
+    if f["work"] == "map":
+        return in_range(xp, f, wide(xp, got))
+    if f["work"] != "reduction" or f["how"] != "arg":
+        return wide(xp, got)
+    x, at = wide(xp, named["X"]), converted(xp, got, "int64")
+    x = {"none": lambda: x, "square": lambda: x * x, "abs": lambda: xp.abs(x), "exp": lambda: xp.exp(x),
+         "times": lambda: x * wide(xp, named["G"])}[f["prepare"]]()
+    where = at[..., None]
+    return (xp.gather(x, -1, where) if hasattr(x, "to") else xp.take_along_axis(x, where, -1))[..., 0]
+
+
+def error(xp, got, want):
+    """Largest difference, as a part of the largest number of its row, or of all where rows are short; or of a thousandth of that."""
+    got, want = converted(xp, got, "float64"), converted(xp, want, "float64")
+    size = xp.abs(want)
+    most = float(xp.amax(size))
+    if want.shape[-1] < 16:
+        return float(xp.amax(xp.abs(got - want))) / max(most, 1e-30)
+    rows = xp.amax(size, axis=-1)[..., None]
+    floor = max(most * 1e-3, 1e-30)
+    return float(xp.amax(xp.abs(got - want) / xp.where(rows > floor, rows, rows * 0 + floor)))
+
+
+def column_sum(xp, f, axes, named, which):
+    x = converted(xp, named["X"], "int64") if axes["arithmetic"] == "i32" else wide(xp, named["X"])
+    if axes["index"] == "clamped":
+        x = chosen(xp, x, 0, clamped_places(x.shape[0], f["per"], f["parts"][which]))
+    return {"Y": x.sum(axis=0)}
+
+
+def histogram(xp, f, axes, named, which):
+    x = named["X"]
+    if axes["index"] == "clamped":
+        n, block = x.shape[0], f["block"]
+        x = chosen(xp, x, 1, clamped_places(n, block, -(-n // block) // f["per"]))
+    return {"counts": xp.bincount(converted(xp, x, "int64"), minlength=f["bins"])}
+
+
+def scan(xp, f, axes, named, which):
+    x = converted(xp, named["X"], "int64") if axes["arithmetic"] == "i32" else wide(xp, named["X"])
+    if f["backwards"]:
+        return {"Y": xp.flip(xp.cumsum(xp.flip(x, (-1,)), -1), (-1,))}
+    return {"Y": xp.cumsum(x, -1)}
+
+
+def three(xp, f, axes, named, which):
+    x = wide(xp, named["X"])
+    n = x.shape[-1]
+    if f["how"] in ("softmax", "logsoftmax"):
+        x = x - xp.amax(x, axis=-1)[..., None]
+        sums = xp.exp(x).sum(axis=-1)[..., None]
+        y = xp.exp(x) / sums if f["how"] == "softmax" else x - xp.log(sums)
+    else:
+        if f["how"] == "layer":
+            x = x - (x.sum(axis=-1) / n)[..., None]
+        y = x / xp.sqrt((x * x).sum(axis=-1) / n + 1e-5)[..., None]
+    return {"Y": y * named["W"] if f["weights"] else y}
+
+
+WORKS = dict(product=product, product_reduce=product_reduce, chain=chain, map=map_work, reduction=reduction, column_sum=column_sum,
+             histogram=histogram, scan=scan, three=three)
+
+
+def expected(xp, job, axes, named, which):
+    """The outputs by name; which: 0 for small sizes, 1 for large ones."""
+    f = job["formula"]
+    return WORKS[f["work"]](xp, f, axes, named, which)
