@@ -14,8 +14,9 @@ $(OUT)/plant: $(OUT)/obj/tests/mutation/plant.o $(OUT)/libtests.a $(OUT)/libtile
 mutate: $(OUT)/plant $(BUILD)/corpus/unpacked
 	+$(Q)MAKE="$(MAKE)" MAKEFLAGS= sh tests/mutation/run.sh $(OUT)/plant $(BUILD) $(COUNT) $(SEED) $(JOBS) $(MUTATE_FILES)
 
-RULE_KERNELS ?= 5000
-## mutate-rules: drop the rules about order of memory accesses one at a time, and see that random kernels fail
+RULE_KERNELS ?= 10000
+## mutate-rules: drop the rules about order of memory accesses one at a time, and see that kernels fail
+##   RULE_KERNELS: random ones for each rule (10000); RULE_FILES: of those files alone
 .PHONY: mutate-rules
 mutate-rules:
 	+$(Q)MAKE="$(MAKE)" MAKEFLAGS= sh tests/mutation/rules.sh $(BUILD) $(RULE_KERNELS) $(JOBS) $(RULE_FILES)

@@ -9,7 +9,8 @@ docs: $(OUT)/tilevm
 	$(Q)$(OUT)/tilevm explain --all --format markdown -o $(call document,rules.md)
 	$(Q)sh tools/show_passes.sh $(call document,codegen.md) > $(OUT)/codegen.md && \
 	    cp $(OUT)/codegen.md $(call document,codegen.md)
-	$(Q)if command -v $(PYTHON) >/dev/null; then $(PYTHON) tools/pictures/folders.py tools/folders.txt > $(OUT)/folders.svg && \
+	$(Q)if command -v $(PYTHON) >/dev/null; then \
+	    $(PYTHON) tools/pictures/folders.py tools/folders.txt > $(OUT)/folders.svg && \
 	    cp $(OUT)/folders.svg docs/pictures; else echo "docs/pictures/folders.svg: skipped, there is no $(PYTHON)"; fi
 	$(Q)sh tools/security_contact.sh SECURITY.md "$(SECURITY_CONTACT)" > $(OUT)/SECURITY.md && \
 	    cp $(OUT)/SECURITY.md SECURITY.md

@@ -15,7 +15,7 @@ tilevm=$build/tilevm
 CC=${CC:-cc}
 client=$build/bundle_client
 rm -rf "$3" && mkdir -p "$3" && cd "$3" || exit 2
-unset TILEVM_IMAGE CUDA_CACHE_DISABLE CUDA_CACHE_MAXSIZE CUDA_CACHE_PATH TILEVM_BUNDLE_KEY
+unset TILEVM_IMAGE CUDA_CACHE_DISABLE CUDA_CACHE_MAXSIZE CUDA_CACHE_PATH TILEVM_BUNDLE_KEY TILEVM_BUNDLE_TRUST
 export HOME="$PWD" TILEVM_CACHE_DIR="$PWD/cache" NO_COLOR=1 LD_LIBRARY_PATH="$build/fakecuda" TILEVM_PTXAS="$ptxas" \
     TILEVM_LOG=note FAKECUDA_LEFT="$PWD/left"
 newer=$kernels/atomic_add_bf16.tbc # needs sm_90
@@ -208,13 +208,32 @@ if command -v openssl > /dev/null; then
     run 1 "$tilevm" bundle verify --key public.pem app.tvb
     says '[L-BUNDLE-02] app.tvb: it is not signed: public.pem'
     run 2 "$tilevm" bundle sign -k public.pem app.tvb -o no.tvb
-    says 'the key cannot be read'
+    says '[L-BUNDLE-02] the key public.pem cannot be used: it is a public key, and the private half is needed to sign'
+    run 2 "$tilevm" bundle sign -k nope.pem app.tvb -o no.tvb
+    says 'the key nope.pem cannot be used: No such file or directory'
+    # An encrypted key prompts for nothing.
+    openssl pkcs8 -topk8 -in key.pem -passout pass:open-sesame -out encrypted.pem || exit 2
+    echo open-sesame > phrase && chmod 600 phrase
+    run 2 "$tilevm" bundle sign -k encrypted.pem app.tvb -o no.tvb < /dev/null
+    says 'it is encrypted; name the file with its passphrase with --passphrase-file'
+    run 1 test -e no.tvb
+    run 0 "$tilevm" bundle sign -k encrypted.pem --passphrase-file phrase app.tvb -o with_phrase.tvb
+    run 0 cmp signed.tvb with_phrase.tvb
+    run 2 "$tilevm" bundle sign -k encrypted.pem -P public.pem app.tvb -o no.tvb
+    says 'the passphrase file public.pem cannot be used: '
     run 0 with TILEVM_BUNDLE_KEY=public.pem on 90 signed.tvb vadd
     run 1 with TILEVM_BUNDLE_KEY=other.pem on 90 signed.tvb vadd
     says '[L-BUNDLE-02] signed.tvb: it is signed, but not with this key'
     run 1 with TILEVM_BUNDLE_KEY=public.pem on 90 app.tvb vadd
     says '[L-BUNDLE-02] app.tvb: it is not signed'
     run 1 with TILEVM_BUNDLE_KEY=nothere.pem on 90 signed.tvb vadd
+    # The keys that a host trusts.
+    mkdir trusted && cp other.pem public.pem trusted || exit 2
+    run 0 with TILEVM_BUNDLE_TRUST=trusted on 90 signed.tvb vadd
+    run 1 with TILEVM_BUNDLE_TRUST=trusted on 90 app.tvb vadd
+    says '[L-BUNDLE-02] app.tvb: it is not signed: trusted'
+    run 1 with TILEVM_BUNDLE_KEY=public.pem with TILEVM_BUNDLE_TRUST=other.pem on 90 signed.tvb vadd
+    says '[L-BUNDLE-02] signed.tvb: it is signed, but not with this key: other.pem'
     # A digit of the signature changed: nobody loads it, key or not.
     at=$(grep -abo 'ed25519 ' signed.tvb | head -n 1 | cut -d: -f1)
     cp signed.tvb forged.tvb && printf 0123456789abcdef | dd of=forged.tvb bs=1 seek=$((at + 100)) conv=notrunc 2> /dev/null

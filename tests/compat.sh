@@ -15,7 +15,7 @@ was=$top/tests/compat
 CC=${CC:-cc}
 rm -rf "$2" && mkdir -p "$2" && cd "$2" || exit 2
 export LC_ALL=C NO_COLOR=1 HOME="$PWD"
-unset TILEVM_BUNDLE_KEY TILEVM_CACHE_LOWER
+unset TILEVM_BUNDLE_KEY TILEVM_BUNDLE_TRUST TILEVM_CACHE_LOWER
 
 # symbols LIBRARY: NAME VERSION of all that it shows.
 symbols() {

@@ -466,12 +466,23 @@ run 1 broken setp.eq.s32:1:setp.ge.s32 branch
 says 'the first op that differs: op 17 cmpi, byte 0x0061, tile block (0, 0, 0), time 3 from 0'
 says '[]  cuda 1  cpu 0'
 
-# In the second tile block first; in no op when its values are looked at; where no log fits. The blocks store to one
-# place, one after the other.
-sed -e 's/@loops/@blocks/; s/%one = constant/%bx, %by, %bz = get_tile_block_id : tile<i32>\n  %one = constant/' \
-    -e 's/itof %k signed/itof %number signed/; s/%kf = /%number = addi %bx, %one : tile<i32>\n    &/' loop.tir > blocks.tir
+# In the second tile block first; in no op when its values are looked at; where no log fits. Each block stores to a row
+# of its own.
+sed -e 's/@loops/@blocks/; s/itof %k signed/itof %number signed/' \
+    -e 's/%kf = /%number = addi %bx, %one : tile<i32>\n    &/' \
+    -e 's/%to = .*/%bx, %by, %bz = get_tile_block_id : tile<i32>/' \
+    -e "s/%one = constant.*/&\\
+  %c2 = constant <i32: 2> : tile<i32>\\
+  %c64 = constant <i32: 64> : tile<i32>\\
+  %above = muli %by, %c2 : tile<i32>\\
+  %row = addi %bx, %above : tile<i32>\\
+  %first = muli %row, %c64 : tile<i32>\\
+  %f1 = reshape %first : tile<i32> -> tile<1xi32>\\
+  %f64 = broadcast %f1 : tile<1xi32> -> tile<64xi32>\\
+  %place = addi %i, %f64 : tile<64xi32>\\
+  %to = offset %q64, %place : tile<64xptr<f32>>, tile<64xi32> -> tile<64xptr<f32>>/" loop.tir > blocks.tir
 "$tilevm" asm blocks.tir -o blocks.tbc || exit 2
-blocks() { "$tilevm" run blocks.tbc --grid "$1" --threads 1 'uniform(f32,64,1,2)' 'zeros(f32,64)' --against cpu; }
+blocks() { "$tilevm" run blocks.tbc --grid "$1" --threads 1 'uniform(f32,64,1,2)' 'zeros(f32,256)' --against cpu; }
 run 1 broken mul.rn.f32:1:div.rn.f32 blocks 2,2
 says 'mulf, byte'
 says 'tile block (1, 0, 0)'

@@ -10,7 +10,7 @@ build=$(cd "$1" && pwd)
 tests=$top/tests
 rm -rf "$2" && mkdir -p "$2" && cd "$2" || exit 2
 export PATH="$build:$PATH" HOME="$PWD" NO_COLOR=1 GIT_CONFIG_NOSYSTEM=1 TILEVM_PTXAS=none
-unset TILEVM_CACHE_DIR TILEVM_CACHE_LOWER TILEVM_IMAGE TILEVM_BUNDLE_KEY
+unset TILEVM_CACHE_DIR TILEVM_CACHE_LOWER TILEVM_IMAGE TILEVM_BUNDLE_KEY TILEVM_BUNDLE_TRUST
 yaml() {
     python3 "$tests/yaml_parts.py" "$@"
 }

@@ -5,7 +5,7 @@
 #   regress.sh BUILD FOLDER [gpu]     BUILD has tilevm and fakecuda/libcuda.so.1; FOLDER is made; gpu: the device that there is
 #
 # A kernel's line `// run: OPTIONS ARGUMENTS` says how; `// GPUs: 80 90` for which of them, else 80, 90, 100 and 120.
-# Ends with `regress: N passed, N failed`.
+# REGRESS_KERNELS and REGRESS_GPUS: those alone. Ends with `regress: N passed, N failed`.
 set -u
 build=$(cd "$1" && pwd)
 kernels=$(cd "$(dirname "$0")/regress" && pwd)
@@ -30,6 +30,7 @@ check() {
 
 for kernel in "$kernels"/*.tileir; do
     name=$(basename "$kernel" .tileir)
+    case " ${REGRESS_KERNELS:-$name} " in *" $name "*) ;; *) continue ;; esac
     eval "words=($(sed -n 's|^// run: ||p' "$kernel"))"
     gpus=$(sed -n 's|^// GPUs: ||p' "$kernel")
     "$build/tilevm" asm "$kernel" -o "$name.tbc" || { failed=$((failed + 1)); continue; }
@@ -37,7 +38,7 @@ for kernel in "$kernels"/*.tileir; do
         check "$name" "$build/tilevm" run "$name.tbc" --device cuda --against cpu "${words[@]}"
         continue
     fi
-    for gpu in ${gpus:-80 90 100 120}; do
+    for gpu in ${REGRESS_GPUS:-${gpus:-80 90 100 120}}; do
         check "$name-sm_$gpu" env LD_LIBRARY_PATH="$build/fakecuda" FAKECUDA_RUN=1 FAKECUDA_DEVICES=$gpu \
             "$build/tilevm" run "$name.tbc" --device cuda --against cpu "${words[@]}"
     done

@@ -20,7 +20,7 @@ else
 fi
 rm -rf "$2" && mkdir -p "$2/root/bin" "$2/root/tmp" && cd "$2" || exit 2
 export NO_COLOR=1 HOME="$PWD" TILEVM_PTXAS=none
-unset LD_LIBRARY_PATH TILEVM_BUNDLE_KEY
+unset LD_LIBRARY_PATH TILEVM_BUNDLE_KEY TILEVM_BUNDLE_TRUST
 
 for name in $made; do
     file=$build/static/$name

@@ -38,7 +38,8 @@ static void list_entries(const tv_module *m, tv_str plain, bc_text *out)
         bc_text_printf(out, " and %u more", count - SHOWN);
 }
 
-/* The name of an entry that the wanted one may be a slip of the pen for, in *out; the best so far is given and taken. */
+/* The name of an entry that the wanted one may be a slip of the pen for, in *out; the best distance so far is given
+   and taken. */
 static void look_close(tv_str symbol, tv_str wanted, unsigned *best, bc_text *out)
 {
     tv_str name, mangled;

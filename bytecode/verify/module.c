@@ -54,11 +54,14 @@ static bool is_identifier(tv_str s)
     return s.len > 0;
 }
 
-/* Compilers fail on other names, and verifiers take them. */
+/* Compilers fail on other names, and verifiers take them; but a zero byte ends a name where C programs look for it, and
+   the kernel would be found by another one. */
 static void check_name(bc_verifier *v, const bc_function *f)
 {
     if (f->name->s.len == 0)
         bc_wrong_function(v, BC_RULE_F_059, TV_ERROR, "has no name");
+    else if (memchr(f->name->s.ptr, 0, f->name->s.len))
+        bc_wrong_function(v, BC_RULE_V_ENT_08, TV_ERROR, "has a name with a zero byte");
     else if (!is_identifier(f->name->s))
         bc_wrong_function(v, BC_RULE_V_ENT_08, v->strict || v->reference ? TV_ERROR : TV_WARNING,
                           "has a name that is no identifier");

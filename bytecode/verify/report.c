@@ -165,7 +165,8 @@ static bool emit(bc_verifier *v, const finding *f, const char *format, va_list a
     bc_text_init(&message, &v->allocator);
     put_subject(&message, v, &f->place);
     bc_text_vprintf(&message, format, args);
-    bc_report_message(v->m, v->sink, &f->place, f->rule, f->severity, f->help, bc_str(bc_text_words(&message)));
+    tv_str words = message.failed ? bc_str(bc_text_words(&message)) : bc_text_get(&message); /* names may have zeros */
+    bc_report_message(v->m, v->sink, &f->place, f->rule, f->severity, f->help, words);
     bc_text_release(&message);
     return false;
 }

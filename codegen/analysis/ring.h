@@ -30,18 +30,19 @@ typedef struct cg_ring_load {
 typedef struct cg_ring {
     cg_ring_load loads[CG_RING_LOADS];
     uint32_t load_count, slots, slot_bytes;
-    const char *why;      /* so many slots: a text for users */
-    struct cg_ring *kept; /* of a loop's ring: the one that has those of its loads whose tiles stay for loops behind it,
-                             or may be there from a loop before; NULL: there are none (codegen/passes/keep.c) */
-    struct cg_ring *again; /* of such a ring behind the first loop: the first loop's, whose slots it has */
-    bool last;             /* and no loop behind this one reads them */
-    ct_value *value;       /* of such a ring: its op's, by expand */
-    bool joined;           /* its copies are awaited with those of the loop's other ring */
-    bool *in_slice;        /* by value id: made by an op of the body that the indices of loads need */
-    uint32_t known;        /* ids below it are in in_slice; later ones are not in the slice */
-    uint32_t parts;        /* log2 of the parts of K in which tiles come: a slot has one part */
-    ct_op *product;        /* that takes them, where there are parts, or it is turned */
-    bool async;            /* wgmma reads it */
+    const char *why;        /* so many slots: a text for users */
+    struct cg_ring *beside; /* of a loop's ring: another one that the loop has, by_threads: of loads whose tiles stay
+                               for loops behind it, or may be there from a loop before (codegen/passes/keep.c); or
+                               that products do not take as they are (codegen/passes/loads.c); NULL: there is none */
+    struct cg_ring *again;  /* of such a ring behind the first loop: the first loop's, whose slots it has */
+    bool last;              /* of a ring beside another one: no loop behind this one reads its slots */
+    ct_value *value;        /* of such a ring: its op's, by expand */
+    bool joined;            /* its copies are awaited with those of the loop's other ring */
+    bool *in_slice;         /* by value id: made by an op of the body that the indices of loads need */
+    uint32_t known;         /* ids below it are in in_slice; later ones are not in the slice */
+    uint32_t parts;         /* log2 of the parts of K in which tiles come: a slot has one part */
+    ct_op *product;         /* that takes them, where there are parts, or it is turned */
+    bool async;             /* wgmma reads it */
     ct_op *behind;  /* a product that every iteration comes by and behind which copies are started; NULL: at its head */
     bool in_flight; /* the product of an iteration runs on into the next one: a slot is free one iteration later */
     bool rounds;    /* one of the loads is to be rounded to tf32, */

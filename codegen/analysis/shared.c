@@ -14,7 +14,7 @@ static bool is_load_of(const cg_ring *ring, const ct_op *op)
     for (uint32_t i = 0; ring && i < ring->load_count; i++)
         if (op == ring->loads[i].op)
             return true;
-    return ring && ring->kept && is_load_of(ring->kept, op);
+    return ring && ring->beside && is_load_of(ring->beside, op);
 }
 
 /* Is the op a load of the ring, or of one that a loop around it has? */

@@ -6,6 +6,7 @@
    rounding, to fewer bits by two at least, is then the right one (S. Boldo and G. Melquiond, "Emulation of FMA and
    correctly rounded sums: proved algorithms using rounding to odd", 2008). */
 #include "bytecode/number/number.h"
+#include "codegen/facts/facts.h"
 #include "codegen/ops/map.h"
 #include "codegen/ptx/access.h"
 #include "codegen/ptx/ptx.h"
@@ -278,6 +279,58 @@ static cg_val integer_to_float(cg_func *c, const ct_op *op, bc_kind from, bc_kin
     return from_f32(c, to, BC_RoundingMode_nearest_even, integer_to_odd(c, wide, is_signed));
 }
 
+/* Integers that fit the fraction of a float, in whose lowest bits they stand where 2^n is added: 0x6400 + x is 1024 + x
+   in f16 as long as 0 <= x < 1024, and the difference to 1024 is exact. So two of them take three instructions, none of
+   which converts. Negative ones come there by `bias`, a power of two that is above all magnitudes: x ^ bias is x + bias
+   in the bits below 2 * bias. */
+typedef struct small_integers {
+    uint32_t mask, bias; /* of the bits of x */
+    uint32_t implied;    /* 2^n, whose bits in the type are */
+    uint32_t pattern;    /* these */
+} small_integers;
+
+static bool are_small(const ct_op *op, bc_kind to, small_integers *out)
+{
+    const ct_value *v = ct_operands(op)[0];
+    bool is_signed = ct_attr_u(op, F_itof_signedness) == BC_Signedness_signed;
+    uint32_t bits = bc_kind_bits(bc_elem_kind(v->type));
+    cg_range r = cg_range_of(v);
+    if ((to != BC_F16 && to != BC_BF16) || bits > 32)
+        return false;
+    if (!is_signed && r.low < 0)
+        r = (cg_range){0, ((int64_t)1 << bits) - 1};
+    int64_t reach = r.low < 0 && -r.low > r.high ? -r.low : r.high + 1, above = 1;
+    while (above < reach)
+        above *= 2;
+    out->bias = r.low < 0 ? (uint32_t)above : 0;
+    out->mask = (uint32_t)(above + out->bias - 1);
+    out->implied = to == BC_F16 ? 1 << 10 : 1 << 7;
+    out->pattern = to == BC_F16 ? 0x6400 : 0x4300;
+    return above + out->bias <= out->implied;
+}
+
+static bool small_pair_to_float(cg_func *c, const ct_op *op, const cg_val *x, cg_val *out)
+{
+    enum { BOTH = 0x10001 };
+    bc_kind from = bc_elem_kind(ct_operands(op)[0]->type), to = bc_elem_kind(cg_result(op, 0)->type);
+    small_integers n;
+    if (x[0].known || x[1].known || !are_small(op, to, &n))
+        return false;
+    cg_val pair = cg_new(c, CG_B32), sum = cg_new(c, CG_B32), result = cg_new(c, CG_B32), wide[2];
+    cg_val one = cg_reg(c, word(0x3f80u * BOTH)), /* in bf16 */
+        minus = cg_reg(c, word((0x8000u | (n.pattern + n.bias)) * BOTH));
+    for (int i = 0; i < 2; i++)
+        wide[i] = cg_reg(c, cg_to_b32(c, from, false, x[i]));
+    cg_ins(c, "prmt.b32 %v, %v, %v, 0x5410", pair, wide[0], wide[1]);
+    cg_ins(c, "lop3.b32 %v, %v, %u, %u, 0x6a", sum, pair, n.mask * BOTH, (n.pattern ^ n.bias) * BOTH);
+    if (to == BC_F16)
+        cg_ins(c, "add.rn.f16x2 %v, %v, %v", result, sum, minus);
+    else
+        cg_ins(c, "fma.rn.bf16x2 %v, %v, %v, %v", result, sum, one, minus);
+    cg_split(c, to, result, 2, 16, out);
+    return true;
+}
+
 /* The instruction limits the result to its type; 8 bits are taken from 16. NaN gives 0 in the 32-bit forms, and in
    every form where `saturating` says so. */
 static cg_val float_to_integer(cg_func *c, const ct_op *op, bc_kind from, bc_kind to, cg_val x)
@@ -345,6 +398,8 @@ static void pair_to_f8(cg_func *c, bc_kind kind, const cg_val *x, cg_val *out)
 bool cg_convert_pair(cg_func *c, const ct_op *op, const cg_val *x, cg_val *out)
 {
     bc_kind from = bc_elem_kind(ct_operands(op)[0]->type), to = bc_elem_kind(cg_result(op, 0)->type);
+    if (op->opcode == OP_itof)
+        return small_pair_to_float(c, op, x, out);
     bc_RoundingMode mode = (bc_RoundingMode)ct_attr_u(op, F_ftof_rounding_mode);
     bool nearest = mode == BC_RoundingMode_nearest_even || mode == BC_RoundingMode_nearest_away;
     bool to_half = (to == BC_F16 || to == BC_BF16) && (nearest || mode == BC_RoundingMode_zero);

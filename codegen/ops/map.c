@@ -397,7 +397,7 @@ static bool map_pair(cg_func *c, const ct_op *op, const cg_val *const *x, cg_val
 {
     bc_kind kind = bc_elem_kind(cg_result(op, 0)->type);
     map_type one = type_of(kind), two = one == TYPE_F16 ? TYPE_F16X2 : one == TYPE_BF16 ? TYPE_BF16X2 : TYPE_F32X2;
-    if (op->opcode == OP_ftof)
+    if (op->opcode == OP_ftof || op->opcode == OP_itof)
         return cg_convert_pair(c, op, x[0], out);
     if (one != TYPE_F16 && one != TYPE_BF16 && !(one == TYPE_F32 && c->target->features & CG_HAS_F32_PAIRS))
         return false;

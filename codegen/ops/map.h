@@ -28,7 +28,7 @@ cg_val cg_from_f32(cg_func *c, bc_kind kind, const char *rounding, cg_val x);
 cg_val cg_any_to_f32(cg_func *c, bc_kind kind, cg_val x);
 /* A conversion between number kinds (codegen/ops/convert.c). */
 cg_val cg_convert_element(cg_func *c, const ct_op *op, cg_val x);
-/* An ftof of two neighbours; false: not by fewer instructions than one by one. */
+/* An ftof or itof of two neighbours; false: not by fewer instructions than one by one. */
 bool cg_convert_pair(cg_func *c, const ct_op *op, const cg_val *x, cg_val *out);
 
 #endif

@@ -24,6 +24,7 @@ typedef struct warps {
 /* What a kernel's tiles are like: logarithms of elements. */
 typedef struct tiles {
     uint32_t most;     /* of the largest one that needs registers */
+    uint32_t bytes;    /* of the longest one of these, in bytes */
     uint32_t rows;     /* of the largest one of long rows that a load gives */
     uint32_t product;  /* of the largest product */
     uint32_t held;     /* of the sums that products of one block hold at a time, rounded up */
@@ -87,7 +88,9 @@ static void look_at(tiles *t, const cg_func *c, const ct_op *op)
         if (!bc_is_tile(op->results[i].type) || cg_is_loaded_operand(&op->results[i]))
             continue;
         uint32_t bits = cg_shape_of(op->results[i].type).tile_bits;
+        uint32_t bytes = bits + cg_log2_up(cg_memory_bytes(bc_elem_kind(op->results[i].type)));
         t->most = bits > t->most ? bits : t->most;
+        t->bytes = bytes > t->bytes ? bytes : t->bytes;
         t->rows = loads_rows(op) && bits > t->rows ? bits : t->rows;
         t->has_products = t->has_products || cg_is_product(op);
         t->adds_up = t->adds_up || (c->target->features & CG_HAS_WGMMA && cg_is_product(op) && cg_cuts_sums(c, op));
@@ -145,6 +148,14 @@ static bool hinted_warps(const cg_func *c, uint32_t *out)
     return hint;
 }
 
+/* More of them for tiles that are so long that a thread's part leaves its local memory no room for others. */
+static uint32_t warps_of_strips(const tiles *t)
+{
+    enum { MOST_LOCAL = 16 /* log2 of a thread's bytes of a tile */, MOST_WARPS = 5 };
+    uint32_t most = STRIP_WARPS + CG_LANE_BITS + MOST_LOCAL, more = t->bytes > most ? t->bytes - most : 0;
+    return STRIP_WARPS + more < MOST_WARPS ? STRIP_WARPS + more : MOST_WARPS;
+}
+
 /* Tiles of more than 128 elements a thread go in strips of 32, as do those of 128 that a kernel without loops and
    reductions passes through once; products keep theirs in registers. The hint goes first, unless tiles go in strips,
    products hand their results on (rows of theirs have to stay in their warps, and sums in registers), or a thread would
@@ -155,7 +166,7 @@ static warps choose_warps(const cg_func *c)
     tiles t = tiles_of(c);
     if (t.most + t.once > MOST_IN_REGISTERS && !t.has_products) {
         uint32_t strips = t.most - STRIP_ELEMENTS;
-        return (warps){.bits = strips + STRIP_WARPS, .strip_bits = strips};
+        return (warps){.bits = strips + warps_of_strips(&t), .strip_bits = strips};
     }
     uint32_t chain = t.product && t.product == t.most ? cg_mma_chain_warps(c->ir) : 0, hint;
     if (chain)

@@ -185,7 +185,7 @@ static void expand(cg_func *c, ct_op *loop, cg_ring *ring)
     fill_body(&x, x.body->first);
 }
 
-/* ---- tiles that stay (codegen/passes/keep.c) ---- */
+/* ---- two rings (codegen/passes/keep.c, loads.c) ---- */
 
 /* The ring goes through the slots of that of the first loop, in which all tiles are if they have a slot each. */
 static void go_through_again(expansion *x)
@@ -201,14 +201,14 @@ static void go_through_again(expansion *x)
     x->more = &more->results[1];
 }
 
-/* The ring of tiles that stay, and the other one of the loop if it has one. */
-static void expand_kept(cg_func *c, ct_op *loop, cg_ring *kept, cg_ring *ring)
+/* The ring of tiles that stay, or that products do not take, and the other one of the loop if it has one. */
+static void expand_both(cg_func *c, ct_op *loop, cg_ring *beside, cg_ring *ring)
 {
-    expansion x = begin(c, loop, kept), y = {0};
+    expansion x = begin(c, loop, beside), y = {0};
     ct_op *place = x.body->first;
-    if (!c->failed && kept->again)
+    if (!c->failed && beside->again)
         go_through_again(&x);
-    kept->value = x.value;
+    beside->value = x.value;
     loop->detail = ring->load_count ? ring : NULL;
     if (!c->failed && ring->load_count)
         y = begin(c, loop, ring);
@@ -220,8 +220,8 @@ static void expand_kept(cg_func *c, ct_op *loop, cg_ring *kept, cg_ring *ring)
     fill_body(&x, place);
     if (y.ring)
         fill_body(&y, place);
-    if (kept->last)
-        cg_ring_put_behind(c, CT_ended, kept->again->value, loop);
+    if (beside->last)
+        cg_ring_put_behind(c, CT_ended, beside->again ? beside->again->value : beside->value, loop);
 }
 
 void cg_pass_expand(cg_func *c)
@@ -230,8 +230,8 @@ void cg_pass_expand(cg_func *c)
         if (op->opcode != OP_for)
             continue;
         cg_ring *ring = op->detail;
-        if (ring && ring->kept)
-            expand_kept(c, op, ring->kept, ring);
+        if (ring && ring->beside)
+            expand_both(c, op, ring->beside, ring);
         else if (ring)
             expand(c, op, ring);
         op = c->failed ? op : cg_load_early(c, op);

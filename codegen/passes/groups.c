@@ -401,6 +401,8 @@ void cg_pass_groups(cg_func *c)
         found = cg_take_over_blocks(&x, found);
     if (found || x.why)
         cg_remark_maps(&x);
+    if (found)
+        cg_drop_streams(c);
     if (!found || !split(&x)) {
         found = false;
         cg_groups_round(&x, false);

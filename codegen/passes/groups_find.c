@@ -204,7 +204,7 @@ static bool find_loops(cg_splitting *x)
 {
     for (ct_op *op = x->f->body->first; op; op = ct_next_op(op, x->f->body)) {
         const cg_ring *ring = op->opcode == OP_for ? op->detail : NULL;
-        if (ring && (!ring->async || ring->parts || !add_rings(x, op)))
+        if (ring && !ring->by_threads && (!ring->async || ring->parts || !add_rings(x, op)))
             return false;
     }
     return x->count && are_fed(x) && !is_held_back(x);

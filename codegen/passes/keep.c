@@ -66,7 +66,7 @@ static bool lie_alike(const cg_ring_load *a, const cg_ring_load *b)
 
 static bool may_keep(const ct_op *op)
 {
-    return op->opcode == OP_for && op->detail && ring_of(op)->by_threads && !ring_of(op)->kept;
+    return op->opcode == OP_for && op->detail && ring_of(op)->by_threads && !ring_of(op)->beside;
 }
 
 /* Which load of the other loop brings the tile that the first one's does. */
@@ -237,7 +237,7 @@ static void keep(const chain *x)
         cg_ring *ring = ring_of(x->loops[k]);
         uint32_t fit = rest[k].load_count ? (s.room - bytes) / rest[k].slot_bytes : 0;
         *ring = rest[k];
-        ring->kept = kept[k];
+        ring->beside = kept[k];
         ring->offset = bytes;
         ring->slots = fit < ring->slots ? fit : ring->slots;
         ring->slots = ring->slots < s.kept ? ring->slots : s.kept;

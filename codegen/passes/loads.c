@@ -1,8 +1,10 @@
 /* The loads pass: which loads of a loop run ahead of their iteration, and how. Loads that products take are brought by
    cp.async into a ring of slots in shared memory: weak ones, of a view from outside or through pointers, with an index
    that only the induction variable and outer values make, in 16-byte pieces, from memory that the loop does not write.
-   Where slots of whole tiles are too large, a slot takes a part of K. Kernels without products:
-   codegen/passes/streams.c. Every load of a loop gets a remark. */
+   Where slots of whole tiles are too large, a slot takes a part of K. Other loads of such a loop, of which each thread
+   has 16 bytes at least, run ahead beside those: of tiles that are converted, unpacked or scaled on their way to a
+   product. Each thread reads what it has copied itself, as in kernels without products (codegen/passes/streams.c).
+   Every load of a loop gets a remark. */
 #include <string.h>
 
 #include "codegen/analysis/order.h"
@@ -21,6 +23,7 @@ typedef struct candidate {
     ct_op *loop;
     ct_block *body;
     cg_ring *ring;
+    cg_ring *own; /* of loads that products do not take as they are */
 } candidate;
 
 /* ---- which loads ---- */
@@ -153,19 +156,37 @@ static const char *obstacle(const candidate *p, ct_op *op, cg_ring_load *out)
     return why;
 }
 
+/* Has each thread 16 bytes of its tile? Smaller ones take few registers, which they are loaded into. */
+static bool is_wide(const cg_func *c, const ct_op *op)
+{
+    const bc_type *type = op->results[0].type;
+    return (cg_memory_bytes(bc_elem_kind(type)) << cg_shape_of(type).tile_bits) / cg_threads(c) >= 16;
+}
+
+/* The load becomes one of those that each thread reads itself, if it can and has not been planned otherwise. */
+static bool add_own(const candidate *p, ct_op *op)
+{
+    cg_ring *own = p->own;
+    if (op->detail || own->load_count == CG_RING_LOADS || !is_wide(p->c, op)
+        || cg_stream_obstacle(p->c, p->body, own, op, &own->loads[own->load_count]))
+        return false;
+    own->load_count++;
+    return true;
+}
+
 /* All loads of the loop; true: some stay where they are. */
 static bool find_loads(candidate *p, bool tell)
 {
     cg_ring *ring = p->ring;
     bool others = false;
-    ring->load_count = 0;
+    ring->load_count = p->own->load_count = 0;
     for (ct_op *op = p->body->first; op; op = ct_next_op(op, p->body)) {
         if ((op->opcode != OP_load_view_tko && op->opcode != OP_load_ptr_tko) || ct_loop_around(op) != p->loop)
             continue;
         const char *why = op->block != p->body                ? "not every iteration comes by it"
                           : ring->load_count == CG_RING_LOADS ? "as many loads as can be run ahead already"
                                                               : obstacle(p, op, &ring->loads[ring->load_count]);
-        if (why && tell)
+        if (why && !add_own(p, op) && tell)
             cg_plan_early(p->c, p->loop, op, why, false);
         ring->load_count += !why;
         others = others || why;
@@ -323,6 +344,63 @@ static void take_parts(const candidate *p)
 
 /* ---- how many slots ---- */
 
+static void plan_early(const candidate *p, const cg_ring *ring)
+{
+    for (uint32_t i = 0; i < ring->load_count; i++)
+        cg_plan_early(p->c, p->loop, ring->loads[i].op, "its loop is not pipelined", true);
+}
+
+static void drop_own(const candidate *p)
+{
+    plan_early(p, p->own);
+    p->own->load_count = p->own->slot_bytes = 0;
+}
+
+static uint32_t words_of(const cg_func *c, const bc_type *tile)
+{
+    return (cg_memory_bytes(bc_elem_kind(tile)) << cg_shape_of(tile).tile_bits) / (4 * cg_threads(c));
+}
+
+/* Of a thread, of the largest operand of a product that the body makes, which goes to the product by shared memory. */
+static uint32_t operand_words(const candidate *p)
+{
+    uint32_t made = 0;
+    for (const ct_op *op = p->body->first; op; op = op->next)
+        for (uint32_t i = 0; i < 2 && cg_is_product(op); i++)
+            if (!ring_load_of(p->ring, op->operands[i]) && words_of(p->c, op->operands[i]->type) > made)
+                made = words_of(p->c, op->operands[i]->type);
+    return made;
+}
+
+/* Registers of a thread: what the loop carries, what it reads of the slots and what it makes of that for a product. */
+static uint32_t registers_of(const candidate *p)
+{
+    enum { FOR_THE_REST = 36, MOST = 256 };
+    uint32_t all = FOR_THE_REST + operand_words(p);
+    for (uint32_t i = 1; i < p->body->arg_count; i++)
+        all += bc_is_tile(p->body->args[i].type) ? words_of(p->c, p->body->args[i].type) : 0;
+    for (uint32_t i = 0; i < p->own->load_count; i++)
+        all += words_of(p->c, p->own->loads[i].op->results[0].type);
+    return all < MOST ? all : MOST;
+}
+
+/* With tiles that each thread reads itself: as many slots, two at least, as let a multiprocessor have the blocks for
+   which it has registers. Such loops convert between copies and products, while other blocks multiply. */
+static cg_slot_budget budget_with_own(const candidate *p, cg_slot_work work)
+{
+    enum { REGISTERS = 1 << 16, MOST_BLOCKS = 4, MOST_SLOTS = 4, OF_THE_SYSTEM = 1 << 10 };
+    cg_func *c = p->c;
+    uint32_t blocks = REGISTERS / registers_of(p) / cg_threads(c), least = cg_static_shared(c->target) - work.fits,
+             operand = 4 * operand_words(p) * cg_threads(c), used = OF_THE_SYSTEM + (operand > least ? operand : least);
+    cg_slot_budget b = {.room = work.fits, .why = "as many as leave room for the blocks that registers allow"};
+    for (blocks = blocks < MOST_BLOCKS ? blocks + !blocks : MOST_BLOCKS; blocks && b.slots < 2; blocks--) {
+        uint32_t share = cg_room_beside(c, blocks * cg_threads(c)), room = share > used ? share - used : 0;
+        room = room < work.fits ? room : work.fits;
+        b.slots = room / work.slot_bytes < MOST_SLOTS ? room / work.slot_bytes : MOST_SLOTS;
+    }
+    return b;
+}
+
 /* False: too little shared memory, or none for this loop. others: the body has loads that do not run ahead. */
 static bool choose_slots(const candidate *p, bool others, bool is_inner)
 {
@@ -330,21 +408,26 @@ static bool choose_slots(const candidate *p, bool others, bool is_inner)
     cg_ring *ring = p->ring;
     uint32_t room = cg_shared_for_ring(c, p->body, ring, ring->parts && !others ? 0 : cg_shared_for_the_rest(c));
     cg_slot_work work = {.kind = has_blocked(c, p->body) ? CG_BLOCKED : CG_PRODUCTS,
-                         .slot_bytes = ring->slot_bytes,
+                         .slot_bytes = ring->slot_bytes + p->own->slot_bytes,
                          .iterations = UINT32_MAX,
                          .fits = room};
-    cg_slot_budget budget = cg_slot_budget_of(c, &work);
-    ring->slots = budget.slots;
-    ring->why = budget.why;
+    cg_slot_budget budget = p->own->load_count ? budget_with_own(p, work) : cg_slot_budget_of(c, &work);
+    if (budget.slots < 2 && ring->load_count && p->own->load_count) {
+        drop_own(p);
+        work.slot_bytes = ring->slot_bytes;
+        budget = cg_slot_budget_of(c, &work);
+    }
+    ring->slots = p->own->slots = budget.slots;
+    ring->why = p->own->why = budget.why;
     if (is_inner || ring->slots < 2) {
         cg_remark(c, p->loop, CG_REMARK_NotPipelined, TV_REMARK_MISSED,
                   "not pipelined: {Why=%s}; two stages take {Bytes=%u} bytes of shared memory of {Room=%u}",
                   is_inner                 ? "a loop around it is"
                   : cg_loops_stay_plain(c) ? "loops stay plain here"
                                            : "too little room",
-                  2 * ring->slot_bytes, room);
-        for (uint32_t i = 0; i < ring->load_count; i++)
-            cg_plan_early(c, p->loop, ring->loads[i].op, "its loop is not pipelined", true);
+                  2 * work.slot_bytes, room);
+        plan_early(p, ring);
+        drop_own(p);
         return false;
     }
     return true;
@@ -352,27 +435,53 @@ static bool choose_slots(const candidate *p, bool others, bool is_inner)
 
 /* ---- the pass ---- */
 
+static cg_ring *new_ring(cg_func *c)
+{
+    cg_ring *ring = bc_new(&c->arena, cg_ring, 1);
+    if (!ring || !(ring->in_slice = bc_new(&c->arena, bool, c->ir->value_count + 1u))) {
+        cg_no_memory(c);
+        return NULL;
+    }
+    ring->known = c->ir->value_count;
+    return ring;
+}
+
+/* What both rings copy for an iteration is awaited together, so they have as many slots. */
+static void set_rings(const candidate *p)
+{
+    cg_ring *ring = p->ring, *own = p->own;
+    p->loop->detail = ring->load_count ? ring : own;
+    if (!own->load_count)
+        return;
+    cg_ring_share_threads(own);
+    own->offset = ring->slots * ring->slot_bytes;
+    own->joined = ring->load_count;
+    own->last = true;
+    ring->beside = own;
+}
+
 /* may_turn: at first; what stays where it is has been told about when the loop is looked at again. */
 static void look_at_loop(cg_func *c, ct_op *loop, bool is_inner, bool may_turn)
 {
-    candidate p = {.c = c, .loop = loop, .body = loop->regions[0], .ring = bc_new(&c->arena, cg_ring, 1)};
-    if (!p.ring || !(p.ring->in_slice = bc_new(&c->arena, bool, c->ir->value_count + 1u))) {
-        cg_no_memory(c);
+    candidate p = {.c = c, .loop = loop, .body = loop->regions[0], .ring = new_ring(c), .own = new_ring(c)};
+    if (!p.ring || !p.own)
         return;
-    }
-    p.ring->known = c->ir->value_count;
+    p.own->by_threads = true;
     if (may_turn)
         choose_wgmma(&p);
     bool others = find_loads(&p, may_turn);
-    if (!p.ring->load_count)
+    if (!p.ring->load_count && !p.own->load_count)
         return;
     ct_op *product = first_async(c, p.body);
     p.ring->async = product;
     p.ring->behind = product && cg_is_straight(p.body) && !cg_cuts_sums(c, product) ? product : NULL;
     cg_ring_place_loads(p.ring);
     take_parts(&p);
+    if (p.ring->parts)
+        drop_own(&p);
+    cg_ring_place_loads(p.own);
     if (choose_slots(&p, others, is_inner))
-        loop->detail = p.ring;
+        set_rings(&p);
     else if (product) {
         cg_set_turned(product, false);
         product->direct = false;
@@ -395,7 +504,7 @@ static void find_streams(cg_func *c, const ct_block *block, bool products)
         for (uint32_t r = 0; r < op->region_count; r++)
             if (op->regions[r])
                 find_streams(c, op->regions[r], products);
-        if (ct_is_loop(op) && (op->opcode != OP_for || !has_products(op->regions[0])))
+        if (ct_is_loop(op) && !op->plain && (op->opcode != OP_for || !has_products(op->regions[0])))
             cg_find_streams(c, op, products);
     }
 }
@@ -405,7 +514,7 @@ void cg_pass_loads(cg_func *c)
     bool products = false;
     for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
         products = products || cg_is_product(op);
-        if (op->opcode == OP_for && has_products(op->regions[0]))
+        if (op->opcode == OP_for && has_products(op->regions[0]) && !op->plain)
             look_at_loop(c, op, is_in_ring(op), true);
     }
     find_streams(c, c->ir->body, products);
@@ -422,6 +531,21 @@ void cg_loads_straight(cg_func *c)
         cg_set_turned(product, false);
         op->detail = NULL;
         look_at_loop(c, op, is_in_ring(op), false);
+    }
+}
+
+void cg_drop_streams(cg_func *c)
+{
+    for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
+        cg_ring *ring = op->opcode == OP_for ? op->detail : NULL, *own = ring && ring->by_threads ? ring : NULL;
+        if (ring && ring->beside)
+            own = ring->beside;
+        if (!own)
+            continue;
+        ring->beside = NULL;
+        op->detail = own == ring ? NULL : ring;
+        for (uint32_t i = 0; i < own->load_count; i++)
+            cg_plan_early(c, op, own->loads[i].op, "warps of their own copy for this kernel", false);
     }
 }
 

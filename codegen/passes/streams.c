@@ -109,34 +109,33 @@ const char *cg_slot_of_threads(cg_func *c, ct_op *op, const cg_layout *home, cg_
 
 /* The layout of a load before this one, of as many smaller elements, if it reads whole sectors in that, too: ops take
    both, and nothing is to be converted. NULL: one of its own. */
-static const cg_layout *home_of(const stream *x, const ct_op *op)
+static const cg_layout *home_of(cg_func *c, const cg_ring *ring, const ct_op *op)
 {
     const bc_type *type = op->results[0].type;
     if (op->opcode != OP_load_view_tko)
         return NULL;
     cg_view_op v = cg_view_op_of(op);
-    for (uint32_t i = 0; i < x->ring->load_count; i++) {
-        const cg_ring_load *other = &x->ring->loads[i];
+    for (uint32_t i = 0; i < ring->load_count; i++) {
+        const cg_ring_load *other = &ring->loads[i];
         if (other->layout.tile_bits == cg_shape_of(type).tile_bits
             && cg_memory_bytes(bc_elem_kind(other->op->results[0].type)) < cg_memory_bytes(bc_elem_kind(type))
-            && cg_view_reads_sectors(x->c, &v, &other->layout))
+            && cg_view_reads_sectors(c, &v, &other->layout))
             return &other->layout;
     }
     return NULL;
 }
 
-/* Why the load cannot go ahead; NULL: it can, and *out is how. */
-static const char *obstacle(const stream *x, ct_op *op, cg_ring_load *out)
+const char *cg_stream_obstacle(cg_func *c, const ct_block *body, cg_ring *ring, ct_op *op, cg_ring_load *out)
 {
-    if (op->block != x->body)
+    if (op->block != body)
         return "it stands under a condition";
     if (!cg_is_weak_access(op))
         return "its memory order keeps it in its place";
-    const char *why = cg_slot_of_threads(x->c, op, home_of(x, op), out);
+    const char *why = cg_slot_of_threads(c, op, home_of(c, ring, op), out);
     if (!why)
-        why = op->opcode == OP_load_view_tko ? cg_ring_takes_view(x->ring, x->body, op)
-                                             : cg_ring_takes_pointers(x->ring, x->body, op);
-    if (!why && cg_iterations_hold_back(x->c, x->body, op))
+        why = op->opcode == OP_load_view_tko ? cg_ring_takes_view(ring, body, op)
+                                             : cg_ring_takes_pointers(ring, body, op);
+    if (!why && cg_iterations_hold_back(c, body, op))
         why = "something in the loop that it may have to come after";
     return why;
 }
@@ -201,9 +200,10 @@ static void find_loads(const stream *x, const char *loop_why)
             continue;
         if (cg_plan_source(x->c, x->loop, op))
             continue;
-        const char *why = loop_why                            ? loop_why
-                          : ring->load_count == CG_RING_LOADS ? "as many loads as can be run ahead already"
-                                                              : obstacle(x, op, &ring->loads[ring->load_count]);
+        const char *why = loop_why ? loop_why
+                          : ring->load_count == CG_RING_LOADS
+                              ? "as many loads as can be run ahead already"
+                              : cg_stream_obstacle(x->c, x->body, ring, op, &ring->loads[ring->load_count]);
         if (why)
             cg_plan_early(x->c, x->loop, op, why, false);
         ring->load_count += !why;

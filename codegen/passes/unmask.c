@@ -235,7 +235,7 @@ void cg_pass_unmask(cg_func *c)
 {
     ct_op *loop = NULL;
     for (ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
-        if (op->opcode == OP_for && multiplies(op)) {
+        if (op->opcode == OP_for && !op->plain && multiplies(op)) {
             if (loop)
                 return;
             loop = op;

@@ -128,3 +128,26 @@ ct_value *ct_build_if_less(ct_builder *b, ct_value *low, ct_value *high, bool is
     bc_attr_of(less->op->from, F_cmpi_signedness)->u = is_signed ? BC_Signedness_signed : BC_Signedness_unsigned;
     return ct_build(b, OP_select, x->type, (ct_value *const[]){less, x, y}, 3);
 }
+
+static ct_value *build_assume(ct_builder *b, ct_value *x, const bc_tagged *predicate)
+{
+    bc_tagged *promise = bc_new(b->f->arena, bc_tagged, 1);
+    ct_value *r = promise && x ? ct_build(b, OP_assume, x->type, &x, 1) : fail(b);
+    if (r) {
+        *promise = *predicate;
+        bc_attr_of(r->op->from, F_assume_predicate)->tagged = promise;
+    }
+    return r;
+}
+
+ct_value *ct_build_bounded(ct_builder *b, ct_value *x, int64_t low, int64_t high)
+{
+    const bc_tagged predicate = {.tag = BC_TAG_BOUNDED, .has_a = true, .has_b = true, .a = low, .b = high};
+    return build_assume(b, x, &predicate);
+}
+
+ct_value *ct_build_multiple(ct_builder *b, ct_value *x, uint32_t bits)
+{
+    const bc_tagged predicate = {.tag = BC_TAG_DIV_BY, .u.bits = (uint64_t)1 << bits};
+    return build_assume(b, x, &predicate);
+}

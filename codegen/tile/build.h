@@ -32,5 +32,8 @@ ct_value *ct_build_resize(ct_builder *b, ct_value *x, bc_kind kind, bool is_sign
 ct_value *ct_build_spread(ct_builder *b, ct_value *scalar, const bc_type *shape);
 /* Of scalars: low < high ? x : y. */
 ct_value *ct_build_if_less(ct_builder *b, ct_value *low, ct_value *high, bool is_signed, ct_value *x, ct_value *y);
+/* The same value, which is promised to lie between two numbers, or to be a multiple of 2^bits. */
+ct_value *ct_build_bounded(ct_builder *b, ct_value *x, int64_t low, int64_t high);
+ct_value *ct_build_multiple(ct_builder *b, ct_value *x, uint32_t bits);
 
 #endif

@@ -58,6 +58,7 @@ struct ct_op {
     bool direct;    /* by loads: wgmma reads its bytes or tf32 where the ring has them */
     /* Of a `staged`, by expand, ahead: */
     bool in_registers; /* it reads its tile, which others read in registers */
+    bool plain; /* of a loop, by lift: another version of it is expected to run, so that nothing runs ahead in it */
     uint16_t operand_count, result_count;
     ct_value **operands, *results;
     ct_use *uses;               /* by operand */
@@ -100,6 +101,20 @@ ct_op *ct_op_like(ct_func *f, bc_opcode opcode, const ct_op *from, uint32_t oper
 /* An op of one result for the sake of another one, with the attributes that it has unless it says otherwise. */
 ct_op *ct_made_new(ct_func *f, bc_opcode opcode, const ct_op *like, const bc_type *type, ct_value *const *operands,
                    uint32_t count);
+/* Views: of the tensor at `base`, whose extents and strides, in elements, are numbers of 64 bits, by dimension; and of
+   its tiles, which start at multiples of `steps` along its dimensions; padding: a bc_PaddingValue or BC_NO_PADDING. */
+typedef struct ct_extent {
+    int64_t number;  /* BC_DYNAMIC: */
+    ct_value *value; /* it is this */
+} ct_extent;
+ct_op *ct_tensor_view_new(ct_func *f, const ct_op *like, ct_value *base, uint32_t rank, const ct_extent *extents,
+                          const ct_extent *strides);
+ct_op *ct_tile_view_new(ct_func *f, const ct_op *like, ct_value *tensor, const int64_t *shape, const int64_t *steps,
+                        uint8_t padding);
+/* A load of a tile of the view, at an index; ordered behind the token unless that is NULL. inside: by dimension, whether
+   it is promised to lie inside. Its results are the tile and a token, of that type. */
+ct_op *ct_load_view_new(ct_func *f, const ct_op *like, ct_value *view, ct_value *const *index, const int64_t *inside,
+                        ct_value *token, const bc_type *token_type);
 /* A constant of integers, all `value`, for the sake of an op. */
 ct_op *ct_constant_new(ct_func *f, const ct_op *like, const bc_type *type, int64_t value);
 /* Types of tiles: of such elements, which has one dimension of that size or none; of one number; and of a tile or view

@@ -201,8 +201,9 @@ typedef struct tvBundleChoice {
 /* Maps a bundle and checks its seal. No kernel is read yet, and no driver is needed.
 
    path        a file, which must not be changed while the bundle is open: rename a new one into its place instead
-   publicKey   a PEM file: the bundle must be signed with its private half. NULL: the file that TILEVM_BUNDLE_KEY of the
-               environment names; if that is not set, any signature or none will do
+   publicKey   a PEM file with one or more public keys, or a folder of files *.pem: one of the keys must have signed the
+               bundle. NULL: what TILEVM_BUNDLE_KEY of the environment names. TILEVM_BUNDLE_TRUST and the host's
+               /etc/tilevm/bundle-keys may ask for a key besides; where nobody asks, any signature or none will do
    Memory      the caller closes the bundle with tvBundleClose
    Returns     0; CUDA_ERROR_INVALID_IMAGE when it is damaged, or not signed as it must be */
 tvResult tvBundleOpen(struct tvBundle_st **bundle, const char *path, const char *publicKey);

@@ -1,5 +1,5 @@
-/* Reading keys. A file is read here, not by libcrypto, so that a message can tell a file that is not there from one that
-   has no key, or another one than was asked for. */
+/* Reading keys. A file is read here, not by libcrypto, so that a message can tell a file that is not there from one
+   that has no key, or another one than was asked for. */
 #include "loader/bundle/key.h"
 
 #include <dirent.h>

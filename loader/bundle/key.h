@@ -1,6 +1,6 @@
-/* Ed25519 keys in PEM files, as `openssl genpkey -algorithm ed25519` makes them, and `openssl pkey -pubout` their public
-   halves. Functions give false with a problem that names the file and says what is wrong with it. Nobody is asked for a
-   passphrase: it is in a file that is named, or the key is refused. */
+/* Ed25519 keys in PEM files, as `openssl genpkey -algorithm ed25519` makes them, and `openssl pkey -pubout` their
+   public halves. Functions give false with a problem that names the file and says what is wrong with it. Nobody is
+   asked for a passphrase: it is in a file that is named, or the key is refused. */
 #ifndef TILEVM_LOADER_BUNDLE_KEY_H
 #define TILEVM_LOADER_BUNDLE_KEY_H
 
@@ -15,8 +15,8 @@ typedef struct ld_private_key {
     unsigned char public_half[LD_KEY_SIZE];
 } ld_private_key;
 
-/* passphrase_path: a file whose first line is the passphrase of an encrypted key, and which only its owner and group may
-   read; NULL: there is none. */
+/* passphrase_path: a file whose first line is the passphrase of an encrypted key, and which only its owner and group
+   may read; NULL: there is none. */
 bool ld_private_key_read(const ld_crypto *c, const char *path, const char *passphrase_path, ld_private_key *out,
                          char problem[LD_CRYPTO_PROBLEM]);
 

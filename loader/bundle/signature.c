@@ -136,8 +136,8 @@ static bool make(const ld_crypto *c, tv_str message, const char *key_path, const
     return !out_line->failed || fail(problem, "out of memory");
 }
 
-/* ---- the functions: what libcrypto has put into the thread's queue of errors is taken away again, since the program may
-   look there for errors of its own ---- */
+/* ---- the functions: what libcrypto has put into the thread's queue of errors is taken away again, since the program
+   may look there for errors of its own ---- */
 
 bool ld_signature_check(tv_str lines, tv_str message, char problem[LD_CRYPTO_PROBLEM])
 {

@@ -18,7 +18,8 @@ typedef struct ld_trust {
 /* What the program, the environment and the machine ask for. key: the program's, or NULL. */
 ld_trust ld_trust_of(const char *key);
 /* Is a bundle with these lines of signatures, of this message, to be loaded? What cannot be read is not satisfied. A
-   bundle of which nobody asks a signature need have none, but one that it has must be right. False: problem says why. */
+   bundle of which nobody asks a signature need have none, but one that it has must be right. False: problem says
+   why. */
 bool ld_trust_check(const ld_trust *trust, tv_str lines, tv_str message, char problem[LD_CRYPTO_PROBLEM]);
 
 #endif

@@ -153,6 +153,8 @@ void ps_decode_map_publish(ps_decoder *d)
         ps_decode_fail(d, "wants 128 bytes from .shared::cta to .global, .sync.aligned");
 }
 
+/* The warp writes after what its relaxed reads have seen, as the place depends on what they gave and hardware waits for
+   that; and what it has written is released. So a place can pass from block to block by a word of relaxed atomics. */
 ps_flow ps_exec_map_publish(ps_warp *w, const ps_insn *in, uint32_t active)
 {
     uint64_t to[PS_LANES], from[PS_LANES];
@@ -163,7 +165,9 @@ ps_flow ps_exec_map_publish(ps_warp *w, const ps_insn *in, uint32_t active)
     while (!(active >> l & 1))
         l--;
     const uint8_t *map = ps_place(w, in, l, PS_SHARED, from[l], PS_MAP_BYTES, PS_MAP_BYTES, PS_LOADS);
+    ps_fence(w);
     uint8_t *at = ps_place(w, in, l, PS_GLOBAL, to[l], PS_MAP_BYTES, PS_MAP_BYTES, PS_STORES);
+    ps_fence(w);
     check_copies(w, in, l, to[l]);
     if (map && at) {
         memcpy(at, map, PS_MAP_BYTES);

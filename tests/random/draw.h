@@ -29,6 +29,9 @@ typedef struct draw_view {
     draw_view_kind kind;
     draw_shape tile;
     uint32_t counts[DRAW_DIMS]; /* of tiles; DRAW_GATHER: of rows in dimension 0 */
+    char tensor[DRAW_NAME], tensor_type[DRAW_TYPE];
+    draw_shape extents;   /* of the tensor */
+    bool bent[DRAW_DIMS]; /* its rows along that dimension overlap */
 } draw_view;
 
 /* An i32 in scope, and what it is less than. It is not negative. */
@@ -50,6 +53,15 @@ typedef enum draw_order {
     DRAW_EACH,  /* so for each array alone */
     DRAW_LOOSE  /* as DRAW_FORK, and now and then a token is dropped */
 } draw_order;
+
+/* What a kernel consists of. */
+typedef enum draw_theme {
+    DRAW_MIXED,
+    DRAW_MANY_LOADS, /* loops have many of them, also under conditions */
+    DRAW_IN_PLACE,   /* loops that change tiles in place, and little else */
+    DRAW_ROWS,       /* loops over the same range that load, one after the other */
+    DRAW_PERSISTENT  /* a loop whose iterations the tile blocks share, and nothing else */
+} draw_theme;
 
 typedef struct draw_tokens {
     char last[DRAW_NAME]; /* what the next access comes after */
@@ -78,8 +90,8 @@ typedef struct draw {
     unsigned counter_count;
     draw_value values[DRAW_VALUES];
     unsigned value_count;
-    bool alone;       /* there is one tile block */
-    bool loads;       /* loops are to have many of them */
+    bool alone; /* there is one tile block */
+    draw_theme theme;
     bool has_atomics; /* on elements of this kind */
     /* The counter of a loop whose iterations the tile blocks share; "": none */
     char shared_counter[DRAW_NAME];
@@ -169,6 +181,8 @@ void draw_store_at(draw *d, const draw_place *p, draw_value v);
 /* ---- draw_idioms.c ---- */
 
 void draw_idiom(draw *d);
+/* A tile is loaded and what it has become is stored there, or nearly there, in either order. */
+void draw_in_place(draw *d);
 
 /* ---- draw_regions.c ---- */
 
@@ -183,6 +197,7 @@ typedef struct draw_region {
     draw_carried list[DRAW_CARRIED];
     unsigned count;
     unsigned views, counters, values; /* in scope outside of it */
+    draw_value outside[DRAW_VALUES];  /* those values: new ones take the place of old ones */
     bool has_value;                   /* a tile of the kernel's kind comes behind the tokens */
     draw_shape shape;                 /* its shape */
 } draw_region;
@@ -203,5 +218,10 @@ void draw_enter(draw *d, const draw_region *r);
 void draw_leave(draw *d, const draw_region *r, const char *op, const char *last);
 /* What the region gives is in scope. */
 void draw_behind(draw *d, const draw_region *r);
+
+/* ---- draw_pointers.c ---- */
+
+/* The whole text of a kernel that multiplies what pointers lead to; its arrays are of f16. */
+void draw_pointer_product(draw *d, random_kernel *out);
 
 #endif

@@ -10,7 +10,7 @@
 typedef struct tensor {
     draw_shape shape;
     uint64_t strides[DRAW_DIMS]; /* elements */
-    bool dynamic_shape[DRAW_DIMS], dynamic_stride[DRAW_DIMS];
+    bool dynamic_shape[DRAW_DIMS], dynamic_stride[DRAW_DIMS], bent[DRAW_DIMS];
 } tensor;
 
 /* From the first to the last element. */
@@ -51,13 +51,14 @@ static void bend(draw *d, tensor *t, draw_shape tile, bool stored)
     case 4: *stride += *stride > 1 ? 16 : 0; break;
     default: break;
     }
+    t->bent[dim] = true;
     for (unsigned i = 0; i < t->shape.rank; i++) {
         t->dynamic_shape[i] = draw_chance(d, 8);
         t->dynamic_stride[i] = t->strides[i] == 0 || (t->strides[i] != 1 && draw_chance(d, 6));
     }
 }
 
-/* A number that only the launch tells, where it is dynamic; the words of an operand. */
+/* A number that only the launch tells, or a constant, where it is dynamic; the words of an operand. */
 static void operand(draw *d, uint64_t number, bool dynamic, char out[DRAW_NAME])
 {
     if (!dynamic) {
@@ -66,8 +67,11 @@ static void operand(draw *d, uint64_t number, bool dynamic, char out[DRAW_NAME])
     }
     char constant[DRAW_NAME];
     draw_name(d, constant);
-    draw_name(d, out);
     draw_line(d, "%s = constant <i32: %u> : tile<i32>", constant, (unsigned)number);
+    snprintf(out, DRAW_NAME, "%s", constant);
+    if (draw_chance(d, 3))
+        return;
+    draw_name(d, out);
     draw_line(d, "%s = muli %%one, %s : tile<i32>", out, constant);
 }
 
@@ -143,8 +147,9 @@ static void tile_words(draw_shape s, char out[DRAW_TYPE])
     }
 }
 
-/* The view of a tensor's tiles; v says which tile and how many of them. */
-static void make_view(draw *d, draw_view *v, const uint32_t steps[DRAW_DIMS], const char *name, const char *type)
+/* The view of a tensor's tiles; v says which tensor, which tile and how many of them. map: the words that say which
+   dimensions of the tensor those of a partition are, or "". */
+static void make_view(draw *d, draw_view *v, const uint32_t steps[DRAW_DIMS], const char *map)
 {
     static const char *const ops[] = {"make_partition_view", "make_strided_view", "make_gather_scatter_view"};
     char tile[DRAW_TYPE], traversal[DRAW_TYPE] = "", number[DRAW_NAME];
@@ -158,15 +163,41 @@ static void make_view(draw *d, draw_view *v, const uint32_t steps[DRAW_DIMS], co
     bc_text words;
     bc_text_init(&words, NULL);
     if (v->kind == DRAW_PARTITION)
-        bc_text_printf(&words, "partition_view<tile=(%s), %s%s>", tile, padding, type);
+        bc_text_printf(&words, "partition_view<tile=(%s), %s%s%s>", tile, padding, v->tensor_type, map);
     else if (v->kind == DRAW_STRIDED)
-        bc_text_printf(&words, "strided_view<tile=(%s), traversal_strides=[%s], %s%s>", tile, traversal, padding, type);
+        bc_text_printf(&words, "strided_view<tile=(%s), traversal_strides=[%s], %s%s>", tile, traversal, padding,
+                       v->tensor_type);
     else
-        bc_text_printf(&words, "gather_scatter_view<tile=(%s), %s%s, sparse_dim=0>", tile, padding, type);
+        bc_text_printf(&words, "gather_scatter_view<tile=(%s), %s%s, sparse_dim=0>", tile, padding, v->tensor_type);
     snprintf(v->type, sizeof v->type, "%s", words.ptr);
     bc_text_release(&words);
     draw_name(d, v->name);
-    draw_line(d, "%s = %s %s : %s", v->name, ops[v->kind], name, v->type);
+    draw_line(d, "%s = %s %s : %s", v->name, ops[v->kind], v->tensor, v->type);
+}
+
+/* A partition of a tensor that has one, into other tiles, perhaps with two of its dimensions exchanged. False: there is
+   none, or a tile that is stored would have an element twice. */
+static bool part_again(draw *d, unsigned array, draw_shape tile, draw_view *out)
+{
+    const draw_view *of = d->view_count ? &d->views[draw_below(d, d->view_count)] : NULL;
+    unsigned map[DRAW_DIMS] = {0, 1, 2}, one = draw_below(d, tile.rank), other = draw_chance(d, 3) ? 0 : one;
+    char words[DRAW_NAME * 2] = "";
+    if (!of || of->kind != DRAW_PARTITION || of->array != array || of->extents.rank != tile.rank)
+        return false;
+    map[one] = other;
+    map[other] = one;
+    *out = *of;
+    out->tile = tile;
+    for (unsigned i = 0; i < tile.rank; i++) {
+        if (of->bent[map[i]] && d->arrays[array].stored && tile.dims[i] > 1)
+            return false;
+        out->counts[i] = (of->extents.dims[map[i]] + tile.dims[i] - 1) / tile.dims[i];
+    }
+    if (one != other)
+        snprintf(words, sizeof words, tile.rank == 2 ? ", dim_map=[%u, %u]" : ", dim_map=[%u, %u, %u]", map[0], map[1],
+                 map[2]);
+    make_view(d, out, tile.dims, words);
+    return true;
 }
 
 /* A view of an array with that tile. */
@@ -175,8 +206,10 @@ static draw_view view_of(draw *d, unsigned array, draw_shape tile)
     draw_view v = {.array = array, .tile = tile};
     tensor t = {.shape = tile};
     uint32_t steps[DRAW_DIMS] = {1, 1, 1};
-    char base[DRAW_NAME], name[DRAW_NAME], type[DRAW_TYPE];
+    char base[DRAW_NAME];
     unsigned chance = draw_below(d, 10);
+    if (draw_chance(d, 4) && part_again(d, array, tile, &v))
+        return v;
     v.kind = chance == 0 ? DRAW_STRIDED : chance == 1 && tile.rank == 2 ? DRAW_GATHER : DRAW_PARTITION;
     for (unsigned i = 0; i < tile.rank; i++) {
         v.counts[i] = 1 + draw_below(d, i == 0 ? 8 : 3);
@@ -198,8 +231,10 @@ static draw_view view_of(draw *d, unsigned array, draw_shape tile)
     if (span_of(&t) > draw_room(d))
         lay_out(d, &t);
     base_of(d, array, d->depth ? draw_chance(d, 2) : draw_chance(d, 6), base);
-    make_tensor(d, &t, base, name, type);
-    make_view(d, &v, steps, name, type);
+    make_tensor(d, &t, base, v.tensor, v.tensor_type);
+    v.extents = t.shape;
+    memcpy(v.bent, t.bent, sizeof v.bent);
+    make_view(d, &v, steps, "");
     if (v.kind == DRAW_GATHER)
         v.counts[0] = t.shape.dims[0];
     return v;
@@ -236,7 +271,8 @@ static void rows_of(draw *d, const draw_view *v, char out[DRAW_NAME])
     draw_line(d, "%s = addi %s, %s : tile<%uxi32>", out, by, wide, (unsigned)rows);
 }
 
-/* "%i, %0": which tile of a view. In a loop that the tile blocks share, what is stored lies in the iteration's row. */
+/* "%i, %0": which tile of a view. In a loop that the tile blocks share, what is stored lies in the iteration's row,
+   mostly if there is one block. */
 static void indices(draw *d, const draw_view *v, bool stores, char out[DRAW_TYPE])
 {
     char index[DRAW_NAME];
@@ -245,7 +281,7 @@ static void indices(draw *d, const draw_view *v, bool stores, char out[DRAW_TYPE
         bool shared = i == 0 && d->shared_counter[0] && v->kind != DRAW_GATHER && v->counts[0] >= d->shared_bound;
         if (i == 0 && v->kind == DRAW_GATHER)
             rows_of(d, v, index);
-        else if (shared && (stores || draw_chance(d, 2)))
+        else if (shared && (stores ? !d->alone || !draw_chance(d, 4) : draw_chance(d, 2)))
             snprintf(index, sizeof index, "%s", d->shared_counter);
         else
             draw_index(d, v->counts[i], index);

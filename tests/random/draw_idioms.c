@@ -9,8 +9,7 @@
 
 /* ---- in place ---- */
 
-/* A tile is loaded and what it has become is stored there, or nearly there, in either order. */
-static void change_in_place(draw *d)
+void draw_in_place(draw *d)
 {
     draw_place load, store;
     draw_value v;
@@ -190,7 +189,7 @@ void draw_idiom(draw *d)
 {
     unsigned which = draw_below(d, 8);
     if (which < 4)
-        change_in_place(d);
+        draw_in_place(d);
     else if (which == 4)
         use_storage(d);
     else if (d->shared_counter[0] || which == 5)

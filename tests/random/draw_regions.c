@@ -19,6 +19,7 @@ draw_region draw_region_of(draw *d, bool has_value)
                      .counters = d->counter_count,
                      .values = d->value_count,
                      .has_value = has_value};
+    memcpy(r.outside, d->values, sizeof r.outside);
     draw_join(d);
     for (unsigned i = 0; i < draw_token_count(d); i++)
         draw_carry(d, &r, d->tokens[i].last, "token");
@@ -65,6 +66,7 @@ static void forget(draw *d, const draw_region *r)
     d->view_count = r->views;
     d->counter_count = r->counters;
     d->value_count = r->values;
+    memcpy(d->values, r->outside, sizeof r->outside);
     d->range[0] = 0;
 }
 

@@ -7,7 +7,7 @@
 #include "bytecode/op.h"
 #include "tests/random/draw.h"
 
-enum { MOST_TRIPS = 5, DEPTH = 3, ONE_NUMBER = 1, LOCK_BYTES = 64 };
+enum { MOST_TRIPS = 5, DEPTH = 3, ONE_NUMBER = 1, LOCK_BYTES = 64, POINTER_SEEDS = 8 };
 
 /* ---- loops ---- */
 
@@ -224,9 +224,12 @@ static void draw_loop(draw *d, draw_region *r)
 
 static void any_loop(draw *d)
 {
-    draw_region r = draw_region_of(d, !draw_chance(d, 3));
-    if (d->depth == 0 && draw_chance(d, d->alone ? 5 : 2))
+    bool plain = d->theme == DRAW_ROWS, persistent = d->theme == DRAW_PERSISTENT;
+    draw_region r = draw_region_of(d, !persistent && !draw_chance(d, 3));
+    if (persistent || (d->depth == 0 && !plain && draw_chance(d, d->alone ? 5 : 2)))
         draw_shared_for(d, &r, NULL);
+    else if (plain)
+        draw_for(d, &r, NULL);
     else if (draw_chance(d, 6))
         draw_loop(d, &r);
     else
@@ -290,11 +293,23 @@ static void any_condition(draw *d)
 
 /* ---- statements ---- */
 
-/* What stands in loops is mostly loads, also under conditions, where the kernel's theme is that. */
+enum { LOOP = 0, CONDITION = 2, VIEW = 3, COMPUTE = 4, PRODUCT = 6, ACCESS = 8, IDIOM = 12, LOAD = 13, IN_PLACE = 15 };
+
+/* Which one, as the kernel's theme has it. */
 static unsigned statement(draw *d)
 {
-    static const uint8_t loads[] = {2, 2, 13, 13, 13, 12, 11, 0};
-    return d->loads && d->depth ? loads[draw_below(d, sizeof loads)] : draw_below(d, 15);
+    static const uint8_t loads[] = {CONDITION, CONDITION, LOAD, LOAD, LOAD, IDIOM, 11, LOOP},
+                         in_place[] = {IN_PLACE, IN_PLACE, IN_PLACE, LOAD, VIEW, CONDITION},
+                         rows[] = {LOAD, LOAD, LOAD, COMPUTE}, between[] = {LOOP, LOOP, LOOP, ACCESS},
+                         persistent[] = {LOAD, LOAD, COMPUTE, ACCESS, ACCESS, IN_PLACE};
+    bool outside = d->depth == 0;
+    switch (d->theme) {
+    case DRAW_MANY_LOADS: return outside ? draw_below(d, IN_PLACE) : loads[draw_below(d, sizeof loads)];
+    case DRAW_IN_PLACE: return outside ? LOOP : in_place[draw_below(d, sizeof in_place)];
+    case DRAW_ROWS: return outside ? between[draw_below(d, sizeof between)] : rows[draw_below(d, sizeof rows)];
+    case DRAW_PERSISTENT: return persistent[draw_below(d, sizeof persistent)];
+    default: return draw_below(d, IN_PLACE);
+    }
 }
 
 static void statements(draw *d)
@@ -302,27 +317,28 @@ static void statements(draw *d)
     for (unsigned count = 1 + draw_below(d, 4); count > 0 && d->budget > 0; count--) {
         d->budget--;
         switch (statement(d)) {
-        case 0:
+        case LOOP:
         case 1:
             if (d->depth < DEPTH)
                 any_loop(d);
             break;
-        case 2: any_condition(d); break;
-        case 3: draw_make_view(d); break;
-        case 4:
+        case CONDITION: any_condition(d); break;
+        case VIEW: draw_make_view(d); break;
+        case COMPUTE:
         case 5: draw_keep(d, draw_compute(d)); break;
-        case 6:
+        case PRODUCT:
             if (d->products && d->depth < DEPTH) {
                 product_loop(d);
                 break;
             }
             draw_keep(d, draw_compute(d));
             break;
-        case 12: draw_idiom(d); break;
-        case 13:
+        case IDIOM: draw_idiom(d); break;
+        case LOAD:
             draw_load(d);
             draw_keep(d, draw_compute(d));
             break;
+        case IN_PLACE: draw_in_place(d); break;
         default: draw_access(d); break;
         }
     }
@@ -334,7 +350,7 @@ static void hints(draw *d, char out[DRAW_TYPE])
 {
     size_t at = (size_t)snprintf(out, DRAW_TYPE, " optimization_hints=<default = {");
     size_t empty = at;
-    if (draw_chance(d, 2))
+    if (d->theme == DRAW_PERSISTENT || draw_chance(d, 2))
         at += (size_t)snprintf(out + at, DRAW_TYPE - at, "num_cta_in_cga = %u", 2u << draw_below(d, 4));
     if (draw_chance(d, 5))
         at += (size_t)snprintf(out + at, DRAW_TYPE - at, "%snum_worker_warps_per_cta = %u", at > empty ? ", " : "",
@@ -414,11 +430,24 @@ static void entry(draw *d, bool apart)
     for (unsigned i = 0; i < 3; i++)
         draw_make_view(d);
     d->budget = 6 + draw_below(d, 14);
-    while (d->budget > 0)
-        statements(d);
-    draw_store(d);
+    if (d->theme == DRAW_PERSISTENT) {
+        any_loop(d);
+    } else {
+        while (d->budget > 0)
+            statements(d);
+        draw_store(d);
+    }
     draw_line(d, "return");
     draw_close(d, "}");
+}
+
+static draw_theme theme_of(draw *d)
+{
+    static const uint8_t usual[] = {DRAW_MIXED,    DRAW_MIXED,    DRAW_MIXED, DRAW_MIXED,     DRAW_MANY_LOADS,
+                                    DRAW_IN_PLACE, DRAW_IN_PLACE, DRAW_ROWS,  DRAW_PERSISTENT};
+    if (d->elements > 16384)
+        return draw_chance(d, 4) ? DRAW_MIXED : DRAW_MANY_LOADS;
+    return (draw_theme)usual[draw_below(d, sizeof usual)];
 }
 
 void random_kernel_draw(uint64_t seed, random_kernel *out)
@@ -427,14 +456,23 @@ void random_kernel_draw(uint64_t seed, random_kernel *out)
     draw d = {.out = &out->text, .state = seed};
     *out = (random_kernel){.array_count = DRAW_ARRAYS};
     bc_text_init(&out->text, NULL);
+    if (seed % POINTER_SEEDS == 0) {
+        out->kind = d.kind = BC_F16;
+        out->all_small = true;
+        out->grid = 1 + draw_below(&d, 3);
+        draw_pointer_product(&d, out);
+        return;
+    }
     out->kind = d.kind = kinds[draw_below(&d, sizeof kinds / sizeof *kinds)];
     out->all_small = d.products = d.kind == BC_F16 && !draw_chance(&d, 3);
     d.elements = elements_of(&d);
-    d.loads = d.elements > 16384 ? !draw_chance(&d, 4) : draw_chance(&d, 4);
+    d.theme = theme_of(&d);
     d.array_count = draw_chance(&d, 4) ? 1 : 2 + draw_below(&d, DRAW_ARRAYS - 1);
     d.order = (draw_order)draw_below(&d, 4);
     d.has_atomics = d.kind == BC_I32 || d.kind == BC_I64;
     out->grid = draw_chance(&d, 2) ? 1 : 2 + draw_below(&d, 3);
+    if (d.theme == DRAW_PERSISTENT && !draw_chance(&d, 3))
+        out->grid = 1;
     d.alone = out->grid == 1;
     /* twice the room of a tile block's own part, and indices beyond */
     out->array_bytes = (size_t)draw_room(&d) * 2 * (out->grid + 1) * bc_kind_memory_bytes(d.kind);

@@ -49,6 +49,8 @@ void trial_add_array(trial_memory *mem, bc_kind kind, size_t size, size_t start)
 void trial_add_value(trial_memory *mem, uint64_t value);
 /* A parameter that points into the array of an earlier one. */
 void trial_add_alias(trial_memory *mem, size_t param, size_t start);
+/* Arrays with the same contents, and the same values: addresses lead into the arrays of `from`. trial_free(out). */
+void trial_clone(const trial_memory *from, trial_memory *out);
 void trial_free(trial_memory *mem);
 /* Small numbers of the arrays' kinds; and now and then any, unless all are to be small. */
 void trial_fill(trial_memory *mem, bool all_small);

@@ -125,7 +125,7 @@ static void test_changed(const bc_text *bundle)
     free(copy);
 }
 
-/* The hash that the seal has of the manifest, changed in one digit: all else is right, and the manifest is not taken. */
+/* One digit of the hash that the seal has of the manifest is changed, all else is right: the manifest is not taken. */
 static void test_manifest_hash(const bc_text *bundle)
 {
     static const char word[] = "\nmanifest ";

@@ -8,7 +8,7 @@
 
 enum { ROWS = 20, COLUMNS = 72, BOX_ROWS = 16, BOX_COLUMNS = 64, BOX_BYTES = 2 * BOX_ROWS * BOX_COLUMNS };
 
-#define HEAD ".version 8.6\n.target sm_90a\n.address_size 64\n.global .align 128 .b8 slot[256];\n"
+#define HEAD ".version 8.6\n.target sm_90a\n.address_size 64\n.global .align 128 .b8 slot[260];\n"
 #define ENTRY(name, of)                                                                                               \
     ".visible .entry " name "(.param .u64 p, .param .u64 q) .reqntid 32" of "\n{\n.reg .b64 %b, %o, %g, %st; "        \
     ".reg .b32 %r<16>; .reg .b16 %h; .reg .pred %p<4>;\n.shared .align 1024 .b8 sm[4096];\n"                          \
@@ -48,6 +48,13 @@ enum { ROWS = 20, COLUMNS = 72, BOX_ROWS = 16, BOX_COLUMNS = 64, BOX_BYTES = 2 *
     "@%p0 cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%r6], " \
     "[%g, {%r4, %r5}], [%r1+2176], %h;\n"
 
+/* the second block of a pair publishes in the place of the first one, when that has given it back */
+#define ONE_PLACE "mov.u64 %g, slot;\n"
+#define TAKE                                                                                                      \
+    "setp.eq.u32 %p2, %r7, 0; @%p2 bra F;\nT: ld.relaxed.gpu.global.u32 %r4, [%g+256]; setp.eq.u32 %p3, %r4, 0; " \
+    "@%p3 bra T;\nF: "
+#define GIVE_BACK "bar.warp.sync -1; @%p0 st.relaxed.gpu.global.u32 [%g+256], 1;\n"
+
 #define END "ret;\n}\n"
 #define SWIZZLED REPLACE "swizzle_mode" MAP "b32 [%r3], 3;\n"
 #define PAIR " .reqnctapercluster 2"
@@ -69,6 +76,9 @@ static const struct kernel {
      1, true, PTXSIM_ASYNC}, /* not awaited */
     {HEAD ENTRY("k", "") FIELDS SWIZZLED PUBLISH ACQUIRE COPY PUBLISH OUT END, 1, true,
      PTXSIM_TENSOR_MAP}, /* made anew while a copy may read it */
+    {HEAD ENTRY("k", PAIR) FIELDS SWIZZLED ONE_PLACE TAKE PUBLISH ACQUIRE COPY OUT GIVE_BACK END, 2, true, -1},
+    {HEAD ENTRY("k", PAIR) FIELDS SWIZZLED ONE_PLACE PUBLISH ACQUIRE COPY OUT GIVE_BACK END, 2, true,
+     PTXSIM_RACE}, /* nothing was waited for */
 };
 
 static bool run(ptxsim *sim, uint32_t blocks, uint16_t *out)

@@ -20,12 +20,13 @@ import cuda.tile as ct
 from cuda.tile.compilation import ArrayConstraint, CallingConvention, KernelSignature, ScalarConstraint, export_kernel
 
 import everyday
+import operands
 import sweep
 import wider
 
 TYPES = {"f16": ct.float16, "bf16": ct.bfloat16, "f32": ct.float32, "f8e4m3fn": ct.float8_e4m3fn, "i32": ct.int32, "u8": ct.uint8}
-JOBS = [*sweep.JOBS, *everyday.JOBS, *wider.JOBS]
-KERNELS = [*sweep.KERNELS, *everyday.KERNELS, *wider.KERNELS]
+JOBS = [*sweep.JOBS, *everyday.JOBS, *wider.JOBS, *operands.JOBS]
+KERNELS = [*sweep.KERNELS, *everyday.KERNELS, *wider.KERNELS, *operands.KERNELS]
 
 
 def divisors(lengths):

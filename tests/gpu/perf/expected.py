@@ -181,6 +181,21 @@ def product_row_column(xp, A, B, rows, columns, C, turn_a, turn_b):
     return {"C": product_either_way(A, B, turn_a, turn_b) * rows[:, None] * columns}
 
 
+def product_packed(xp, A, B, scale, C):
+    """B: the even elements of a row are the lower halves of its bytes"""
+    pairs, groups = whole(B), scale.shape[1]
+    w = xp.stack((pairs % 16, pairs // 16), -1).reshape(B.shape[0], groups, -1) - 8
+    return {"C": A @ (w * scale[:, :, None]).reshape(B.shape[0], -1).T}
+
+
+def product_gated_rows(xp, A, G, B, C):
+    return {"C": (A * silu(xp, G)) @ B}
+
+
+def product_scaled_rows(xp, A, scale, B, C):
+    return {"C": (A * scale) @ B}
+
+
 def product_block_scaled(xp, A, SA, B, SB, C):
     sums = xp.zeros_like(C)
     for k in range(SA.shape[1]):

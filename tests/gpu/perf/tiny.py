@@ -62,14 +62,11 @@ def run(tilevm, path, grid, arguments, inputs, folder):
         source = os.path.join(folder, a["name"] + ".bin")
         with open(source, "wb") as f:
             f.write(inputs[a["name"]])
-        words.append("%d=bin(%s,[%d],%s)" % (i, a["dtype"], math.prod(a["shape"]), source))
+        words.append("%d=bin(%s,[%s],%s)" % (i, a["dtype"], ",".join(map(str, a["shape"])), source))
         if a["role"] != "in":
             files[a["name"]] = (os.path.join(folder, a["name"] + ".out.bin"), a)
             words += ["--save", "%d=%s" % (i, files[a["name"]][0])]
-        shape = a["shape"]
-        numbers = shape + [math.prod(shape[d + 1:]) for d in range(len(shape))]
-        words += ["%d=%d" % (i + 1 + n, number) for n, number in enumerate(numbers)]
-        i += 1 + len(numbers)
+        i += 1
     subprocess.run([tilevm, "run", "-q", "-d", "cpu", "-j", str(THREADS), path, "--grid", ",".join(map(str, grid)), *words], check=True)
     outputs = {}
     for name, (file, a) in files.items():

@@ -1,0 +1,385 @@
+/* The lift pass: loads through tiles of pointers whose elements lie as those of a view's tile do become loads of that
+   view, so that all passes behind find in them what they know of views: boxes of tensor maps, bounds once a tile,
+   indices that count. For loads that feed products.
+
+       ptrs = %p + rows * stride + columns        view = tensor %p, shape [M, K], strides [stride, 1]
+       for i { load ptrs + i * 64, mask ... }     for i { load view[row block, i] }
+
+   Why it is right: the load reads the same elements from the same addresses, in its place and order, and has the same
+   padding where the mask leaves elements out (lift_find.c). What that takes beside what is known is asked in front of
+   the ops that load so, and they are done as they were where it does not hold (lift_checks.c, versions.c). */
+#include "codegen/passes/lift.h"
+
+#include "codegen/facts/facts.h"
+#include "codegen/kernel/remarks.h"
+#include "codegen/passes/hoist.h"
+#include "codegen/passes/pass.h"
+#include "codegen/passes/simplify.h"
+
+enum { MOST_LIFTED = 16 };
+
+typedef struct lifting {
+    cg_func *c;
+    cg_lifted loads[MOST_LIFTED];
+    bool asks[MOST_LIFTED]; /* something is left to be asked */
+    ct_value *views[MOST_LIFTED];
+    uint32_t count;
+} lifting;
+
+/* ---- values ---- */
+
+/* The number of the iteration, where the counter is read. */
+static ct_value *put_iteration(ct_builder *b, const ct_op *loop, int64_t step)
+{
+    ct_value *counter = &loop->regions[0]->args[0];
+    return ct_build_div_unsigned(b, ct_build_sub(b, counter, loop->operands[0]), step);
+}
+
+static ct_value *put_factor(ct_builder *b, const ct_value *v, bc_kind kind)
+{
+    int64_t step;
+    const ct_op *loop = cg_counted_loop(v, &step);
+    ct_value *x = loop ? put_iteration(b, loop, step) : (ct_value *)(uintptr_t)v;
+    return ct_build_resize(b, x, kind, true);
+}
+
+/* The polynomial divided by a number that divides it. */
+static ct_value *put_poly(ct_builder *b, const cg_poly *p, int64_t by, bc_kind kind)
+{
+    ct_value *sum = ct_build_scalar(b, kind, 0);
+    for (uint32_t i = 0; i < p->count; i++) {
+        ct_value *term = ct_build_scalar(b, kind, p->terms[i].times / by);
+        for (uint32_t f = 0; f < p->terms[i].count; f++)
+            term = ct_build_mul(b, term, put_factor(b, p->terms[i].factors[f], kind));
+        sum = ct_build_add(b, sum, term);
+    }
+    return sum;
+}
+
+static ct_value *put_select(ct_builder *b, ct_value *holds, ct_value *yes, ct_value *no)
+{
+    return ct_build(b, OP_select, yes ? yes->type : NULL, (ct_value *const[]){holds, yes, no}, 3);
+}
+
+/* A number, or what it is made of, which holds what is asked of it: in reach, and divisible. Where that does not hold,
+   `otherwise` stands in its place, so that maps of the view can be made whatever is the case. */
+static ct_extent put_extent(ct_builder *b, const cg_poly *p, uint32_t divisor, ct_value *holds, int64_t otherwise)
+{
+    bool negative = false, is_number = p->count == 0 || (p->count == 1 && !p->terms[0].count);
+    int64_t number = p->count ? p->terms[0].times : 0;
+    if (is_number)
+        return (ct_extent){number > 0 ? number : 0, NULL};
+    for (uint32_t i = 0; i < p->count; i++)
+        negative = negative || p->terms[i].times < 0;
+    ct_value *v = put_poly(b, p, 1, BC_I64);
+    if (negative) {
+        v = ct_build(b, OP_maxi, v ? v->type : NULL, (ct_value *const[]){v, ct_build_scalar(b, BC_I64, 0)}, 2);
+        if (v)
+            bc_attr_of(v->op->from, F_maxi_signedness)->u = BC_Signedness_signed;
+    }
+    if (holds)
+        v = put_select(b, holds, v, ct_build_scalar(b, BC_I64, otherwise));
+    v = ct_build_bounded(b, v, 0, CG_LIFT_REACH);
+    return (ct_extent){BC_DYNAMIC, divisor ? ct_build_multiple(b, v, divisor) : v};
+}
+
+/* ---- views ---- */
+
+/* Where tiles start along the dimension: multiples of the tile's size if they can. */
+static int64_t step_of(const cg_lift_dim *d)
+{
+    int64_t step = d->size;
+    for (uint32_t i = 0; i < d->start.count; i++)
+        while (d->start.terms[i].times % step)
+            step = step & (step - 1) ? 1 : step / 2;
+    return step;
+}
+
+static ct_value *put_base(ct_builder *b, const cg_lifted *l)
+{
+    enum { CHUNK_BITS = 4 };
+    ct_value *base = ct_build_multiple(b, l->base, CHUNK_BITS);
+    if (!l->rest.count)
+        return base;
+    ct_value *rest = ct_build_multiple(b, put_poly(b, &l->rest, 1, BC_I64), cg_lift_chunk_bits(l));
+    return ct_build(b, OP_offset, base ? base->type : NULL, (ct_value *const[]){base, rest}, 2);
+}
+
+static ct_value *put_op(ct_builder *b, ct_op *op)
+{
+    if (!op) {
+        b->failed = true;
+        return NULL;
+    }
+    ct_insert_before(op, b->place);
+    return &op->results[0];
+}
+
+/* The extent of a dimension in which all that is asked for is promised to lie. An address that is not known to be what
+   maps take is of a tensor without elements where it is not. */
+static ct_extent put_unbound(ct_builder *b, const cg_lifted *l, uint32_t d, ct_value *holds)
+{
+    int64_t extent = l->dims[d].start.count ? CG_LIFT_UNBOUND : l->dims[d].size;
+    if (!holds || d != l->contiguous || cg_lift_is_aligned(l))
+        return (ct_extent){extent, NULL};
+    ct_value *v = put_select(b, holds, ct_build_scalar(b, BC_I64, extent), ct_build_scalar(b, BC_I64, 0));
+    return (ct_extent){BC_DYNAMIC, ct_build_multiple(b, v, cg_lift_chunk_bits(l))};
+}
+
+/* holds: whether all that is asked for of views is so; NULL: it is. */
+static ct_value *put_view(ct_builder *b, const cg_lifted *l, ct_value *holds)
+{
+    ct_extent extents[CG_AFFINE_DIMS], strides[CG_AFFINE_DIMS];
+    int64_t shape[CG_AFFINE_DIMS], steps[CG_AFFINE_DIMS];
+    bool is_masked = false;
+    for (uint32_t d = 0; d < l->rank; d++) {
+        const cg_lift_dim *dim = &l->dims[d];
+        cg_poly stride = {1, {dim->stride}};
+        stride.terms[0].dim = CG_NO_DIM;
+        uint32_t chunk = cg_lift_chunk_bits(l);
+        bool along = d == l->contiguous;
+        strides[d] = put_extent(b, &stride, along ? 0 : chunk, holds, (int64_t)1 << chunk);
+        extents[d] = dim->is_masked ? put_extent(b, &dim->extent, along ? chunk : 0, holds, 0)
+                                    : put_unbound(b, l, d, holds);
+        is_masked = is_masked || dim->is_masked;
+        shape[d] = dim->size;
+        steps[d] = step_of(dim);
+    }
+    ct_value *base = put_base(b, l);
+    if (b->failed || !base)
+        return NULL;
+    ct_value *tensor = put_op(b, ct_tensor_view_new(b->f, b->place, base, l->rank, extents, strides));
+    return tensor ? put_op(b, ct_tile_view_new(b->f, b->place, tensor, shape, steps,
+                                               is_masked ? (uint8_t)BC_PaddingValue_zero : BC_NO_PADDING))
+                  : NULL;
+}
+
+/* ---- loads ---- */
+
+static bc_kind kind_of_index(const cg_poly *start)
+{
+    for (uint32_t i = 0; i < start->count; i++)
+        for (uint32_t f = 0; f < start->terms[i].count; f++)
+            if (bc_kind_bits(bc_elem_kind(start->terms[i].factors[f]->type)) > 32)
+                return BC_I64;
+    return BC_I32;
+}
+
+static ct_value *put_index(ct_builder *b, const cg_lift_dim *dim, bc_kind kind)
+{
+    int64_t step = step_of(dim), end = dim->is_masked ? CG_LIFT_REACH : CG_LIFT_UNBOUND;
+    ct_value *index = put_poly(b, &dim->start, step, kind);
+    bool is_number = index && index->op && index->op->opcode == OP_constant;
+    return is_number ? index : ct_build_bounded(b, index, 0, (end - dim->size) / step);
+}
+
+static void replace(cg_func *c, const cg_lifted *l, ct_value *view)
+{
+    ct_builder b = {c->ir, l->load, false};
+    ct_value *index[CG_AFFINE_DIMS], *token = ct_operand(l->load, F_load_ptr_tko_token);
+    int64_t inside[CG_AFFINE_DIMS];
+    bc_kind kind = BC_I32;
+    for (uint32_t d = 0; d < l->rank; d++)
+        kind = kind_of_index(&l->dims[d].start) == BC_I64 ? BC_I64 : kind;
+    for (uint32_t d = 0; d < l->rank; d++) {
+        index[d] = put_index(&b, &l->dims[d], kind);
+        inside[d] = !l->dims[d].is_masked;
+    }
+    ct_value *tile = b.failed ? NULL
+                              : put_op(&b, ct_load_view_new(c->ir, l->load, view, index, inside, token,
+                                                            l->load->results[1].type));
+    if (!tile) {
+        cg_no_memory(c);
+        return;
+    }
+    bc_attr_of(tile->op->from, F_load_view_tko_optimization_hints)->tagged
+        = ct_attr_of(l->load, F_load_ptr_tko_optimization_hints)->tagged;
+    ct_value *as_it_was = tile;
+    const bc_type *type = l->load->results[0].type;
+    bool same = tile->type->rank == type->rank;
+    if (!same)
+        as_it_was = ct_build(&b, OP_reshape, type, &tile, 1);
+    else
+        tile->type = bc_results(tile->op->from)[0].type = type;
+    if (!as_it_was) {
+        cg_no_memory(c);
+        return;
+    }
+    ct_replace_uses(&l->load->results[0], as_it_was);
+    ct_replace_uses(&l->load->results[1], &tile->op->results[1]);
+    cg_remark(c, l->load, CG_REMARK_Lifted, TV_REMARK_PASSED, "pointers in rows: loaded as tiles of a view");
+    ct_remove(l->load);
+}
+
+/* ---- which, and where ---- */
+
+static void find_all(lifting *x)
+{
+    for (ct_op *op = x->c->ir->body->first; op && x->count < MOST_LIFTED; op = ct_next_op(op, x->c->ir->body)) {
+        const ct_op *loop = ct_loop_around(op);
+        if (op->opcode != OP_load_ptr_tko || (loop && loop->plain)
+            || !cg_lift_find(x->c, op, &x->loads[x->count]))
+            continue;
+        cg_lift_checks k = {.dry = true};
+        cg_lift_check(&k, &x->loads[x->count]);
+        x->asks[x->count] = k.any;
+        x->count += !k.failed;
+    }
+}
+
+/* The op of the block that `op` is, or is in; NULL: it is in none. */
+static ct_op *in_block(ct_op *op, const ct_block *block)
+{
+    while (op && op->block != block)
+        op = op->block->parent;
+    return op;
+}
+
+/* In front of which the views of a load are made. */
+static ct_op *outermost_place(const cg_lifted *l)
+{
+    const ct_op *loop = ct_loop_around(l->load);
+    return loop ? (ct_op *)(uintptr_t)loop : l->load;
+}
+
+static void hoist_around(ct_op *op)
+{
+    for (const ct_op *loop = ct_loop_around(op); loop; loop = ct_loop_around(loop))
+        cg_hoist_from_loop((ct_op *)(uintptr_t)loop);
+}
+
+static void lift_known(lifting *x)
+{
+    for (uint32_t i = 0; i < x->count && !x->c->failed; i++) {
+        if (x->asks[i])
+            continue;
+        ct_op *place = outermost_place(&x->loads[i]);
+        ct_builder b = {x->c->ir, place, false};
+        ct_value *view = put_view(&b, &x->loads[i], NULL);
+        if (!view) {
+            cg_no_memory(x->c);
+            return;
+        }
+        replace(x->c, &x->loads[i], view);
+        hoist_around(place);
+    }
+}
+
+/* ---- what is asked ---- */
+
+typedef struct range {
+    ct_block *block;
+    ct_op *first, *last;
+} range;
+
+static bool is_before(const ct_op *op, const ct_op *other)
+{
+    while (op && op != other)
+        op = op->next;
+    return op;
+}
+
+/* From the first to the last of the loads for which something is asked, or their loops, in the block of the first of
+   these loops. */
+static bool find_range(const lifting *x, range *out)
+{
+    *out = (range){0};
+    for (uint32_t i = 0; i < x->count && !out->block; i++)
+        if (x->asks[i] && ct_loop_around(x->loads[i].load))
+            out->block = ct_loop_around(x->loads[i].load)->block;
+    for (uint32_t i = 0; i < x->count && out->block; i++) {
+        ct_op *op = x->asks[i] ? in_block(x->loads[i].load, out->block) : NULL;
+        if (!op)
+            continue;
+        out->first = !out->first || is_before(op, out->first) ? op : out->first;
+        out->last = !out->last || is_before(out->last, op) ? op : out->last;
+    }
+    return out->first;
+}
+
+static cg_lift_checks checks_of(const lifting *x, const range *r, bool dry)
+{
+    return (cg_lift_checks){.b = {x->c->ir, r->first, false},
+                            .inside = r->block,
+                            .first = r->first,
+                            .last = r->last,
+                            .dry = dry};
+}
+
+static bool may_be_asked(const lifting *x, const range *r, uint32_t i)
+{
+    cg_lift_checks k = checks_of(x, r, true);
+    if (!x->asks[i] || !in_block(x->loads[i].load, r->block))
+        return false;
+    cg_lift_check(&k, &x->loads[i]);
+    return !k.failed;
+}
+
+/* One question for all, the views, and the ops in two versions. */
+static void lift_asked(lifting *x)
+{
+    range r;
+    bool any = false;
+    if (!find_range(x, &r))
+        return;
+    cg_clear_range(&r.first, r.last);
+    if (!cg_may_version(r.first, r.last))
+        return;
+    for (uint32_t i = 0; i < x->count; i++) {
+        x->asks[i] = may_be_asked(x, &r, i);
+        any = any || (x->asks[i] && ct_loop_around(x->loads[i].load));
+    }
+    if (!any)
+        return;
+    cg_lift_checks k = checks_of(x, &r, false);
+    for (uint32_t i = 0; i < x->count && !k.b.failed; i++)
+        if (x->asks[i])
+            cg_lift_check(&k, &x->loads[i]);
+    for (uint32_t i = 0; i < x->count && !k.b.failed; i++)
+        if (x->asks[i])
+            x->views[i] = put_view(&k.b, &x->loads[i], k.views);
+    if (k.b.failed || !k.all) {
+        cg_no_memory(x->c);
+        return;
+    }
+    ct_op *place = k.all->op;
+    if (!cg_version(x->c, r.first, r.last, k.all))
+        return;
+    for (uint32_t i = 0; i < x->count && !x->c->failed; i++)
+        if (x->asks[i])
+            replace(x->c, &x->loads[i], x->views[i]);
+    hoist_around(place);
+}
+
+/* Do versions pay? Where copies by tensor maps and wgmma are to be had for what is known. */
+static bool gains(const cg_func *c)
+{
+    return c->target->features & CG_HAS_WGMMA && !cg_loops_stay_plain(c);
+}
+
+void cg_pass_lift(cg_func *c)
+{
+    lifting *x = NULL;
+    bool any = false;
+    for (ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
+        any = any || op->opcode == OP_load_ptr_tko;
+    if (!any)
+        return;
+    x = bc_new(&c->arena, lifting, 1);
+    if (!x || !cg_find_facts(c->ir)) {
+        cg_no_memory(c);
+        return;
+    }
+    x->c = c;
+    find_all(x);
+    lift_known(x);
+    if (gains(c) && !c->failed)
+        lift_asked(x);
+    if (x->count && !c->failed)
+        cg_simplify(c);
+}
+
+void cg_dump_lift(cg_func *c, bc_text *out)
+{
+    cg_dump_ops(c, out);
+}

@@ -1,0 +1,339 @@
+/* What has to hold for a tile of pointers to be a tile of a view; see lift.h. What facts say is not asked for; the rest
+   is asked in front of the ops that need it, once.
+
+   All factors are to be at least 0. Then the positive terms of a polynomial are largest, as are the negative ones,
+   where all factors and places are, and a value lies between both sums. Sums are made of numbers that are cut at 2^31:
+   products of two such have 62 bits, and what was cut is more than any limit. */
+#include "codegen/facts/facts.h"
+#include "codegen/passes/lift.h"
+
+#define CUT ((int64_t)1 << 31)
+
+enum { CHUNK_BITS = 4 };
+
+/* ---- asking ---- */
+
+static bool is_there(const cg_lift_checks *k, const ct_value *v)
+{
+    if (!k->first || !ct_is_inside(v->block, k->inside))
+        return true;
+    const ct_op *op = v->op ? v->op : v->block->parent;
+    while (op && op->block != k->inside)
+        op = op->block->parent;
+    for (const ct_op *o = op ? k->first : NULL; o; o = o == k->last ? NULL : o->next)
+        if (o == op)
+            return false;
+    return true;
+}
+
+static ct_value *put(cg_lift_checks *k, bc_opcode opcode, ct_value *x, ct_value *y)
+{
+    return ct_build(&k->b, opcode, x ? x->type : NULL, (ct_value *const[]){x, y}, 2);
+}
+
+static ct_value *put_number(cg_lift_checks *k, int64_t number)
+{
+    return ct_build_scalar(&k->b, BC_I64, number);
+}
+
+/* Of two 64-bit numbers the lesser, or the greater, one. */
+static ct_value *put_end(cg_lift_checks *k, bc_opcode opcode, ct_value *x, int64_t end)
+{
+    ct_value *r = put(k, opcode, x, put_number(k, end));
+    if (r)
+        bc_attr_of(r->op->from, opcode == OP_mini ? F_mini_signedness : F_maxi_signedness)->u = BC_Signedness_signed;
+    return r;
+}
+
+/* The comparison of x, of 64 bits, is one more thing to hold. */
+static void ask(cg_lift_checks *k, ct_value *x, bc_ComparisonPredicate predicate, int64_t limit)
+{
+    ct_value *const both[] = {x, put_number(k, limit)};
+    ct_value *holds = ct_build(&k->b, OP_cmpi, ct_scalar_type(k->b.f, BC_I1), both, 2);
+    if (!holds)
+        return;
+    bc_attr_of(holds->op->from, F_cmpi_comparison_predicate)->u = predicate;
+    bc_attr_of(holds->op->from, F_cmpi_signedness)->u = BC_Signedness_signed;
+    k->all = k->all ? put(k, OP_andi, k->all, holds) : holds;
+    if (k->of_view)
+        k->views = k->views ? put(k, OP_andi, k->views, holds) : holds;
+}
+
+static ct_value *wide(cg_lift_checks *k, const ct_value *v)
+{
+    return ct_build_resize(&k->b, (ct_value *)(uintptr_t)v, BC_I64, true);
+}
+
+/* ---- factors ---- */
+
+static cg_range range_of(const ct_value *v)
+{
+    unsigned bits = bc_kind_bits(bc_elem_kind(v->type));
+    int64_t most = bits < 64 ? ((int64_t)1 << (bits - 1)) - 1 : INT64_MAX;
+    return v->fact ? cg_range_of(v) : (cg_range){-most - 1, most};
+}
+
+/* The most that a factor can be, as is known before it runs; cut. */
+static int64_t known_most(const ct_value *v)
+{
+    int64_t step;
+    const ct_op *loop = cg_counted_loop(v, &step);
+    int64_t most = range_of(v).high;
+    if (loop) {
+        cg_range first = range_of(loop->operands[0]), end = range_of(loop->operands[1]);
+        if (first.low < -CUT || end.high > CUT)
+            return CUT;
+        most = end.high > first.low ? (end.high - first.low - 1) / step : 0;
+    }
+    return most < CUT ? most < 0 ? 0 : most : CUT;
+}
+
+/* The same while it runs, 64 bits. */
+static ct_value *put_most(cg_lift_checks *k, const ct_value *v)
+{
+    int64_t step, most = known_most(v);
+    const ct_op *loop = cg_counted_loop(v, &step);
+    if (!loop && is_there(k, v))
+        return put_end(k, OP_mini, wide(k, v), CUT);
+    if (!loop || !is_there(k, loop->operands[0]) || !is_there(k, loop->operands[1])
+        || bc_kind_bits(bc_elem_kind(v->type)) > 32) {
+        k->failed = k->failed || most == CUT;
+        return put_number(k, most);
+    }
+    ct_value *count = ct_build_sub(&k->b, wide(k, loop->operands[1]), wide(k, loop->operands[0]));
+    count = put_end(k, OP_maxi, ct_build_sub(&k->b, count, put_number(k, 1)), 0);
+    return put_end(k, OP_mini, ct_build_div_unsigned(&k->b, count, step), CUT);
+}
+
+static bool was_asked(cg_lift_checks *k, const ct_value *v)
+{
+    for (uint32_t i = 0; i < k->asked_count; i++)
+        if (k->asked[i] == v && k->asked_of_view[i] >= k->of_view)
+            return true;
+    if (k->asked_count < CG_LIFT_ASKED) {
+        k->asked_of_view[k->asked_count] = k->of_view;
+        k->asked[k->asked_count++] = v;
+    }
+    return false;
+}
+
+/* A factor is to be at least 0. */
+static void check_factor(cg_lift_checks *k, const ct_value *v)
+{
+    int64_t step;
+    if (cg_counted_loop(v, &step) || range_of(v).low >= 0 || was_asked(k, v))
+        return;
+    k->any = true;
+    k->failed = k->failed || !is_there(k, v);
+    if (!k->dry && !k->failed)
+        ask(k, wide(k, v), BC_ComparisonPredicate_greater_than_or_equal, 0);
+}
+
+static void check_factors(cg_lift_checks *k, const cg_poly *p)
+{
+    for (uint32_t i = 0; i < p->count; i++)
+        for (uint32_t f = 0; f < p->terms[i].count; f++)
+            check_factor(k, p->terms[i].factors[f]);
+}
+
+/* ---- polynomials ---- */
+
+static int64_t place_most(const cg_lifted *l, uint32_t dim)
+{
+    return dim == CG_NO_DIM ? 1 : l->load->results[0].type->shape[dim] - 1;
+}
+
+static int64_t cut_product(int64_t a, int64_t b)
+{
+    return a >= CUT || b >= CUT ? (a && b ? CUT : 0) : a * b < CUT ? a * b : CUT;
+}
+
+/* The most that the terms of one sign come to, as is known; cut. */
+static int64_t known_sum(const cg_lifted *l, const cg_poly *p, bool negative)
+{
+    int64_t sum = 0;
+    for (uint32_t i = 0; i < p->count; i++) {
+        const cg_term *t = &p->terms[i];
+        if ((t->times < 0) != negative)
+            continue;
+        int64_t most = cut_product(negative ? -t->times : t->times, place_most(l, t->dim));
+        for (uint32_t f = 0; f < t->count; f++)
+            most = cut_product(most, known_most(t->factors[f]));
+        sum += most;
+    }
+    return sum < CUT ? sum : CUT;
+}
+
+static ct_value *put_product(cg_lift_checks *k, ct_value *a, ct_value *b)
+{
+    return put_end(k, OP_mini, ct_build_mul(&k->b, a, b), CUT);
+}
+
+static ct_value *put_sum(cg_lift_checks *k, const cg_lifted *l, const cg_poly *p, bool negative)
+{
+    ct_value *sum = put_number(k, 0);
+    for (uint32_t i = 0; i < p->count; i++) {
+        const cg_term *t = &p->terms[i];
+        if ((t->times < 0) != negative)
+            continue;
+        int64_t times = cut_product(negative ? -t->times : t->times, place_most(l, t->dim));
+        ct_value *most = put_number(k, times);
+        for (uint32_t f = 0; f < t->count; f++)
+            most = put_product(k, most, put_most(k, t->factors[f]));
+        sum = ct_build_add(&k->b, sum, most);
+    }
+    return sum;
+}
+
+/* Is the most that each factor can be there to ask for? */
+static bool are_there(const cg_lift_checks *k, const cg_poly *p)
+{
+    int64_t step;
+    for (uint32_t i = 0; i < p->count; i++)
+        for (uint32_t f = 0; f < p->terms[i].count; f++) {
+            const ct_value *v = p->terms[i].factors[f];
+            if (!cg_counted_loop(v, &step) && !is_there(k, v) && known_most(v) == CUT)
+                return false;
+        }
+    return true;
+}
+
+/* No value is further from 0 than the limit, which is below 2^31. */
+static void check_sums(cg_lift_checks *k, const cg_lifted *l, const cg_poly *p, int64_t limit)
+{
+    for (uint32_t negative = 0; negative < 2; negative++) {
+        if (known_sum(l, p, negative) <= limit)
+            continue;
+        k->any = true;
+        k->failed = k->failed || !are_there(k, p);
+        if (!k->dry && !k->failed)
+            ask(k, put_sum(k, l, p, negative), BC_ComparisonPredicate_less_than_or_equal, limit);
+    }
+}
+
+/* ---- alignment ---- */
+
+static uint32_t divisor_of_factor(const ct_value *v)
+{
+    int64_t step;
+    return cg_counted_loop(v, &step) || !v->fact ? 0 : v->fact->divisor;
+}
+
+static uint32_t divisor_of_term(const cg_term *t)
+{
+    uint32_t bits = cg_divisor_of((uint64_t)t->times);
+    for (uint32_t f = 0; f < t->count; f++)
+        bits += divisor_of_factor(t->factors[f]);
+    return bits < CG_DIVISOR_OF_ZERO ? bits : CG_DIVISOR_OF_ZERO;
+}
+
+static uint32_t poly_divisor(const cg_poly *p)
+{
+    uint32_t bits = CG_DIVISOR_OF_ZERO;
+    for (uint32_t i = 0; i < p->count; i++)
+        bits = divisor_of_term(&p->terms[i]) < bits ? divisor_of_term(&p->terms[i]) : bits;
+    return bits;
+}
+
+static ct_value *put_poly(cg_lift_checks *k, const cg_poly *p)
+{
+    ct_value *sum = put_number(k, 0);
+    for (uint32_t i = 0; i < p->count; i++) {
+        ct_value *term = put_number(k, p->terms[i].times);
+        for (uint32_t f = 0; f < p->terms[i].count; f++)
+            term = ct_build_mul(&k->b, term, wide(k, p->terms[i].factors[f]));
+        sum = ct_build_add(&k->b, sum, term);
+    }
+    return sum;
+}
+
+static void ask_divisor(cg_lift_checks *k, ct_value *x, uint32_t bits)
+{
+    ask(k, put(k, OP_andi, x, put_number(k, ((int64_t)1 << bits) - 1)), BC_ComparisonPredicate_equal, 0);
+}
+
+/* 2^bits divides it. */
+static void check_divisor(cg_lift_checks *k, const cg_poly *p, uint32_t bits)
+{
+    if (poly_divisor(p) >= bits)
+        return;
+    k->any = true;
+    for (uint32_t i = 0; i < p->count; i++)
+        for (uint32_t f = 0; f < p->terms[i].count; f++)
+            k->failed = k->failed || !is_there(k, p->terms[i].factors[f]);
+    if (!k->dry && !k->failed)
+        ask_divisor(k, put_poly(k, p), bits);
+}
+
+static void check_base(cg_lift_checks *k, const ct_value *base, uint32_t bits)
+{
+    if (base->fact && base->fact->divisor >= bits)
+        return;
+    k->any = true;
+    k->failed = k->failed || !is_there(k, base);
+    if (k->dry || k->failed)
+        return;
+    ct_value *v = (ct_value *)(uintptr_t)base;
+    ask_divisor(k, ct_build(&k->b, OP_ptr_to_int, ct_scalar_type(k->b.f, BC_I64), &v, 1), bits);
+}
+
+/* ---- all of it ---- */
+
+static cg_poly of_term(const cg_term *t)
+{
+    cg_poly p = {1, {*t}};
+    p.terms[0].dim = CG_NO_DIM;
+    return p;
+}
+
+uint32_t cg_lift_chunk_bits(const cg_lifted *l)
+{
+    uint32_t bytes = bc_kind_memory_bytes(bc_elem_kind(l->load->results[0].type)), bits = CHUNK_BITS;
+    for (; bytes > 1; bytes /= 2)
+        bits--;
+    return bits;
+}
+
+bool cg_lift_is_aligned(const cg_lifted *l)
+{
+    return l->base->fact && l->base->fact->divisor >= CHUNK_BITS && poly_divisor(&l->rest) >= cg_lift_chunk_bits(l);
+}
+
+/* What the view is. */
+static void check_view(cg_lift_checks *k, const cg_lifted *l)
+{
+    uint32_t aligned = cg_lift_chunk_bits(l);
+    k->of_view = true;
+    check_base(k, l->base, CHUNK_BITS);
+    check_divisor(k, &l->rest, aligned);
+    for (uint32_t d = 0; d < l->rank; d++) {
+        const cg_lift_dim *dim = &l->dims[d];
+        cg_poly stride = of_term(&dim->stride);
+        check_factors(k, &stride);
+        check_sums(k, l, &stride, CG_LIFT_REACH);
+        if (d != l->contiguous)
+            check_divisor(k, &stride, aligned);
+        if (!dim->is_masked)
+            continue;
+        check_factors(k, &dim->extent);
+        check_sums(k, l, &dim->extent, CG_LIFT_REACH);
+        if (d == l->contiguous)
+            check_divisor(k, &dim->extent, aligned);
+    }
+    k->of_view = false;
+}
+
+void cg_lift_check(cg_lift_checks *k, const cg_lifted *l)
+{
+    check_view(k, l);
+    for (uint32_t d = 0; d < l->rank; d++) {
+        const cg_lift_dim *dim = &l->dims[d];
+        check_factors(k, &dim->start);
+        check_sums(k, l, &dim->start, (dim->is_masked ? CG_LIFT_REACH : CG_LIFT_UNBOUND) - dim->size);
+        k->failed = k->failed || (d == l->contiguous && poly_divisor(&dim->start) < cg_lift_chunk_bits(l));
+    }
+    for (uint32_t i = 0; i < l->affine.widened_count; i++) {
+        check_factors(k, &l->affine.widened[i]);
+        check_sums(k, l, &l->affine.widened[i], CG_LIFT_REACH);
+    }
+}

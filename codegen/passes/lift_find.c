@@ -1,0 +1,301 @@
+/* Which loads through pointers are loads of a view, and which view; see the header.
+
+   The pointers count elements from one base by a polynomial. What belongs to a place of the tile is a stride; what is
+   divisible by it and differs between iterations or tile blocks is where the tile starts along that dimension; what is
+   divisible by none is a dimension of its own, of which a tile has one element. The rest is the same for the kernel and
+   belongs to the base. So an element's address is the same number, whichever way it is counted: addresses wrap at 64
+   bits, and what wraps before is asked for (lift_checks.c).
+
+   A mask that demands start + place < extent, and nothing else, is what a view with that extent reads, where the start
+   is not negative; what it leaves out is the zero of its padding. */
+#include "codegen/analysis/order.h"
+#include "codegen/analysis/product.h"
+#include "codegen/analysis/unread.h"
+#include "codegen/passes/lift.h"
+
+enum { MOST_DEMANDS = 4, MOST_SEEN = 12 };
+
+/* ---- what differs between iterations or tile blocks ---- */
+
+static bool varies(const ct_value *v, uint32_t depth)
+{
+    const ct_op *op = v->op;
+    if (!op)
+        return v->block->parent;
+    if (op->opcode == OP_get_tile_block_id || !depth || op->region_count)
+        return true;
+    for (uint32_t i = 0; i < op->operand_count; i++)
+        if (varies(op->operands[i], depth - 1))
+            return true;
+    return false;
+}
+
+static bool term_varies(const cg_term *t)
+{
+    for (uint32_t i = 0; i < t->count; i++)
+        if (varies(t->factors[i], MOST_SEEN))
+            return true;
+    return false;
+}
+
+/* ---- terms ---- */
+
+/* t / by; false: it has a remainder. */
+static bool quotient(const cg_term *t, const cg_term *by, cg_term *out)
+{
+    uint32_t k = 0;
+    *out = (cg_term){.times = t->times / by->times, .dim = t->dim};
+    for (uint32_t i = 0; i < t->count; i++) /* both are sorted */
+        if (k < by->count && cg_is_same_factor(t->factors[i], by->factors[k]))
+            k++;
+        else
+            out->factors[out->count++] = t->factors[i];
+    return k == by->count && t->times % by->times == 0;
+}
+
+static void drop_term(cg_poly *p, uint32_t i)
+{
+    for (p->count--; i < p->count; i++)
+        p->terms[i] = p->terms[i + 1];
+}
+
+static bool is_positive(const cg_poly *p)
+{
+    for (uint32_t i = 0; i < p->count; i++)
+        if (p->terms[i].times < 0)
+            return false;
+    return true;
+}
+
+/* ---- dimensions ---- */
+
+static cg_lift_dim *dim_of(cg_lifted *l, uint32_t dim)
+{
+    for (uint32_t i = 0; i < l->rank; i++)
+        if (l->dims[i].stride.dim == dim)
+            return &l->dims[i];
+    return NULL;
+}
+
+/* The dimensions of the tile that have more than one element, each with a stride; takes their terms away. */
+static bool find_dims(cg_lifted *l)
+{
+    const bc_type *tile = l->load->results[0].type;
+    for (uint32_t d = 0; d < tile->rank; d++)
+        if (tile->shape[d] > 1)
+            l->dims[l->rank++] = (cg_lift_dim){.size = tile->shape[d], .stride = {.dim = (uint8_t)d}};
+    for (uint32_t i = l->rest.count; i-- > 0;) {
+        const cg_term *t = &l->rest.terms[i];
+        cg_lift_dim *dim = t->dim == CG_NO_DIM ? NULL : dim_of(l, t->dim);
+        if (t->dim == CG_NO_DIM)
+            continue;
+        if (!dim || dim->stride.times || t->times < 0 || term_varies(t))
+            return false;
+        dim->stride = *t;
+        drop_term(&l->rest, i);
+    }
+    l->contiguous = CG_AFFINE_DIMS;
+    for (uint32_t i = 0; i < l->rank; i++) {
+        if (!l->dims[i].stride.times)
+            return false;
+        if (l->dims[i].stride.times == 1 && !l->dims[i].stride.count)
+            l->contiguous = i;
+    }
+    return l->contiguous < CG_AFFINE_DIMS && l->contiguous + 2 >= l->rank;
+}
+
+/* Of start + place < extent: which dimension that says it of, where it starts and ends. Positive terms that differ
+   belong to the start, all others to the extent. */
+static cg_lift_dim *read_demand(cg_lifted *l, const cg_poly *demand, cg_lift_dim *out)
+{
+    cg_lift_dim *dim = NULL;
+    *out = (cg_lift_dim){.is_masked = true};
+    for (uint32_t i = 0; i < demand->count; i++) {
+        cg_term t = demand->terms[i];
+        if (t.dim != CG_NO_DIM) {
+            if (dim || t.count || t.times != 1 || !(dim = dim_of(l, t.dim)))
+                return NULL;
+            continue;
+        }
+        bool starts = t.times > 0 && term_varies(&t);
+        t.times = starts ? t.times : -t.times;
+        if (!cg_poly_add_term(starts ? &out->start : &out->extent, &t))
+            return NULL;
+    }
+    return dim;
+}
+
+static bool equals(const cg_poly *a, const cg_poly *b)
+{
+    cg_poly difference = *a;
+    return cg_poly_add(&difference, b, -1) && difference.count == 0;
+}
+
+/* What the mask, or a remainder, demands of a dimension, where its stride agrees: its start is taken away. */
+static bool demand(cg_lifted *l, const cg_poly *demand)
+{
+    cg_lift_dim said, *dim = read_demand(l, demand, &said);
+    if (!dim)
+        return false;
+    if (dim->is_masked)
+        return equals(&dim->start, &said.start) && equals(&dim->extent, &said.extent);
+    cg_poly stride = {1, {dim->stride}}, before;
+    stride.terms[0].dim = CG_NO_DIM;
+    if (!cg_poly_multiply(&stride, &said.start, &before) || !cg_poly_add(&l->rest, &before, -1))
+        return false;
+    dim->is_masked = true;
+    dim->start = said.start;
+    dim->extent = said.extent;
+    return true;
+}
+
+static bool demand_all(cg_lifted *l, const cg_poly *demands, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (!demand(l, &demands[i]))
+            return false;
+    return true;
+}
+
+/* Rows that start over are rows beyond the extent, where no store lets those out. */
+static bool unwrap(cg_func *c, cg_lifted *l)
+{
+    for (uint32_t i = 0; i < l->affine.wrapped_count; i++) {
+        const cg_wrapped *w = &l->affine.wrapped[i];
+        cg_lift_dim said, *dim;
+        cg_poly beyond = w->x;
+        cg_term extent = {.times = -1, .count = 1, .dim = CG_NO_DIM, .factors = {w->extent}};
+        if (!is_positive(&w->x) || !cg_poly_add_term(&beyond, &extent) || !(dim = read_demand(l, &beyond, &said))
+            || !cg_is_unread(c, &l->affine, &l->load->results[0], dim->stride.dim, &w->x, w->extent)
+            || !demand(l, &beyond))
+            return false;
+    }
+    return true;
+}
+
+/* ---- where the tile starts ---- */
+
+/* Is `a` the more special stride? */
+static bool is_larger(const cg_term *a, const cg_term *b)
+{
+    return a->count != b->count ? a->count > b->count : a->times > b->times;
+}
+
+/* The dimension without a mask whose start the term can be a part of; *out: which part. */
+static cg_lift_dim *start_for(cg_lifted *l, const cg_term *t, cg_term *out)
+{
+    cg_lift_dim *best = NULL;
+    for (uint32_t i = 0; i < l->rank; i++) {
+        cg_lift_dim *dim = &l->dims[i];
+        cg_term part;
+        bool fits = !dim->is_masked && (!best || is_larger(&dim->stride, &best->stride))
+                    && quotient(t, &dim->stride, &part);
+        for (uint32_t k = 0; fits && k < part.count; k++)
+            fits = dim->stride.count || varies(part.factors[k], MOST_SEEN);
+        if (fits) {
+            *out = part;
+            best = dim;
+        }
+    }
+    return best;
+}
+
+/* What differs, but along none of the tile's dimensions, has one of its own: what differs of it numbers its elements. */
+static bool add_dim(cg_lifted *l, const cg_term *t)
+{
+    cg_lift_dim dim = {.size = 1, .stride = {.times = t->times, .dim = CG_NO_DIM}};
+    cg_term index = {.times = 1, .dim = CG_NO_DIM};
+    for (uint32_t i = 0; i < t->count; i++) {
+        cg_term *to = varies(t->factors[i], MOST_SEEN) ? &index : &dim.stride;
+        to->factors[to->count++] = t->factors[i];
+    }
+    if (l->rank == CG_AFFINE_DIMS || !cg_poly_add_term(&dim.start, &index))
+        return false;
+    for (uint32_t i = l->rank++; i-- > 0;)
+        l->dims[i + 1] = l->dims[i];
+    l->dims[0] = dim;
+    l->contiguous++;
+    return true;
+}
+
+static bool find_starts(cg_lifted *l)
+{
+    for (uint32_t i = l->rest.count; i-- > 0;) {
+        cg_term t = l->rest.terms[i], part;
+        if (!term_varies(&t))
+            continue;
+        cg_lift_dim *dim = t.times > 0 ? start_for(l, &t, &part) : NULL;
+        if (t.times <= 0 || (dim && !cg_poly_add_term(&dim->start, &part)))
+            return false;
+        drop_term(&l->rest, i);
+        if (!dim && !add_dim(l, &t))
+            return false;
+    }
+    return true;
+}
+
+/* ---- which ---- */
+
+/* Is the tile an operand of products, as it is or made into another type? */
+static bool feeds_product(const ct_value *v, uint32_t depth)
+{
+    for (const ct_use *use = v->uses; use && depth; use = use->next) {
+        const ct_op *op = use->op;
+        bool passes = bc_op_in(op->opcode, BC_OPS(CAST) | BC_OPS(MAP) | BC_OPS(RESHAPE) | BC_OPS(MOVE));
+        if ((cg_is_product(op) && use->index < 2) || (passes && feeds_product(&op->results[0], depth - 1)))
+            return true;
+    }
+    return false;
+}
+
+static bool is_zero(const ct_value *v)
+{
+    while (v->op && bc_op_in(v->op->opcode, BC_OPS(RESHAPE) | BC_OPS(MOVE)))
+        v = v->op->operands[0];
+    return v->op && v->op->opcode == OP_constant && ct_is_zero(v->op);
+}
+
+static bool may_be_lifted(const ct_op *load)
+{
+    const ct_value *padding = ct_operand(load, F_load_ptr_tko_padding_value);
+    const bc_type *tile = load->results[0].type;
+    return load->opcode == OP_load_ptr_tko && tile->rank >= 2 && tile->rank <= CG_AFFINE_DIMS
+           && bc_kind_memory_bytes(bc_elem_kind(tile)) && cg_is_weak_access(load) && (!padding || is_zero(padding))
+           && feeds_product(&load->results[0], MOST_SEEN);
+}
+
+static bool is_outside(const cg_term *t, uint32_t count, const ct_block *body)
+{
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t k = 0; k < t[i].count; k++)
+            if (ct_is_inside(t[i].factors[k]->block, body))
+                return false;
+    return true;
+}
+
+/* What an iteration of the innermost loop makes can number tiles only, not say where the view lies. */
+static bool is_from_outside(const cg_lifted *l)
+{
+    const ct_op *loop = ct_loop_around(l->load);
+    const ct_block *body = loop ? loop->regions[0] : NULL;
+    bool outside = !loop || (!ct_is_inside(l->base->block, body) && is_outside(l->rest.terms, l->rest.count, body));
+    for (uint32_t d = 0; loop && outside && d < l->rank; d++)
+        outside = is_outside(&l->dims[d].stride, 1, body)
+                  && is_outside(l->dims[d].extent.terms, l->dims[d].extent.count, body);
+    return outside;
+}
+
+bool cg_lift_find(cg_func *c, ct_op *load, cg_lifted *out)
+{
+    cg_poly demands[MOST_DEMANDS];
+    uint32_t count = 0;
+    *out = (cg_lifted){.load = load, .affine = {.wraps = true}};
+    if (!may_be_lifted(load)
+        || !cg_pointers_of(&out->affine, ct_operand(load, F_load_ptr_tko_source), &out->base, &out->rest)
+        || !find_dims(out))
+        return false;
+    ct_value *mask = ct_operand(load, F_load_ptr_tko_mask);
+    if (mask && !cg_mask_of(&out->affine, mask, demands, MOST_DEMANDS, &count))
+        return false;
+    return demand_all(out, demands, count) && unwrap(c, out) && find_starts(out) && is_from_outside(out);
+}

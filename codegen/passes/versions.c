@@ -1,0 +1,142 @@
+/* Two versions of ops that follow each other, one for where something holds that they gain from, one as they were:
+
+       a                       if holds { a'; for ... } else { a; for ... }
+       for ...           ->
+
+   Right whatever the condition is, since either is what the ops were. What their operands do not come from stays in
+   front; loops of the second version say that they are plain, so that nothing is made ready for them. */
+#include "codegen/passes/lift.h"
+
+enum { MOST_OPS = 600 /* that are there twice */, MOST_RESULTS = 64 };
+
+/* ---- which ops stay in front ---- */
+
+static bool is_in(const ct_op *op, const ct_op *first, const ct_op *last)
+{
+    const ct_block *block = first->block;
+    while (op && op->block != block)
+        op = op->block->parent;
+    for (const ct_op *o = op ? first : NULL; o; o = o == last ? NULL : o->next)
+        if (o == op)
+            return true;
+    return false;
+}
+
+static bool is_ready(const ct_op *op, const ct_op *first, const ct_op *last)
+{
+    for (uint32_t i = 0; i < op->operand_count; i++) {
+        const ct_value *v = op->operands[i];
+        if (is_in(v->op ? v->op : v->block->parent, first, last))
+            return false;
+    }
+    return ct_is_pure(op) && !op->region_count;
+}
+
+void cg_clear_range(ct_op **first, ct_op *last)
+{
+    for (ct_op *op = *first, *next; op != last; op = next) {
+        next = op->next;
+        if (!is_ready(op, *first, last))
+            continue;
+        if (op == *first)
+            *first = next;
+        else
+            ct_move_before(op, *first);
+    }
+}
+
+/* ---- whether ---- */
+
+static bool is_used_outside(const ct_value *v, const ct_op *first, const ct_op *last)
+{
+    for (const ct_use *use = v->uses; use; use = use->next)
+        if (!is_in(use->op, first, last))
+            return true;
+    return false;
+}
+
+static bool may_be_result(const ct_value *v)
+{
+    return bc_is_tile(v->type) || v->type->kind == BC_TOKEN;
+}
+
+bool cg_may_version(const ct_op *first, const ct_op *last)
+{
+    uint32_t ops = 0;
+    for (const ct_op *op = first; op; op = op == last ? NULL : op->next) {
+        if (!op->next)
+            return false; /* a terminator */
+        for (uint32_t i = 0; i < op->result_count; i++)
+            if (!may_be_result(&op->results[i]) && is_used_outside(&op->results[i], first, last))
+                return false;
+        ops++;
+        for (uint32_t r = 0; r < op->region_count; r++)
+            for (const ct_op *in = op->regions[r] ? op->regions[r]->first : NULL; in;
+                 in = ct_next_op(in, op->regions[r])) {
+                ops++;
+                if (in->opcode == OP_return)
+                    return false;
+            }
+    }
+    return ops <= MOST_OPS;
+}
+
+/* ---- making them ---- */
+
+/* The values of the range that others ask for. */
+static uint32_t results_of(const ct_op *first, const ct_op *last, ct_value **out)
+{
+    uint32_t count = 0;
+    for (const ct_op *op = first; op; op = op == last ? NULL : op->next)
+        for (uint32_t i = 0; i < op->result_count; i++)
+            if (is_used_outside(&op->results[i], first, last)) {
+                if (count == MOST_RESULTS)
+                    return UINT32_MAX;
+                out[count++] = &op->results[i];
+            }
+    return count;
+}
+
+static bool copy_range(cg_func *c, const ct_op *first, const ct_op *last, ct_block *to, ct_map *map)
+{
+    for (const ct_op *op = first; op; op = op == last ? NULL : op->next) {
+        ct_op *copy = ct_clone(c->ir, op, map);
+        if (!copy)
+            return false;
+        ct_append(to, copy);
+    }
+    for (ct_op *op = to->first; op; op = ct_next_op(op, to))
+        op->plain = ct_is_loop(op);
+    return true;
+}
+
+bool cg_version(cg_func *c, ct_op *first, ct_op *last, ct_value *condition)
+{
+    ct_value *results[MOST_RESULTS], *copies[MOST_RESULTS];
+    uint32_t count = results_of(first, last, results);
+    ct_map map;
+    if (count == UINT32_MAX)
+        return false;
+    ct_op *branch = ct_if_new(c->ir, first, condition, count);
+    if (!branch || !ct_map_new(c->ir, &map) || !copy_range(c, first, last, branch->regions[1], &map)) {
+        cg_no_memory(c);
+        return false;
+    }
+    ct_insert_before(branch, first);
+    for (uint32_t i = 0; i < count; i++) {
+        copies[i] = map.to[results[i]->id];
+        branch->results[i].type = results[i]->type;
+    }
+    ct_op *end = ct_yield_new(c->ir, branch->regions[0], first, results, count);
+    if (!end || !ct_yield_new(c->ir, branch->regions[1], first, copies, count)) {
+        cg_no_memory(c);
+        return false;
+    }
+    for (ct_op *op = first, *next; op; op = next) {
+        next = op == last ? NULL : op->next;
+        ct_move_before(op, end);
+    }
+    for (uint32_t i = 0; i < count; i++)
+        ct_replace_uses_outside(results[i], &branch->results[i], branch->regions[0]);
+    return true;
+}
