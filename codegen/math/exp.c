@@ -66,9 +66,9 @@ cg_val cg_math_exp(const cg_real *k, const cg_val *x)
     return r_scale(k, r_add(k, p.value.high, p.value.low), p.n);
 }
 
-/* 2^n 2^f, |f| <= 1/2 and some. n, from -126 to 126, is the end of what the sum with 1.5 2^23 is made of, as the exponent
-   of a number; the fraction of 252 that it is cannot leave 0 to 1. Where x log2(e) is beyond, so is f, and 2^f 2^n is
-   subnormal, 0 or Inf: rounded once, and less exact by less than a subnormal number tells. NaN makes f one. */
+/* 2^n 2^f, |f| <= 1/2 and some. n, from -126 to 126, is the end of what the sum with 1.5 2^23 is made of, as the
+   exponent of a number; the fraction of 252 that it is cannot leave 0 to 1. Where x log2(e) is beyond, so is f, and
+   2^f 2^n is subnormal, 0 or Inf: rounded once, and less exact by less than such a number tells. NaN makes f one. */
 cg_val cg_math_exp_f32(const cg_real *k, const cg_val *x)
 {
     enum { BIAS = 127, STEPS = 252, MANTISSA = 23 };
