@@ -157,7 +157,7 @@ static bool follow_use(search *s, const ct_use *use, uint32_t dim)
         return follow(s, &op->results[0], to);
     }
     return ct_is_loop(op) || ct_info(op)->traits & BC_TERMINATOR ? follow_handed(s, op, use->index, dim)
-                                                                  : masks_rows(s, mask_of(op, use->index), dim);
+                                                                 : masks_rows(s, mask_of(op, use->index), dim);
 }
 
 static bool follow(search *s, ct_value *v, uint32_t dim)

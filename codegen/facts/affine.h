@@ -14,7 +14,7 @@ enum { CG_NO_DIM = UINT8_MAX };
 /* times * factors * the place along `dim` */
 typedef struct cg_term {
     int64_t times;
-    uint8_t count, dim;                      /* CG_NO_DIM: of no dimension */
+    uint8_t count, dim;                       /* CG_NO_DIM: of no dimension */
     const ct_value *factors[CG_MOST_FACTORS]; /* scalars; a counter of a `for` stands for the iteration's number */
 } cg_term;
 

@@ -9,8 +9,6 @@
 
 #define CUT ((int64_t)1 << 31)
 
-enum { CHUNK_BITS = 4 };
-
 /* ---- asking ---- */
 
 static bool is_there(const cg_lift_checks *k, const ct_value *v)
@@ -257,7 +255,7 @@ static void check_divisor(cg_lift_checks *k, const cg_poly *p, uint32_t bits)
 {
     if (poly_divisor(p) >= bits)
         return;
-    k->any = true;
+    k->any = k->divides = true;
     for (uint32_t i = 0; i < p->count; i++)
         for (uint32_t f = 0; f < p->terms[i].count; f++)
             k->failed = k->failed || !is_there(k, p->terms[i].factors[f]);
@@ -267,9 +265,9 @@ static void check_divisor(cg_lift_checks *k, const cg_poly *p, uint32_t bits)
 
 static void check_base(cg_lift_checks *k, const ct_value *base, uint32_t bits)
 {
-    if (base->fact && base->fact->divisor >= bits)
+    if (!bits || (base->fact && base->fact->divisor >= bits))
         return;
-    k->any = true;
+    k->any = k->divides = true;
     k->failed = k->failed || !is_there(k, base);
     if (k->dry || k->failed)
         return;
@@ -286,17 +284,25 @@ static cg_poly of_term(const cg_term *t)
     return p;
 }
 
+uint32_t cg_lift_byte_bits(const cg_lifted *l)
+{
+    enum { CHUNK_BITS = 4 };
+    return l->anywhere ? 0 : CHUNK_BITS;
+}
+
 uint32_t cg_lift_chunk_bits(const cg_lifted *l)
 {
-    uint32_t bytes = bc_kind_memory_bytes(bc_elem_kind(l->load->results[0].type)), bits = CHUNK_BITS;
-    for (; bytes > 1; bytes /= 2)
+    uint32_t bytes = bc_kind_memory_bytes(bc_elem_kind(l->load->results[0].type)), bits = cg_lift_byte_bits(l);
+    for (; bytes > 1 && bits; bytes /= 2)
         bits--;
     return bits;
 }
 
 bool cg_lift_is_aligned(const cg_lifted *l)
 {
-    return l->base->fact && l->base->fact->divisor >= CHUNK_BITS && poly_divisor(&l->rest) >= cg_lift_chunk_bits(l);
+    uint32_t bits = cg_lift_byte_bits(l);
+    return (!bits || (l->base->fact && l->base->fact->divisor >= bits))
+           && poly_divisor(&l->rest) >= cg_lift_chunk_bits(l);
 }
 
 /* What the view is. */
@@ -304,7 +310,7 @@ static void check_view(cg_lift_checks *k, const cg_lifted *l)
 {
     uint32_t aligned = cg_lift_chunk_bits(l);
     k->of_view = true;
-    check_base(k, l->base, CHUNK_BITS);
+    check_base(k, l->base, cg_lift_byte_bits(l));
     check_divisor(k, &l->rest, aligned);
     for (uint32_t d = 0; d < l->rank; d++) {
         const cg_lift_dim *dim = &l->dims[d];

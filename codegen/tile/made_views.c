@@ -65,7 +65,8 @@ ct_op *ct_tensor_view_new(ct_func *f, const ct_op *like, ct_value *base, uint32_
     int64_t *steps = numbers_of(f, strides, rank, operands, &count);
     if (!shape || !steps)
         return NULL;
-    *type = (bc_type){.kind = BC_TENSOR_VIEW, .padding = BC_NO_PADDING, .ptr_attr = BC_NO_PTR_ATTR, .depth = 1, .parts = 2};
+    *type =
+        (bc_type){.kind = BC_TENSOR_VIEW, .padding = BC_NO_PADDING, .ptr_attr = BC_NO_PTR_ATTR, .depth = 1, .parts = 2};
     type->rank = type->result_count = rank;
     type->elem = base->type->elem->elem;
     type->shape = shape;
@@ -82,7 +83,8 @@ ct_op *ct_tile_view_new(ct_func *f, const ct_op *like, ct_value *tensor, const i
     int64_t *dims = bc_new(f->arena, int64_t, rank + 1u);
     if (!type || !dims)
         return NULL;
-    *type = (bc_type){.kind = BC_PARTITION_VIEW, .padding = padding, .ptr_attr = BC_NO_PTR_ATTR, .depth = 2, .parts = 3};
+    *type =
+        (bc_type){.kind = BC_PARTITION_VIEW, .padding = padding, .ptr_attr = BC_NO_PTR_ATTR, .depth = 2, .parts = 3};
     type->rank = type->result_count = rank;
     type->elem = tensor->type;
     type->dim_map = dims;

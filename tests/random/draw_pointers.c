@@ -38,101 +38,121 @@ static void write_text(bc_text *out, const char *text, const words *w)
         if (!close)
             return;
         for (unsigned i = 0; i < w->count; i++)
-            if (strlen(w->names[i]) == (size_t)(close - open - 1) && !strncmp(w->names[i], open + 1, strlen(w->names[i])))
+            if (strlen(w->names[i]) == (size_t)(close - open - 1)
+                && !strncmp(w->names[i], open + 1, strlen(w->names[i])))
                 write_text(out, w->texts[i], w);
         text = close + 1;
     }
 }
 
 /* Scalars are what only the launch tells: a number and 1, exclusive. */
-static const char head[] =
-    "cuda_tile.module @m {\n"
-    "entry @k(%a0: tile<ptr<f16>>, %b0: tile<ptr<f16>>, %c0: tile<ptr<f16>>, %lock: tile<ptr<i32>>, %one: tile<i32>) {\n"
-    "%x, %y, %z = get_tile_block_id : tile<i32>\n"
-    "%a1 = assume div_by<16>, %a0 : tile<ptr<f16>>\n"
-    "%b1 = assume div_by<16>, %b0 : tile<ptr<f16>>\n"
-    "%0 = constant <i32: 0> : tile<i32>\n"
-    "%1 = constant <i32: 1> : tile<i32>\n"
-    "%tm = constant <i32: $M$> : tile<i32>\n"
-    "%tk = constant <i32: $K$> : tile<i32>\n"
-    "%ldc = constant <i32: $N$> : tile<$M$x1xi32>\n"
-    "%aat = constant <i32: $aat$> : tile<i32>\n"
-    "%bat = constant <i32: $bat$> : tile<i32>\n"
-    "%cat = constant <i32: $cat$> : tile<i32>\n"
-    "%a2 = offset %a1, %aat : tile<ptr<f16>>, tile<i32> -> tile<ptr<f16>>\n"
-    "%b2 = offset %b1, %bat : tile<ptr<f16>>, tile<i32> -> tile<ptr<f16>>\n"
-    "%c2 = offset %c0, %cat : tile<ptr<f16>>, tile<i32> -> tile<ptr<f16>>\n";
+static const char head[] = "cuda_tile.module @m {\n"
+                           "entry @k(%a0: tile<ptr<f16>>, %b0: tile<ptr<f16>>, %c0: tile<ptr<f16>>, %lock: "
+                           "tile<ptr<i32>>, %one: tile<i32>) {\n"
+                           "%x, %y, %z = get_tile_block_id : tile<i32>\n"
+                           "%a1 = assume div_by<16>, %a0 : tile<ptr<f16>>\n"
+                           "%b1 = assume div_by<16>, %b0 : tile<ptr<f16>>\n"
+                           "%0 = constant <i32: 0> : tile<i32>\n"
+                           "%1 = constant <i32: 1> : tile<i32>\n"
+                           "%tm = constant <i32: $M$> : tile<i32>\n"
+                           "%tk = constant <i32: $K$> : tile<i32>\n"
+                           "%ldc = constant <i32: $N$> : tile<$M$x1xi32>\n"
+                           "%aat = constant <i32: $aat$> : tile<i32>\n"
+                           "%bat = constant <i32: $bat$> : tile<i32>\n"
+                           "%cat = constant <i32: $cat$> : tile<i32>\n"
+                           "%a2 = offset %a1, %aat : tile<ptr<f16>>, tile<i32> -> tile<ptr<f16>>\n"
+                           "%b2 = offset %b1, %bat : tile<ptr<f16>>, tile<i32> -> tile<ptr<f16>>\n"
+                           "%c2 = offset %c0, %cat : tile<ptr<f16>>, tile<i32> -> tile<ptr<f16>>\n";
 static const char number[] = "%$name$.x = constant <i32: $number$> : tile<i32>\n"
                              "%$name$ = xori %$name$.x, %one : tile<i32>\n";
 
 /* A scalar spread over $to$, whose ones are $ones$. */
-#define SPREAD(from, to, kind, ones, shape)                                            \
-    "%" to ".1 = reshape %" from " : tile<" kind "> -> tile<" ones "x" kind ">\n"       \
+#define SPREAD(from, to, kind, ones, shape)                                       \
+    "%" to ".1 = reshape %" from " : tile<" kind "> -> tile<" ones "x" kind ">\n" \
     "%" to " = broadcast %" to ".1 : tile<" ones "x" kind "> -> tile<" shape "x" kind ">\n"
-#define ROWS(from, to, kind, count, shape)                                              \
+#define ROWS(from, to, kind, count, shape)                                                     \
     "%" to ".1 = reshape %" from " : tile<" count "x" kind "> -> tile<" count "x1x" kind ">\n" \
     "%" to " = broadcast %" to ".1 : tile<" count "x1x" kind "> -> tile<" shape "x" kind ">\n"
-#define COLUMNS(from, to, kind, count, shape)                                           \
+#define COLUMNS(from, to, kind, count, shape)                                                  \
     "%" to ".1 = reshape %" from " : tile<" count "x" kind "> -> tile<1x" count "x" kind ">\n" \
     "%" to " = broadcast %" to ".1 : tile<1x" count "x" kind "> -> tile<" shape "x" kind ">\n"
 #define WIDE(from, to, shape) "%" to " = exti %" from " signed : tile<" shape "i32> -> tile<" shape "$i$>\n"
 
 static const char places[] =
     "%pm = iota : tile<$M$xi32>\n%pn = iota : tile<$N$xi32>\n%pk = iota : tile<$K$xi32>\n"
-    "%first = muli %x, %tm : tile<i32>\n"
-    SPREAD("first", "firsts", "i32", "1", "$M$")
-    "%rows = addi %firsts, %pm : tile<$M$xi32>\n"
-    SPREAD("m", "ms", "i32", "1", "$M$") SPREAD("n", "ns", "i32", "1", "$N$")
-    "%over = remi %rows, %ms signed : tile<$M$xi32>\n"
-    ROWS("$rows of a$", "ra", "i32", "$M$", "$A$") COLUMNS("pk", "ca", "i32", "$K$", "$A$")
-    ROWS("pk", "rb", "i32", "$K$", "$B$") COLUMNS("pn", "cb", "i32", "$N$", "$B$")
-    "$widen$"
-    SPREAD("sa$w$", "sas", "$i$", "1x1", "$A$") SPREAD("sb$w$", "sbs", "$i$", "1x1", "$B$")
-    "%oa = muli %ra$w$, %sas : tile<$A$x$i$>\n%oa1 = addi %oa, %ca$w$ : tile<$A$x$i$>\n"
-    "%ob = muli %rb$w$, %sbs : tile<$B$x$i$>\n%ob1 = addi %ob, %cb$w$ : tile<$B$x$i$>\n"
-    "$more$"
-    SPREAD("a2", "as", "ptr<f16>", "1x1", "$A$") SPREAD("b2", "bs", "ptr<f16>", "1x1", "$B$")
-    "%pa = offset %as, %oa$o$ : tile<$A$xptr<f16>>, tile<$A$x$i$> -> tile<$A$xptr<f16>>\n"
-    "%pb = offset %bs, %ob1 : tile<$B$xptr<f16>>, tile<$B$x$i$> -> tile<$B$xptr<f16>>\n"
-    SPREAD("tk", "ga", "i32", "1x1", "$A$")
-    "%kb = muli %tk, %sb : tile<i32>\n"
-    SPREAD("kb", "gb", "i32", "1x1", "$B$")
-    "%za = constant <f16: 0.0> : tile<$A$xf16>\n%zb = constant <f16: 0.0> : tile<$B$xf16>\n"
-    "%none = constant <f32: 0.0> : tile<$C$xf32>\n";
+    "%first = muli %x, %tm : tile<i32>\n" SPREAD("first", "firsts", "i32", "1",
+                                                 "$M$") "%rows = addi %firsts, %pm : tile<$M$xi32>\n" SPREAD("m", "ms",
+                                                                                                             "i32", "1",
+                                                                                                             "$M$")
+        SPREAD("n", "ns", "i32", "1", "$N$") "%over = remi %rows, %ms signed : tile<$M$xi32>\n" ROWS(
+            "$rows of a$", "ra", "i32", "$M$", "$A$") COLUMNS("pk", "ca", "i32", "$K$", "$A$") ROWS("pk", "rb", "i32",
+                                                                                                    "$K$", "$B$")
+            COLUMNS("pn", "cb", "i32", "$N$", "$B$") "$widen$" SPREAD("sa$w$", "sas", "$i$", "1x1", "$A$") SPREAD(
+                "sb$w$", "sbs", "$i$", "1x1",
+                "$B$") "%oa = muli %ra$w$, %sas : tile<$A$x$i$>\n%oa1 = addi %oa, %ca$w$ : tile<$A$x$i$>\n"
+                       "%ob = muli %rb$w$, %sbs : tile<$B$x$i$>\n%ob1 = addi %ob, %cb$w$ : tile<$B$x$i$>\n"
+                       "$more$" SPREAD("a2", "as", "ptr<f16>", "1x1", "$A$") SPREAD(
+                           "b2", "bs", "ptr<f16>", "1x1",
+                           "$B$") "%pa = offset %as, %oa$o$ : tile<$A$xptr<f16>>, tile<$A$x$i$> -> tile<$A$xptr<f16>>\n"
+                                  "%pb = offset %bs, %ob1 : tile<$B$xptr<f16>>, tile<$B$x$i$> -> "
+                                  "tile<$B$xptr<f16>>\n" SPREAD(
+                                      "tk", "ga", "i32", "1x1",
+                                      "$A$") "%kb = muli %tk, %sb : tile<i32>\n" SPREAD("kb", "gb", "i32", "1x1",
+                                                                                        "$B$") "%za = constant <f16: "
+                                                                                               "0.0> : "
+                                                                                               "tile<$A$xf16>\n%zb = "
+                                                                                               "constant <f16: 0.0> : "
+                                                                                               "tile<$B$xf16>\n"
+                                                                                               "%none = constant <f32: "
+                                                                                               "0.0> : tile<$C$xf32>\n";
 
 static const char loop[] =
-    "%sum, %pa9, %pb9 = for %i in ($from$ to $to$, step $step$) : tile<i32> iter_values(%s = %none, %p = %pa, %q = %pb) "
+    "%sum, %pa9, %pb9 = for %i in ($from$ to $to$, step $step$) : tile<i32> iter_values(%s = %none, %p = %pa, %q = "
+    "%pb) "
     "-> (tile<$C$xf32>, tile<$A$xptr<f16>>, tile<$B$xptr<f16>>) {\n"
     "$come$"
-    "%rest = subi %k, %come : tile<i32>\n"
-    SPREAD("rest", "rests", "i32", "1", "$K$")
-    "%mk = cmpi less_than %pk, %rests, signed : tile<$K$xi32> -> tile<$K$xi1>\n"
-    COLUMNS("mk", "mak", "i1", "$K$", "$A$") ROWS("mk", "mbk", "i1", "$K$", "$B$")
-    "%mr = cmpi less_than %rows, %m$of a$s, signed : tile<$M$xi32> -> tile<$M$xi1>\n"
-    ROWS("mr", "mar", "i1", "$M$", "$A$")
-    "%mar9 = andi %mak, %mar : tile<$A$xi1>\n"
-    "%l, %t0 = load_ptr_tko weak %p$mask of a$\n"
-    "%r, %t1 = load_ptr_tko weak %q$mask of b$\n"
-    "%s1 = mmaf %l, %r, %s : tile<$A$xf16>, tile<$B$xf16>, tile<$C$xf32>\n"
-    "%p1 = offset %p, %ga : tile<$A$xptr<f16>>, tile<$A$xi32> -> tile<$A$xptr<f16>>\n"
-    "%q1 = offset %q, %gb : tile<$B$xptr<f16>>, tile<$B$xi32> -> tile<$B$xptr<f16>>\n"
-    "continue %s1, %p1, %q1 : tile<$C$xf32>, tile<$A$xptr<f16>>, tile<$B$xptr<f16>>\n}\n";
+    "%rest = subi %k, %come : tile<i32>\n" SPREAD(
+        "rest", "rests", "i32", "1",
+        "$K$") "%mk = cmpi less_than %pk, %rests, signed : tile<$K$xi32> -> tile<$K$xi1>\n" COLUMNS("mk", "mak", "i1",
+                                                                                                    "$K$", "$A$")
+        ROWS("mk",
+             "mbk", "i1", "$K$", "$B$") "%mr = cmpi less_than %rows, %m$of a$s, signed : tile<$M$xi32> -> "
+                                        "tile<$M$xi1>\n" ROWS("mr", "mar", "i1", "$M$",
+                                                              "$A$") "%mar9 = andi %mak, %mar : tile<$A$xi1>\n"
+                                                                     "%l, %t0 = load_ptr_tko weak %p$mask of a$\n"
+                                                                     "%r, %t1 = load_ptr_tko weak %q$mask of b$\n"
+                                                                     "%s1 = mmaf %l, %r, %s : tile<$A$xf16>, "
+                                                                     "tile<$B$xf16>, tile<$C$xf32>\n"
+                                                                     "%p1 = offset %p, %ga : tile<$A$xptr<f16>>, "
+                                                                     "tile<$A$xi32> -> tile<$A$xptr<f16>>\n"
+                                                                     "%q1 = offset %q, %gb : tile<$B$xptr<f16>>, "
+                                                                     "tile<$B$xi32> -> tile<$B$xptr<f16>>\n"
+                                                                     "continue %s1, %p1, %q1 : tile<$C$xf32>, "
+                                                                     "tile<$A$xptr<f16>>, tile<$B$xptr<f16>>\n}\n";
 
 static const char end[] =
     "%h = ftof %sum rounding<nearest_even> : tile<$C$xf32> -> tile<$C$xf16>\n"
     "%rc.1 = reshape %rows : tile<$M$xi32> -> tile<$M$x1xi32>\n"
     "%rc.2 = muli %rc.1, %ldc : tile<$M$x1xi32>\n"
-    "%rc = broadcast %rc.2 : tile<$M$x1xi32> -> tile<$C$xi32>\n"
-    COLUMNS("pn", "cc", "i32", "$N$", "$C$")
-    "%oc = addi %rc, %cc : tile<$C$xi32>\n"
-    SPREAD("c2", "cs", "ptr<f16>", "1x1", "$C$")
-    "%pc = offset %cs, %oc : tile<$C$xptr<f16>>, tile<$C$xi32> -> tile<$C$xptr<f16>>\n"
-    "%em = cmpi less_than %rows, %m$of c$s, signed : tile<$M$xi32> -> tile<$M$xi1>\n"
-    "%en = cmpi less_than %pn, %ns, signed : tile<$N$xi32> -> tile<$N$xi1>\n"
-    ROWS("em", "emc", "i1", "$M$", "$C$") COLUMNS("en", "enc", "i1", "$N$", "$C$")
-    "%e = andi %emc, %enc : tile<$C$xi1>\n"
-    "%t2 = store_ptr_tko weak %pc, %h, %e : tile<$C$xptr<f16>>, tile<$C$xf16>, tile<$C$xi1> -> token\n"
-    "return\n}\n}\n";
+    "%rc = broadcast %rc.2 : tile<$M$x1xi32> -> tile<$C$xi32>\n" COLUMNS(
+        "pn", "cc", "i32", "$N$",
+        "$C$") "%oc = addi %rc, %cc : tile<$C$xi32>\n" SPREAD("c2", "cs", "ptr<f16>", "1x1",
+                                                              "$C$") "%pc = offset %cs, %oc : tile<$C$xptr<f16>>, "
+                                                                     "tile<$C$xi32> -> tile<$C$xptr<f16>>\n"
+                                                                     "%em = cmpi less_than %rows, %m$of c$s, signed : "
+                                                                     "tile<$M$xi32> -> tile<$M$xi1>\n"
+                                                                     "%en = cmpi less_than %pn, %ns, signed : "
+                                                                     "tile<$N$xi32> -> tile<$N$xi1>\n" ROWS("em", "emc",
+                                                                                                            "i1", "$M$",
+                                                                                                            "$C$")
+                                                                         COLUMNS("en", "enc", "i1", "$N$",
+                                                                                 "$C$") "%e = andi %emc, %enc : "
+                                                                                        "tile<$C$xi1>\n"
+                                                                                        "%t2 = store_ptr_tko weak %pc, "
+                                                                                        "%h, %e : tile<$C$xptr<f16>>, "
+                                                                                        "tile<$C$xf16>, tile<$C$xi1> "
+                                                                                        "-> token\n"
+                                                                                        "return\n}\n}\n";
 
 static void put_number(draw *d, const char *name, int64_t value)
 {
@@ -218,9 +238,10 @@ void draw_pointer_product(draw *d, random_kernel *out)
     say_loop(d, &w, depth, k);
     say_loads(d, &w, !draw_chance(d, 4));
     say(&w, "widen",
-        wide ? "%%sa.w = exti %%sa signed : tile<i32> -> tile<i64>\n%%sb.w = exti %%sb signed : tile<i32> -> tile<i64>\n"
-               "$wide tiles$"
-             : "");
+        wide
+            ? "%%sa.w = exti %%sa signed : tile<i32> -> tile<i64>\n%%sb.w = exti %%sb signed : tile<i32> -> tile<i64>\n"
+              "$wide tiles$"
+            : "");
     say(&w, "wide tiles", "%s$wide b$", "$wide a$");
     say(&w, "wide a",
         "%%ra.w = exti %%ra signed : tile<$A$xi32> -> tile<$A$xi64>\n%%ca.w = exti %%ca signed : tile<$A$xi32> -> "
