@@ -127,9 +127,48 @@ static ct_extent put_unbound(ct_builder *b, const cg_lifted *l, uint32_t d, ct_v
     return (ct_extent){BC_DYNAMIC, ct_build_multiple(b, v, cg_lift_chunk_bits(l))};
 }
 
+/* The same extent or stride, as it was asked to be. */
+static ct_value *put_promised(ct_builder *b, ct_value *v, uint32_t bits, ct_value *holds, int64_t otherwise)
+{
+    bc_kind kind = bc_elem_kind(v->type);
+    ct_value *x = put_select(b, holds, v, ct_build_scalar(b, kind, otherwise));
+    x = ct_build_bounded(b, x, 0, bc_kind_bits(kind) > 32 ? INT64_MAX : INT32_MAX);
+    return ct_build_multiple(b, x, bits);
+}
+
+static ct_value *put_promised_view(ct_builder *b, const cg_lifted *l, ct_value *holds)
+{
+    const bc_type *type = l->tensor->results[0].type;
+    uint32_t chunk = cg_lift_chunk_bits(l), at = 1;
+    ct_map map;
+    ct_op *tensor = ct_map_new(b->f, &map) ? ct_clone(b->f, l->tensor, &map) : NULL;
+    ct_op *view = tensor ? ct_clone(b->f, l->load->operands[0]->op, &map) : NULL;
+    if (!view)
+        return NULL;
+    ct_insert_before(tensor, b->place);
+    ct_insert_before(view, b->place);
+    ct_builder before = {b->f, tensor, false};
+    ct_set_operand(tensor, 0, ct_build_multiple(&before, tensor->operands[0], cg_lift_byte_bits(l)));
+    for (uint32_t d = 0; d < type->rank; d++)
+        if (type->shape[d] == BC_DYNAMIC) {
+            ct_set_operand(tensor, at,
+                           put_promised(&before, tensor->operands[at], type->strides[d] == 1 ? chunk : 0, holds, 0));
+            at++;
+        }
+    for (uint32_t d = 0; d < type->rank; d++)
+        if (type->strides[d] == BC_DYNAMIC) {
+            ct_set_operand(tensor, at, put_promised(&before, tensor->operands[at], chunk, holds, (int64_t)1 << chunk));
+            at++;
+        }
+    b->failed = b->failed || before.failed;
+    return &view->results[0];
+}
+
 /* holds: whether all that is asked for of views is so; NULL: it is. */
 static ct_value *put_view(ct_builder *b, const cg_lifted *l, ct_value *holds)
 {
+    if (l->tensor)
+        return put_promised_view(b, l, holds);
     ct_extent extents[CG_AFFINE_DIMS], strides[CG_AFFINE_DIMS];
     int64_t shape[CG_AFFINE_DIMS], steps[CG_AFFINE_DIMS];
     bool is_masked = false;
@@ -184,6 +223,12 @@ static bool has_shape(const bc_type *tile, const bc_type *other)
 
 static void replace(cg_func *c, const cg_lifted *l, ct_value *view)
 {
+    if (l->tensor) {
+        ct_set_operand(l->load, 0, view);
+        cg_remark(c, l->load, CG_REMARK_Lifted, TV_REMARK_PASSED,
+                  "what its view is not promised to be is asked for in front of the loop");
+        return;
+    }
     ct_builder b = {c->ir, l->load, false};
     ct_value *index[CG_AFFINE_DIMS], *token = ct_operand(l->load, F_load_ptr_tko_token);
     int64_t inside[CG_AFFINE_DIMS];
@@ -226,13 +271,15 @@ static void find_all(lifting *x, const ct_block *block, bool anywhere)
 {
     x->count = 0;
     for (ct_op *op = block->first; op && x->count < MOST_LIFTED; op = ct_next_op(op, block)) {
-        if (op->opcode != OP_load_ptr_tko || !cg_lift_find(x->c, op, &x->loads[x->count]))
+        cg_lifted *l = &x->loads[x->count];
+        bool of_pointers = op->opcode == OP_load_ptr_tko;
+        if (of_pointers ? !cg_lift_find(x->c, op, l) : anywhere || !cg_lift_find_view(op, l))
             continue;
-        x->loads[x->count].anywhere = anywhere;
+        l->anywhere = anywhere;
         cg_lift_checks k = {.dry = true};
         cg_lift_check(&k, &x->loads[x->count]);
         x->asks[x->count] = k.any;
-        x->count += !k.failed;
+        x->count += !k.failed && (of_pointers || k.any);
     }
 }
 
@@ -383,7 +430,7 @@ void cg_pass_lift(cg_func *c)
     lifting *x = NULL;
     bool any = false, lifted;
     for (ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
-        any = any || op->opcode == OP_load_ptr_tko;
+        any = any || op->opcode == OP_load_ptr_tko || op->opcode == OP_load_view_tko;
     if (!any)
         return;
     x = bc_new(&c->arena, lifting, 1);

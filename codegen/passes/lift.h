@@ -20,6 +20,7 @@ typedef struct cg_lift_dim {
 /* A load through pointers as one of a view. */
 typedef struct cg_lifted {
     ct_op *load;
+    ct_op *tensor; /* of a load of a view of it, of which promises are missing; all below is of pointers */
     ct_value *base;
     cg_poly rest; /* elements from there to the view's first one */
     cg_affine affine;
@@ -30,6 +31,8 @@ typedef struct cg_lifted {
 
 /* False: it is none, as far as is known. */
 bool cg_lift_find(cg_func *c, ct_op *load, cg_lifted *out);
+/* The same for a load of a view whose tensor has a number, or an address, that is not known before it runs. */
+bool cg_lift_find_view(ct_op *load, cg_lifted *out);
 
 enum { CG_LIFT_ASKED = 24 };
 

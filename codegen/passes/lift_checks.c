@@ -329,8 +329,66 @@ static void check_view(cg_lift_checks *k, const cg_lifted *l)
     k->of_view = false;
 }
 
+/* ---- views whose tensors lack promises ---- */
+
+static const ct_value *size_of(const ct_op *tensor, int row, const int64_t *sizes, uint32_t dim)
+{
+    uint32_t operand = ct_operand_range(tensor, row).first;
+    for (uint32_t d = 0; d < dim; d++)
+        operand += sizes[d] == BC_DYNAMIC;
+    return sizes[dim] == BC_DYNAMIC ? tensor->operands[operand] : NULL;
+}
+
+/* An extent or a stride, of at least 32 bits: at least 0, and a multiple of 2^bits. */
+static void check_size(cg_lift_checks *k, const ct_value *v, int64_t number, uint32_t bits)
+{
+    if (!v || range_of(v).low == range_of(v).high) {
+        k->failed = k->failed || cg_divisor_of((uint64_t)(v ? range_of(v).low : number)) < bits;
+        return;
+    }
+    const cg_poly p = {1, {{.times = 1, .count = 1, .dim = CG_NO_DIM, .factors = {v}}}};
+    k->failed = k->failed || bc_kind_bits(bc_elem_kind(v->type)) < 32;
+    check_factor(k, v);
+    check_divisor(k, &p, bits);
+}
+
+/* May it have no elements, where its address is not what maps take? */
+static bool may_be_empty(const cg_lifted *l, const ct_value *base, const bc_type *type)
+{
+    bool may = base->fact && base->fact->divisor >= cg_lift_byte_bits(l);
+    for (uint32_t d = 0; d < type->rank; d++)
+        may = may || type->shape[d] == BC_DYNAMIC;
+    return may;
+}
+
+/* What lets tiles of the tensor's be copied in pieces of 16 bytes. */
+static void check_tensor(cg_lift_checks *k, const cg_lifted *l)
+{
+    const ct_op *tensor = l->tensor;
+    const bc_type *type = tensor->results[0].type;
+    uint32_t aligned = cg_lift_chunk_bits(l), contiguous = 0;
+    const ct_value *base = ct_operand(tensor, F_make_tensor_view_base);
+    k->of_view = true;
+    k->failed = k->failed || !may_be_empty(l, base, type);
+    check_base(k, base, cg_lift_byte_bits(l));
+    for (uint32_t d = 0; d < type->rank; d++) {
+        bool along = type->strides[d] == 1;
+        contiguous += along;
+        check_size(k, size_of(tensor, F_make_tensor_view_dynamic_shape, type->shape, d), type->shape[d],
+                   along ? aligned : 0);
+        check_size(k, size_of(tensor, F_make_tensor_view_dynamic_strides, type->strides, d), type->strides[d],
+                   along ? 0 : aligned);
+    }
+    k->failed = k->failed || contiguous != 1 || !is_there(k, l->load->operands[0]);
+    k->of_view = false;
+}
+
 void cg_lift_check(cg_lift_checks *k, const cg_lifted *l)
 {
+    if (l->tensor) {
+        check_tensor(k, l);
+        return;
+    }
     check_view(k, l);
     for (uint32_t d = 0; d < l->rank; d++) {
         const cg_lift_dim *dim = &l->dims[d];
