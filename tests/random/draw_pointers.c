@@ -115,20 +115,20 @@ static const char loop[] =
         "rest", "rests", "i32", "1",
         "$K$") "%mk = cmpi less_than %pk, %rests, signed : tile<$K$xi32> -> tile<$K$xi1>\n" COLUMNS("mk", "mak", "i1",
                                                                                                     "$K$", "$A$")
-        ROWS("mk",
-             "mbk", "i1", "$K$", "$B$") "%mr = cmpi less_than %rows, %m$of a$s, signed : tile<$M$xi32> -> "
-                                        "tile<$M$xi1>\n" ROWS("mr", "mar", "i1", "$M$",
-                                                              "$A$") "%mar9 = andi %mak, %mar : tile<$A$xi1>\n"
-                                                                     "%l, %t0 = load_ptr_tko weak %p$mask of a$\n"
-                                                                     "%r, %t1 = load_ptr_tko weak %q$mask of b$\n"
-                                                                     "%s1 = mmaf %l, %r, %s : tile<$A$xf16>, "
-                                                                     "tile<$B$xf16>, tile<$C$xf32>\n"
-                                                                     "%p1 = offset %p, %ga : tile<$A$xptr<f16>>, "
-                                                                     "tile<$A$xi32> -> tile<$A$xptr<f16>>\n"
-                                                                     "%q1 = offset %q, %gb : tile<$B$xptr<f16>>, "
-                                                                     "tile<$B$xi32> -> tile<$B$xptr<f16>>\n"
-                                                                     "continue %s1, %p1, %q1 : tile<$C$xf32>, "
-                                                                     "tile<$A$xptr<f16>>, tile<$B$xptr<f16>>\n}\n";
+        ROWS("mk", "mbk", "i1", "$K$",
+             "$B$") "%mr = cmpi less_than %rows, %m$of a$s, signed : tile<$M$xi32> -> "
+                    "tile<$M$xi1>\n" ROWS("mr", "mar", "i1", "$M$",
+                                          "$A$") "%mar9 = andi %mak, %mar : tile<$A$xi1>\n"
+                                                 "%l, %t0 = load_ptr_tko weak %p$mask of a$\n"
+                                                 "%r, %t1 = load_ptr_tko weak %q$mask of b$\n"
+                                                 "%s1 = mmaf %l, %r, %s : tile<$A$xf16>, "
+                                                 "tile<$B$xf16>, tile<$C$xf32>\n"
+                                                 "%p1 = offset %p, %ga : tile<$A$xptr<f16>>, "
+                                                 "tile<$A$xi32> -> tile<$A$xptr<f16>>\n"
+                                                 "%q1 = offset %q, %gb : tile<$B$xptr<f16>>, "
+                                                 "tile<$B$xi32> -> tile<$B$xptr<f16>>\n"
+                                                 "continue %s1, %p1, %q1 : tile<$C$xf32>, "
+                                                 "tile<$A$xptr<f16>>, tile<$B$xptr<f16>>\n}\n";
 
 static const char end[] =
     "%h = ftof %sum rounding<nearest_even> : tile<$C$xf32> -> tile<$C$xf16>\n"
