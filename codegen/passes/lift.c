@@ -266,6 +266,13 @@ static void replace(cg_func *c, const cg_lifted *l, ct_value *view)
 
 /* ---- which, and where ---- */
 
+/* Has it elements for which there is wgmma? Products of others gain less by whole pieces than they lose where rows start
+   elsewhere, and the kernel has the registers and shared memory of the first version. */
+static bool takes_wgmma(const ct_op *load)
+{
+    return bc_kind_memory_bytes(bc_elem_kind(load->results[0].type)) <= 2;
+}
+
 /* anywhere: as tiles of views of which nothing is known to divide rows and address. */
 static void find_all(lifting *x, const ct_block *block, bool anywhere)
 {
@@ -279,7 +286,7 @@ static void find_all(lifting *x, const ct_block *block, bool anywhere)
         cg_lift_checks k = {.dry = true};
         cg_lift_check(&k, &x->loads[x->count]);
         x->asks[x->count] = k.any;
-        x->count += !k.failed && (of_pointers || k.any);
+        x->count += !k.failed && (of_pointers || (k.any && (!k.divides || takes_wgmma(op))));
     }
 }
 
