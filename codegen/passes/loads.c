@@ -423,13 +423,13 @@ static cg_slot_budget budget_with_own(const candidate *p, cg_slot_work work)
 
 /* Steps of which two do not fit: one slot, which copies fill while nobody reads it. That is as long a wait as for loads
    that stay in their places, but takes no registers, and products find their operands where the copies put them. Not
-   where registers can take the step, an iteration ahead. */
-static bool takes_one_slot(const candidate *p, uint32_t room)
+   where registers can take the step, an iteration ahead; nor where other loads would begin behind that wait. */
+static bool takes_one_slot(const candidate *p, uint32_t room, bool others)
 {
     uint32_t registers = 0;
     for (uint32_t i = 0; i < p->ring->load_count; i++)
         registers += words_of(p->c, p->ring->loads[i].op->results[0].type);
-    return p->ring->load_count && !p->ring->parts && p->ring->slot_bytes <= room
+    return p->ring->load_count && !p->ring->parts && !others && p->ring->slot_bytes <= room
            && registers > cg_early_row_of(CG_EARLY_NO_ROOM)->most;
 }
 
@@ -451,7 +451,7 @@ static bool choose_slots(const candidate *p, bool others, bool is_inner)
     }
     ring->slots = p->own->slots = budget.slots;
     ring->why = p->own->why = budget.why;
-    if (!is_inner && ring->slots < 2 && takes_one_slot(p, room)) {
+    if (!is_inner && ring->slots < 2 && takes_one_slot(p, room, others)) {
         drop_own(p);
         ring->slots = 1;
         ring->behind = NULL;
