@@ -407,18 +407,22 @@ static uint32_t registers_of(const candidate *p)
 
 /* With tiles that each thread reads itself: as many slots as let a multiprocessor have the blocks for which it has
    registers; ptxas saves up to an eighth of what is estimated where that brings a block. Such loops convert between
-   copies and products, while other blocks multiply. */
+   copies and products, while other blocks multiply: two blocks do for that, and more only with three slots each. */
 static cg_slot_budget budget_with_own(const candidate *p, cg_slot_work work)
 {
-    enum { REGISTERS = 1 << 16, SAVED = 8, MOST_BLOCKS = 4, MOST_SLOTS = 4, OF_THE_SYSTEM = 1 << 10 };
+    enum { REGISTERS = 1 << 16, SAVED = 8, FEW_BLOCKS = 2, MOST_BLOCKS = 4, ENOUGH_SLOTS = 3, MOST_SLOTS = 4 };
+    enum { OF_THE_SYSTEM = 1 << 10 /* bytes of shared memory for each block */ };
     cg_func *c = p->c;
     uint32_t blocks = (REGISTERS + REGISTERS / SAVED) / registers_of(p) / cg_threads(c), least = cg_static_shared(c->target) - work.fits,
              operand = 4 * operand_words(p) * cg_threads(c), used = OF_THE_SYSTEM + (operand > least ? operand : least);
-    blocks = blocks < MOST_BLOCKS ? blocks + !blocks : MOST_BLOCKS;
-    uint32_t share = cg_room_beside(c, blocks * cg_threads(c)), room = share > used ? share - used : 0;
-    room = room < work.fits ? room : work.fits;
-    cg_slot_budget b = {.room = room, .why = "as many as leave room for the blocks that registers allow"};
-    b.slots = room / work.slot_bytes < MOST_SLOTS ? room / work.slot_bytes : MOST_SLOTS;
+    cg_slot_budget b = {.room = work.fits, .why = "as many as leave room for the blocks that registers allow"};
+    for (blocks = blocks < MOST_BLOCKS ? blocks + !blocks : MOST_BLOCKS; blocks; blocks--) {
+        uint32_t share = cg_room_beside(c, blocks * cg_threads(c)), room = share > used ? share - used : 0;
+        room = room < work.fits ? room : work.fits;
+        b.slots = room / work.slot_bytes < MOST_SLOTS ? room / work.slot_bytes : MOST_SLOTS;
+        if (b.slots >= ENOUGH_SLOTS || blocks <= FEW_BLOCKS)
+            break;
+    }
     return b;
 }
 
