@@ -48,7 +48,7 @@ kernel_fails() {
         ;;
     esac
     gpu=${2#sm_}
-    (cd "$tree" && ! REGRESS_KERNELS=$1 REGRESS_GPUS=${gpu%a} bash tests/regress.sh $out "$work/regress" \
+    (cd "$tree" && ! REGRESS_KERNELS=$1 REGRESS_GPUS=${gpu%a} bash tests/shell/regress.sh $out "$work/regress" \
         > "$work/rules.out" 2>&1) && grep -q "^$1-sm_" "$work/rules.out"
 }
 
