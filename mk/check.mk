@@ -48,6 +48,11 @@ check-cpp: all $(OUT)/corpus_run $(BUILD)/cpp/unpacked
 	$(Q)status=0; $(CPP_RUN) || status=1; $(CPP_RUN) --checks tests/cpp/findings.txt || status=1; \
 	    for t in $(PTX_TARGETS); do $(CPP_RUN) --ptx $$t --needs tests/cpp/unsupported.txt || status=1; done; exit $$status
 
+## check-triton: run kernels in the form of Triton's on the virtual machine and the PTX simulator, for all targets
+.PHONY: check-triton
+check-triton: all $(OUT)/corpus_run
+	$(Q)sh tests/shell/triton.sh $(OUT) $(OUT)/triton $(PTX_TARGETS)
+
 ## check-corpus: run every kernel of the corpus, the second time with the checks of tilevm check
 .PHONY: check-corpus
 check-corpus: all $(filter $(OUT)/corpus_%,$(TEST_BIN)) $(BUILD)/corpus/unpacked

@@ -44,3 +44,9 @@ wheel-aarch64:
 	    $(MAKE) --no-print-directory CC=aarch64-linux-gnu-gcc BUILD=$(BUILD)/wheel-aarch64 WERROR=0 \
 	    ARCHIVE_FOLDER=$(ARM64_LIBS) CJSON=$(ARM64_LIBS)/libcjson.so.1 \
 	    INSTALL="install --strip-program=aarch64-linux-gnu-strip" wheel
+
+## check-jax: compile functions of JAX by our tileiras, without a GPU, and run them beside JAX
+.PHONY: check-jax
+check-jax: all $(OUT)/libtilevm.so
+	$(Q)PYTHONPATH=tools/python TILEVM_LIBRARY=$(abspath $(OUT))/libtilevm.so PYTHONDONTWRITEBYTECODE=1 \
+	    $(PYTHON) tests/jax/check_jax.py $(OUT)/tileiras $(OUT)/jax 2> $(OUT)/jax.log

@@ -110,6 +110,8 @@ static void emit_op(vm_emit *e, const bc_op *op)
 {
     bool run = needed(e, op);
     uint32_t position = e->position;
+    if (!e->lanes)
+        e->compile->op_segments[position] = e->cur->segment;
     if (!e->tokens)
         set_nothing(e, op);
     if (run) {
@@ -168,6 +170,7 @@ static void finish_segments(vm_emit *e)
         total += c->segments[i].count;
     vm_segment *segments = bc_new(e->arena, vm_segment, c->segment_count);
     const bc_op **ops = bc_new(e->arena, const bc_op *, total + 1);
+    e->code->segment_runs = bc_new(e->arena, uint64_t, c->segment_count);
     if (e->arena->failed) {
         e->failed = true;
         return;
@@ -183,6 +186,7 @@ static void finish_segments(vm_emit *e)
     e->code->segments = segments;
     e->code->segment_count = (uint32_t)c->segment_count;
     e->code->segment_ops = ops;
+    e->code->op_segments = c->op_segments;
 }
 
 static const vm_inst *end_run(vm_frame *f, const vm_inst *inst)
@@ -273,8 +277,10 @@ static tv_status compile(vm_emit *e)
     e->compile = &c;
     e->storages = &storages;
     e->values = bc_new(&e->temp, vm_value, e->f->value_count);
-    if (!e->values || !vm_make_plan(e))
+    c.op_segments = bc_new(e->arena, uint32_t, e->f->op_count);
+    if (!e->values || !c.op_segments || !vm_make_plan(e))
         return TV_NO_MEMORY;
+    memset(c.op_segments, 0xff, e->f->op_count * sizeof *c.op_segments); /* VM_NO_SEGMENT */
     emit_all(e);
     if (!e->failed)
         finish(e);

@@ -328,6 +328,8 @@ static tv_status run_entry(tv_vm *vm, const char *name, const uint32_t grid[3], 
     memset(vm->op_seconds, 0, sizeof vm->op_seconds);
     atomic_store(&vm->starved, false);
     TV_TRY(compile_entry(vm, entry, sink));
+    vm->last = &entry->code;
+    memset(entry->code.segment_runs, 0, entry->code.segment_count * sizeof *entry->code.segment_runs);
     if (vm->options.checks)
         return vm_run_checked(vm, &entry->code, grid, params, sink);
     return vm_run_grid(vm, &entry->code, grid, params, sink);
@@ -354,4 +356,16 @@ bool tv_vm_op_time_at(const tv_vm *vm, size_t index, tv_vm_op_time *out_time)
             return true;
         }
     return false;
+}
+
+bool tv_vm_op_runs_at(const tv_vm *vm, uint32_t op_index, uint64_t *out_runs)
+{
+    const vm_code *code = vm->last;
+    if (!code || op_index >= code->function->op_count)
+        return false;
+    while (op_index && code->op_segments[op_index] == VM_NO_SEGMENT)
+        op_index--;
+    uint32_t segment = code->op_segments[op_index];
+    *out_runs = segment == VM_NO_SEGMENT ? 0 : code->segment_runs[segment];
+    return true;
 }

@@ -163,6 +163,47 @@ void cg_pointer_remark(cg_func *c, const ct_op *op, const cg_ptr_op *p, const cg
     bc_text_release(&type);
 }
 
+/* ---- addresses ---- */
+
+/* Registers whose pointers are those of others plus a constant: a bit of their numbers each, and its bytes. */
+typedef struct neighbours {
+    uint32_t bits;
+    int64_t bytes[CG_MAX_REG_BITS];
+} neighbours;
+
+/* In an aligned block of 2^run elements pointers grow by what they point to, so that a bit of the index below that adds
+   a constant wherever it is a register's alone: then no XOR clears it. An instruction takes offsets of 24 bits, which
+   is what the largest sum of them stays below. */
+static neighbours neighbours_of(const cg_ptr_op *p, const cg_layout *l)
+{
+    enum { MOST_BITS = 22 };
+    neighbours n = {.bits = 0};
+    const cg_axis *axes = p->pointers->fact->axes;
+    cg_shape s = cg_shape_of(p->pointers->type);
+    int unit = cg_pointee_shift(p->pointers->type);
+    for (uint32_t d = 0; d < s.rank && axes && unit >= 0; d++)
+        for (uint32_t i = 0; i < l->reg_bits; i++) {
+            uint32_t image = l->reg[i], others = cg_layout_thread_images(l);
+            for (uint32_t k = 0; k < l->reg_bits; k++)
+                others |= k == i ? 0 : l->reg[k];
+            uint32_t within = (image & cg_dim_mask(&s, d)) == image ? image >> s.shift[d] : 0;
+            if (within && !(image & (image - 1)) && !(image & others) && !(within >> axes[d].run)
+                && cg_log2_up(within) + (uint32_t)unit < MOST_BITS) {
+                n.bits |= (uint32_t)1 << i;
+                n.bytes[i] = (int64_t)within << unit;
+            }
+        }
+    return n;
+}
+
+static int64_t bytes_to(const neighbours *n, uint32_t r)
+{
+    int64_t sum = 0;
+    for (uint32_t i = 0; i < CG_MAX_REG_BITS; i++)
+        sum += r & n->bits & (uint32_t)1 << i ? n->bytes[i] : 0;
+    return sum;
+}
+
 void cg_pointer_parts(cg_func *c, const cg_ptr_op *p, const cg_layout *l, bool owned, void *user, cg_pointer_fn *found)
 {
     cg_shape s = cg_shape_of(p->pointers->type);
@@ -178,6 +219,7 @@ void cg_pointer_parts(cg_func *c, const cg_ptr_op *p, const cg_layout *l, bool o
         members |= (uint32_t)1 << reg_bit[k];
     const cg_val *addresses = cg_get(c, p->pointers, l), *mask = p->mask ? cg_get(c, p->mask, l) : NULL;
     cg_val owner = owned ? cg_is_owner(c, l) : cg_const(CG_PRED, 1);
+    neighbours near = neighbours_of(p, l);
     for (uint32_t r = 0; addresses && r < cg_layout_regs(l) && !c->failed; r++) {
         if (r & members)
             continue;
@@ -188,7 +230,8 @@ void cg_pointer_parts(cg_func *c, const cg_ptr_op *p, const cg_layout *l, bool o
                                   .space = "global",
                                   .packed = true,
                                   .order = cg_order_suffix(p->order, p->scope),
-                                  .address = cg_reg(c, addresses[r]),
+                                  .address = cg_reg(c, addresses[r & ~near.bits]),
+                                  .offset = bytes_to(&near, r),
                                   .predicate = mask ? cg_and(c, mask[r], owner) : owner};
         found(c, user, &part);
     }

@@ -1,5 +1,6 @@
 /* The cost model: what the ops of a compiled kernel take of a multiprocessor, and how long that is. It explains
-   (remarks LoopCost and KernelCost) and decides nothing. Figures: codegen/cost/cost.def; what it predicts beside what
+   (remarks LoopCost and KernelCost); what tiles take of the registers also decides, how many elements a thread has at
+   once and how many blocks of a hint share a multiprocessor. Figures: codegen/cost/cost.def; what it predicts beside what
    was measured: `make bench-model`. */
 #ifndef TILEVM_CODEGEN_COST_COST_H
 #define TILEVM_CODEGEN_COST_COST_H
@@ -39,8 +40,18 @@ typedef struct cg_work {
 cg_work cg_work_of(cg_func *c, const cg_machine *machine, const ct_op *op);
 /* Bytes of global memory that the op moves; 0: none. *out_memory: where, a view or pointers. */
 double cg_bytes_moved(const ct_op *op, const ct_value **out_memory);
+/* Registers of a thread that hold no tile, of a kernel that has few to spare: addresses, indices, bounds, counters. */
+enum { CG_REGISTERS_BESIDES = 16 };
 /* 32-bit registers of a thread that hold tiles where most of them are needed. False: out of memory. */
 bool cg_registers_held(cg_func *c, uint32_t *out_registers);
+/* The same before there are layouts: bits of tiles of all threads together, in the order of the ops. False: out of
+   memory. */
+bool cg_bits_held(cg_func *c, uint64_t *out_bits);
+
+/* Blocks on a multiprocessor that the occupancy hint asks for, or as many fewer that a thread has the registers that its
+   tiles take, and some besides: what one does not have is spilled, which costs more than the blocks hide. 0: no hint,
+   or none is left of it. held: as above. */
+uint32_t cg_blocks_hinted(const cg_func *c, uint32_t held);
 
 /* What is known of a launch. */
 typedef struct cg_launch {

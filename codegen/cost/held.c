@@ -2,18 +2,26 @@
    makes it to its last use, in a loop from outside of it to its end. What ptxas keeps besides is not known. */
 #include "codegen/cost/cost.h"
 
+#include "bytecode/verify/hints.h"
+#include "codegen/kernel/groups.h"
+
 typedef struct holding {
     cg_func *c;
     bool *held; /* by value id */
+    bool *anew; /* the same: it is made where it is wanted; NULL: there are layouts, which say so */
     uint64_t bits, most;
 } holding;
 
+/* Of a thread; without layouts, of all threads. */
 static uint64_t bits_of(const holding *x, const ct_value *v)
 {
-    const cg_value *value = cg_value_of(x->c, v);
-    if (!bc_is_tile(v->type) || !v->type->rank || value->form != CG_TILE || cg_is_loaded_operand(v))
+    if (!bc_is_tile(v->type) || !v->type->rank || cg_is_loaded_operand(v))
         return 0;
-    return (uint64_t)cg_class_bits(cg_elem_class(v->type)) << value->home->reg_bits;
+    uint64_t bits = cg_class_bits(cg_elem_class(v->type));
+    if (x->anew)
+        return x->anew[v->id] ? 0 : bits << cg_shape_of(v->type).tile_bits;
+    const cg_value *value = cg_value_of(x->c, v);
+    return value->form == CG_TILE ? bits << value->home->reg_bits : 0;
 }
 
 static void hold(holding *x, const ct_value *v)
@@ -61,6 +69,32 @@ static void go_back(holding *x, const ct_block *block)
     }
 }
 
+/* What comes from the index and from scalars alone is not held: `layouts` makes it anew. */
+static void find_anew(holding *x)
+{
+    for (const ct_op *op = x->c->ir->body->first; op; op = ct_next_op(op, x->c->ir->body)) {
+        bool anew = bc_op_in(op->opcode, BC_OPS(GIVEN) | BC_OPS(MAP) | BC_OPS(CAST) | BC_OPS(SAME) | BC_OPS(RESHAPE)
+                                             | BC_OPS(MOVE));
+        for (uint32_t i = 0; i < op->operand_count; i++)
+            anew = anew && (!op->operands[i]->type->rank || x->anew[op->operands[i]->id]);
+        for (uint32_t i = 0; i < op->result_count; i++)
+            x->anew[op->results[i].id] = anew;
+    }
+}
+
+bool cg_bits_held(cg_func *c, uint64_t *out_bits)
+{
+    holding x = {.c = c,
+                 .held = bc_new(&c->arena, bool, c->ir->value_count + 1u),
+                 .anew = bc_new(&c->arena, bool, c->ir->value_count + 1u)};
+    if (!x.held || !x.anew)
+        return false;
+    find_anew(&x);
+    go_back(&x, c->ir->body);
+    *out_bits = x.most;
+    return true;
+}
+
 bool cg_registers_held(cg_func *c, uint32_t *out_registers)
 {
     holding x = {.c = c, .held = bc_new(&c->arena, bool, c->ir->value_count + 1u)};
@@ -69,4 +103,14 @@ bool cg_registers_held(cg_func *c, uint32_t *out_registers)
     go_back(&x, c->ir->body);
     *out_registers = (uint32_t)((x.most + 31) / 32);
     return true;
+}
+
+uint32_t cg_blocks_hinted(const cg_func *c, uint32_t held)
+{
+    int64_t hint = bc_entry_hint(c->f, c->target->sm, "occupancy"), most = c->target->threads / cg_all_threads(c);
+    double room = cg_machine_of(c->target)->registers / cg_all_threads(c) / (held + CG_REGISTERS_BESIDES);
+    int64_t blocks = hint < most ? hint : most;
+    if (blocks > 1 && room < (double)blocks)
+        blocks = room < 2 ? 0 : (int64_t)room;
+    return (uint32_t)blocks;
 }

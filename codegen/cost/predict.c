@@ -8,7 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "bytecode/verify/hints.h"
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/ring.h"
 #include "codegen/kernel/groups.h"
@@ -315,11 +314,11 @@ static uint32_t registers_of(const cg_func *c, const cg_machine *m, uint32_t hel
 {
     enum { BESIDES = 48, MOST = 255 };
     double registers = held + BESIDES < MOST ? held + BESIDES : MOST, threads = cg_all_threads(c);
-    int64_t occupancy = bc_entry_hint(c->f, c->target->sm, "occupancy");
+    uint32_t blocks = cg_blocks_hinted(c, held);
     if (c->groups)
         registers = c->groups->launched ? c->groups->launched : MOST;
-    else if (occupancy > 0 && m->registers / threads / (double)occupancy < registers)
-        registers = m->registers / threads / (double)occupancy;
+    else if (blocks && m->registers / threads / blocks < registers)
+        registers = m->registers / threads / blocks;
     return (uint32_t)(m->registers / threads < registers ? m->registers / threads : registers);
 }
 

@@ -222,7 +222,12 @@ static bool moved(const ct_op *op, const places *p, places *out)
     }
 }
 
-/* An even quotient of how far a counter has come, which has as many bits as are read here. */
+static unsigned bits_of(const ct_value *v)
+{
+    return bc_kind_bits(bc_elem_kind(v->type));
+}
+
+/* An even quotient of how far a counter has come, where no bits of that are cut off. */
 static bool of_quotient(walk *w, const ct_op *op, const places *p, cg_poly *out)
 {
     int64_t by, step;
@@ -234,7 +239,8 @@ static bool of_quotient(walk *w, const ct_op *op, const places *p, cg_poly *out)
     cg_term *t = &whole.terms[0];
     const ct_op *loop = t->count == 1 && t->dim == CG_NO_DIM ? cg_counted_loop(t->factors[0], &step) : NULL;
     bool is_signed = ct_attr_u(op, F_divi_signedness) == BC_Signedness_signed;
-    if (!loop || t->times != step || step % by != 0 || (is_signed && !is_positive(loop->operands[0])))
+    if (!loop || bits_of(op->operands[0]) < bits_of(t->factors[0]) || t->times != step || step % by != 0
+        || (is_signed && !is_positive(loop->operands[0])))
         return false;
     t->times /= by;
     *out = whole;

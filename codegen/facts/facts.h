@@ -26,7 +26,11 @@ typedef struct cg_fact {
     const cg_axis *axes; /* by dimension; NULL: nothing is known */
 } cg_fact;
 
-enum { CG_DIVISOR_OF_ZERO = 63, CG_MOST_TILE_BLOCKS = (1 << 24) - 1 /* of a grid along an axis */ };
+enum {
+    CG_DIVISOR_OF_ZERO = 63,
+    CG_MOST_TILE_BLOCKS = (1 << 24) - 1, /* of a grid along an axis */
+    CG_MOST_LAUNCHED_BLOCKS = 65535      /* of one that a GPU launches along y and z */
+};
 
 /* log2 of the largest power of two that divides x. */
 static inline uint8_t cg_divisor_of(uint64_t x)
@@ -54,6 +58,8 @@ void cg_find_ranges(const ct_op *op);
 void cg_find_counter_range(const ct_op *loop);
 /* The range of an integer value. */
 cg_range cg_range_of(const ct_value *v);
+/* Is the integer one of 32 bits, extended by its sign if it has more? */
+bool cg_is_narrow(const ct_value *v);
 /* Of a size, stride or index, which are read as unsigned: what the type states, or, where that is BC_DYNAMIC, a value.
    False: it may lie above INT64_MAX. */
 bool cg_size_range(int64_t stated, const ct_value *dynamic, cg_range *out_range);

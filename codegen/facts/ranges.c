@@ -40,6 +40,12 @@ cg_range cg_range_of(const ct_value *v)
     return f->ranged ? f->range : f->constant ? (cg_range){f->value, f->value} : all_of(bc_elem_kind(v->type));
 }
 
+bool cg_is_narrow(const ct_value *v)
+{
+    cg_range r = cg_range_of(v), all = all_of(BC_I32);
+    return r.low >= all.low && r.high <= all.high;
+}
+
 bool cg_size_range(int64_t stated, const ct_value *dynamic, cg_range *out_range)
 {
     if (stated != BC_DYNAMIC) {
@@ -251,6 +257,12 @@ static bool manageable(cg_range r)
     return r.low >= -MANAGEABLE && r.high <= MANAGEABLE;
 }
 
+/* Along an axis of the grid: of y and z a GPU has fewer. */
+static int64_t most_blocks(uint32_t axis)
+{
+    return axis ? CG_MOST_LAUNCHED_BLOCKS : CG_MOST_TILE_BLOCKS;
+}
+
 /* The op's result i, an integer. */
 static cg_range of_result(const ct_op *op, uint32_t i)
 {
@@ -264,8 +276,8 @@ static cg_range of_result(const ct_op *op, uint32_t i)
     switch ((int)op->opcode) {
     case OP_constant: return cg_range_of(&ct_results(op)[i]);
     case OP_iota: return fitting(kind, 0, type->shape[0] - 1);
-    case OP_get_tile_block_id: return (cg_range){0, CG_MOST_TILE_BLOCKS - 1};
-    case OP_get_num_tile_blocks: return (cg_range){1, CG_MOST_TILE_BLOCKS};
+    case OP_get_tile_block_id: return (cg_range){0, most_blocks(i) - 1};
+    case OP_get_num_tile_blocks: return (cg_range){1, most_blocks(i)};
     case CT_rank: return (cg_range){0, a.high - 1};
     case OP_get_tensor_shape:
     case OP_get_index_space_shape: return of_shape(op, i);

@@ -77,14 +77,20 @@ cg_val cg_math_exp(const cg_real *k, const cg_val *x)
     return scaled_power(k, r_fma(k, n, r_minus_part(k, CG_LN_2_F32, 1), r), t);
 }
 
-/* 2^n 2^f, |f| <= 1/2. n is the end of what the sum with 1.5 2^23 is made of, and no more of it counts in r_scale. */
+/* 2^n 2^f, |f| <= 1/2 and some. n, from -126 to 127, is the end of what the sum with 1.5 2^23 is made of, as the
+   exponent of a number; the fraction of 253 that it is cannot leave 0 to 1. Where x log2(e) is beyond, so is f, and
+   2^f 2^n is subnormal, 0 or Inf: rounded once, and less exact by less than such a number tells. NaN makes f one. */
 cg_val cg_math_exp_f32(const cg_real *k, const cg_val *x)
 {
-    cg_val limited = r_clamp(k, x[0], exp_limit(k)), shift = r_number(k, 0x1.8p23),
-           log2_e = r_part(k, CG_LOG2_E_F32, 0);
-    cg_val n = r_fma(k, limited, log2_e, shift), f = r_fma(k, limited, log2_e, r_sub(k, shift, n));
-    f = r_fma(k, limited, r_part(k, CG_LOG2_E_F32, 1), f);
-    return r_scale(k, r_op(k, "ex2.approx.ftz", 1, f, f, f), n);
+    enum { BIAS = 127, LEAST = 126, STEPS = 253, MANTISSA = 23 };
+    const double shift = 0x1.8p23;
+    cg_val log2_e = r_part(k, CG_LOG2_E_F32, 0), part = r_number(k, 0x1.715476p0 / STEPS);
+    cg_val of_steps = r_op(k, "fma.rn.sat", 3, x[0], part, r_number(k, (double)LEAST / STEPS));
+    cg_val n = r_fma(k, of_steps, r_number(k, STEPS), r_number(k, shift + BIAS - LEAST));
+    cg_val f = r_fma(k, x[0], log2_e, r_sub(k, r_number(k, shift + BIAS), n));
+    f = r_fma(k, x[0], r_part(k, CG_LOG2_E_F32, 1), f);
+    cg_val factor = cg_int_op(k->c, "shl.b32", n, cg_const(CG_B32, MANTISSA));
+    return r_mul(k, r_op(k, "ex2.approx.ftz", 1, f, f, f), factor);
 }
 
 /* In f64; f32 has an instruction. */

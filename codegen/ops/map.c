@@ -140,6 +140,25 @@ static bool is_signed_op(const ct_op *op)
     return op->opcode == OP_absi || attribute(op, "signedness", 0) == BC_Signedness_signed;
 }
 
+/* A product of two numbers of 64 bits that both fit in 32, and quotients and remainders of those that are not negative,
+   as 32-bit ones. False: it is none. */
+static bool narrow_map(cg_func *c, const ct_op *op, const modifiers *m, const cg_val *operands, cg_val result)
+{
+    bool divides = op->opcode == OP_divi || op->opcode == OP_remi;
+    if ((op->opcode != OP_muli && !divides) || !cg_is_narrow(op->operands[0]) || !cg_is_narrow(op->operands[1])
+        || (divides && (cg_range_of(op->operands[0]).low < 0 || cg_range_of(op->operands[1]).low < 0)))
+        return false;
+    cg_val half[2] = {cg_low_half(c, operands[0]), cg_low_half(c, operands[1])}, quotient;
+    if (!divides) {
+        cg_ins(c, "mul.wide.s32 %v, %v, %v", result, cg_reg(c, half[0]), cg_reg(c, half[1]));
+        return true;
+    }
+    quotient = cg_new(c, CG_B32);
+    cg_template(c, find_template(ct_op_name(op), ending_of(op, TYPE_I32), TYPE_I32), quotient, half, m->items);
+    cg_ins(c, "cvt.u64.u32 %v, %v", result, quotient);
+    return true;
+}
+
 static cg_val integer_map(cg_func *c, const ct_op *op, bc_kind kind, const char *text, const modifiers *m,
                           const cg_val *operands)
 {
@@ -149,7 +168,9 @@ static cg_val integer_map(cg_func *c, const ct_op *op, bc_kind kind, const char 
         wide[i] = kind == BC_I64 ? operands[i] : cg_to_b32(c, kind, !amount && is_signed_op(op), operands[i]);
     }
     bool divides = op->opcode == OP_divi || op->opcode == OP_remi;
-    if (!divides || !cg_divide_by_constant(c, op, is_signed_op(op), wide, result))
+    if (divides && cg_divide_by_constant(c, op, is_signed_op(op), wide, result))
+        return kind == BC_I64 ? result : cg_from_b32(c, kind, result);
+    if (kind != BC_I64 || !narrow_map(c, op, m, wide, result))
         cg_template(c, text, result, wide, m->items);
     return kind == BC_I64 ? result : cg_from_b32(c, kind, result);
 }
@@ -164,19 +185,31 @@ static const char *predicate_text(uint64_t predicate)
     return texts[predicate];
 }
 
+/* Numbers of 64 bits that are numbers of 32 bits, extended by their sign, are compared as those, in either reading: the
+   extension keeps both orders. */
+static cg_val compare_integers(cg_func *c, const ct_op *op, bc_kind kind, const cg_val *operands)
+{
+    bool is_signed = is_signed_op(op),
+         narrow = kind == BC_I64 && cg_is_narrow(op->operands[0]) && cg_is_narrow(op->operands[1]);
+    cg_val result = cg_new(c, CG_PRED), x[2];
+    for (int i = 0; i < 2; i++) {
+        x[i] = narrow           ? cg_low_half(c, operands[i])
+               : kind == BC_I64 ? operands[i]
+                                : cg_to_b32(c, kind, is_signed, operands[i]);
+        x[i] = cg_reg(c, x[i]);
+    }
+    cg_ins(c, "setp.%s.%s%u %v, %v, %v", predicate_text(attribute(op, "comparison_predicate", 0)),
+           is_signed ? "s" : "u", kind == BC_I64 && !narrow ? 64u : 32u, result, x[0], x[1]);
+    return result;
+}
+
 static cg_val compare(cg_func *c, const ct_op *op, const cg_val *operands)
 {
     bc_kind kind = bc_elem_kind(ct_operands(op)[0]->type);
+    if (op->opcode == OP_cmpi)
+        return compare_integers(c, op, kind, operands);
     cg_val result = cg_new(c, CG_PRED), x[2];
     const char *predicate = predicate_text(attribute(op, "comparison_predicate", 0));
-    if (op->opcode == OP_cmpi) {
-        bool is_signed = is_signed_op(op);
-        for (int i = 0; i < 2; i++)
-            x[i] = cg_reg(c, kind == BC_I64 ? operands[i] : cg_to_b32(c, kind, is_signed, operands[i]));
-        cg_ins(c, "setp.%s.%s%u %v, %v, %v", predicate, is_signed ? "s" : "u", kind == BC_I64 ? 64u : 32u, result, x[0],
-               x[1]);
-        return result;
-    }
     bool own = kind != BC_BF16 || c->target->features & CG_HAS_BF16_ARITH; /* an instruction of its own */
     for (int i = 0; i < 2; i++)
         x[i] = cg_reg(c, own ? operands[i] : cg_to_f32(c, kind, operands[i]));
@@ -192,9 +225,9 @@ static cg_val pointer_offset(cg_func *c, const ct_op *op, const cg_val *operands
     bc_kind pointee = (bc_kind)pointer->elem->kind, kind = bc_elem_kind(ct_operands(op)[1]->type);
     uint32_t size = bc_kind_memory_bytes(pointee);
     cg_val result = cg_new(c, CG_B64);
-    if (size && kind != BC_I64 && !operands[1].known) {
-        cg_ins(c, "mad.wide.s32 %v, %v, %u, %v", result, cg_to_b32(c, kind, true, operands[1]), size,
-               cg_reg(c, operands[0]));
+    if (size && !operands[1].known && (kind != BC_I64 || cg_is_narrow(op->operands[1]))) {
+        cg_val index = kind == BC_I64 ? cg_low_half(c, operands[1]) : cg_to_b32(c, kind, true, operands[1]);
+        cg_ins(c, "mad.wide.s32 %v, %v, %u, %v", result, index, size, cg_reg(c, operands[0]));
         return result;
     }
     cg_val index = cg_to_b64(c, kind, true, operands[1]), bytes = index;
@@ -225,6 +258,22 @@ static bool invert_power_of_two(map_type type, cg_val *x)
     return fits;
 }
 
+/* The template of a division: of one by a number by the instruction for reciprocals, which rounds the same number or,
+   where approximate, gives less of an error; by a power of two by its reciprocal. */
+static const char *simpler_division(const ct_op *op, map_type type, cg_val *x, const char *ordinary, modifiers *m)
+{
+    enum { ONE = 0x3F800000 };
+    bool is_approximate = attribute(op, "rounding_mode", 0) > BC_RoundingMode_positive_inf;
+    if (invert_power_of_two(type, &x[1])) {
+        m->items[1] = is_approximate ? "rn" : m->items[1]; /* it is exact then */
+        return find_template("divf", "_power", type);
+    }
+    if (type != TYPE_F32 || !x[0].known || x[0].bits != ONE)
+        return ordinary;
+    m->items[1] = is_approximate ? "approx" : m->items[1];
+    return find_template("divf", "_one", type);
+}
+
 /* By a template, or a function of codegen/math/math.def; false: by neither. Integers among the operands come in 32
  * bits. */
 static bool float_map(cg_func *c, const ct_op *op, map_type type, const modifiers *m, const cg_val *operands,
@@ -237,11 +286,8 @@ static bool float_map(cg_func *c, const ct_op *op, map_type type, const modifier
         bc_kind kind = bc_elem_kind(ct_operands(op)[i]->type);
         x[i] = type_of(kind) == TYPE_I32 ? cg_to_b32(c, kind, true, operands[i]) : operands[i];
     }
-    if (op->opcode == OP_divf && (type == TYPE_F32 || type == TYPE_F64) && invert_power_of_two(type, &x[1])) {
-        text = find_template(name, "_power", type);
-        if (attribute(op, "rounding_mode", 0) > BC_RoundingMode_positive_inf)
-            modified.items[1] = "rn"; /* approx and full are exact then */
-    }
+    if (op->opcode == OP_divf && (type == TYPE_F32 || type == TYPE_F64))
+        text = simpler_division(op, type, x, text, &modified);
     if (!text)
         return (type == TYPE_F32 || type == TYPE_F64)
                && cg_math_element(c, name, ending, type == TYPE_F64, x, out_result);

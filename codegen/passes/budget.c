@@ -160,10 +160,9 @@ static uint32_t warps_of_strips(const tiles *t)
    reductions passes through once; products keep theirs in registers. The hint goes first, unless tiles go in strips,
    products hand their results on (rows of theirs have to stay in their warps, and sums in registers), or a thread would
    have too many elements of one. */
-static warps choose_warps(const cg_func *c)
+static warps choose_warps(const cg_func *c, tiles t)
 {
     enum { MOST_OF_A_THREAD = 8, MOST_OF_A_PRODUCT = 7 }; /* log2 of elements */
-    tiles t = tiles_of(c);
     if (t.most + t.once > MOST_IN_REGISTERS && !t.has_products) {
         uint32_t strips = t.most - STRIP_ELEMENTS;
         return (warps){.bits = strips + warps_of_strips(&t), .strip_bits = strips};
@@ -182,7 +181,13 @@ static warps choose_warps(const cg_func *c)
 
 void cg_set_warps(cg_func *c)
 {
-    warps chosen = choose_warps(c);
+    tiles t = tiles_of(c);
+    warps chosen = choose_warps(c, t);
+    uint32_t part = chosen.bits + CG_LANE_BITS, at_once = part < t.most ? cg_elements_at_once(c, t.most) : t.most;
+    if (part + at_once < t.most) { /* maps: more strips, of fewer elements */
+        chosen.strip_bits += t.most - part - at_once;
+        chosen.bits += t.most - part - at_once;
+    }
     c->warp_bits = chosen.bits;
     c->strip_bits = chosen.strip_bits;
 }

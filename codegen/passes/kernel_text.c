@@ -1,6 +1,8 @@
 /* The text of a kernel around its ops, and its figures. */
 #include "bytecode/print/print.h"
 #include "codegen/analysis/encoding.h"
+#include "bytecode/verify/hints.h"
+#include "codegen/cost/cost.h"
 #include "codegen/kernel/groups.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/module/spell.h"
@@ -15,6 +17,26 @@ const char *cg_param_type(bc_kind kind)
 {
     static const char *const by_bytes[] = {[1] = "u8", [2] = "b16", [4] = "b32", [8] = "b64"};
     return by_bytes[cg_memory_bytes(kind)];
+}
+
+static bool has_hint(const cg_func *c)
+{
+    return bc_entry_hint(c->f, c->target->sm, "occupancy") && !c->groups;
+}
+
+/* Where fewer blocks than the hint asks for share a multiprocessor. */
+static void remark_occupancy(cg_func *c)
+{
+    uint32_t held;
+    if (!cg_remarks_wanted(c) || !has_hint(c) || !cg_registers_held(c, &held))
+        return;
+    uint32_t blocks = cg_blocks_hinted(c, held);
+    int64_t hint = bc_entry_hint(c->f, c->target->sm, "occupancy"), most = c->target->threads / cg_all_threads(c);
+    if (blocks < (hint < most ? hint : most))
+        cg_remark(c, NULL, CG_REMARK_Occupancy, TV_REMARK_MISSED,
+                  "{Blocks=%u} blocks on a multiprocessor, not the {Hint=%u} that the hint asks for: tiles take "
+                  "{Held=%u} registers of a thread, some of which would be spilled",
+                  blocks ? blocks : 1, (uint32_t)hint, held);
 }
 
 /* Figures of the kernel, and its tile of most elements. */
@@ -38,6 +60,7 @@ void cg_remark_kernel(cg_func *c)
     cg_remark(c, NULL, CG_REMARK_Kernel, TV_REMARK_ANALYSIS,
               "{Threads=%u} threads, {Shared=%u} bytes of shared memory, {Barriers=%u} barriers", cg_all_threads(c),
               cg_shared_bytes(c), cg_barrier_count(c));
+    remark_occupancy(c);
     if (!largest)
         return;
     bc_text type;
@@ -49,6 +72,25 @@ void cg_remark_kernel(cg_func *c)
               "the largest tile, {Type=%s}, takes {Registers=%u} registers per thread%s", bc_text_words(&type),
               registers, registers >= LIKELY_TO_SPILL ? ", and is likely to spill" : "");
     bc_text_release(&type);
+}
+
+static uint32_t least_of(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+/* What ptxas has to keep to: registers of a thread, or blocks of a multiprocessor that they have to leave room for. */
+static void put_blocks(cg_func *c, bc_text *out)
+{
+    uint32_t held = 0, most = (uint32_t)c->target->threads / cg_all_threads(c), blocks = 0;
+    if (c->groups && c->groups->launched)
+        bc_text_printf(out, ".maxnreg %u\n", c->groups->launched);
+    else if (has_hint(c) && !cg_registers_held(c, &held))
+        cg_no_memory(c);
+    else if (!c->groups)
+        blocks = has_hint(c) ? least_of(cg_blocks_hinted(c, held), cg_hinted_blocks(c)) : cg_blocks_that_suit(c);
+    if (blocks)
+        bc_text_printf(out, ".minnctapersm %u\n", blocks < most ? blocks : most);
 }
 
 static void put_signature(cg_func *c, bc_text *out)
@@ -64,13 +106,7 @@ static void put_signature(cg_func *c, bc_text *out)
         cg_need_ptx(c, CG_PTX_OF_CLUSTERS);
         bc_text_printf(out, ".reqnctapercluster %u, 1, 1\n.blocksareclusters\n", c->cluster);
     }
-    uint32_t blocks = cg_hinted_blocks(c), most = c->target->threads / cg_all_threads(c);
-    if (!blocks)
-        blocks = cg_blocks_that_suit(c);
-    if (c->groups && c->groups->launched)
-        bc_text_printf(out, ".maxnreg %u\n", c->groups->launched);
-    else if (blocks && !c->groups)
-        bc_text_printf(out, ".minnctapersm %u\n", blocks < most ? blocks : most);
+    put_blocks(c, out);
     bc_text_puts(out, "{\n");
     cg_put_registers(c, out);
     if (cg_shared_bytes(c))

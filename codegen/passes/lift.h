@@ -20,15 +20,19 @@ typedef struct cg_lift_dim {
 /* A load through pointers as one of a view. */
 typedef struct cg_lifted {
     ct_op *load;
+    ct_op *tensor; /* of a load of a view of it, of which promises are missing; all below is of pointers */
     ct_value *base;
     cg_poly rest; /* elements from there to the view's first one */
     cg_affine affine;
+    bool anywhere;             /* its rows may start at any element */
     uint32_t rank, contiguous; /* its dimensions, those of the tile last; which one has a stride of 1 */
     cg_lift_dim dims[CG_AFFINE_DIMS];
 } cg_lifted;
 
 /* False: it is none, as far as is known. */
 bool cg_lift_find(cg_func *c, ct_op *load, cg_lifted *out);
+/* The same for a load of a view whose tensor has a number, or an address, that is not known before it runs. */
+bool cg_lift_find_view(ct_op *load, cg_lifted *out);
 
 enum { CG_LIFT_ASKED = 24 };
 
@@ -39,6 +43,7 @@ typedef struct cg_lift_checks {
     ct_op *first, *last;    /* of a block, is not there yet; NULL: asks about a single load */
     bool dry;               /* only whether some are left to ask, or fail */
     bool any, failed;       /* some are; one cannot be asked */
+    bool divides;           /* one asks what divides a number or an address */
     ct_value *all, *views;  /* whether all hold; those by which views are what maps take. NULL: nothing is asked */
     bool of_view;           /* the next ones are of these */
     uint32_t asked_count;
@@ -49,16 +54,17 @@ typedef struct cg_lift_checks {
 /* What has to hold for the load to be one of the view, and for copies of 16 bytes and tensor maps. */
 void cg_lift_check(cg_lift_checks *k, const cg_lifted *l);
 
-/* log2 of the elements in 16 bytes. */
+/* log2 of the bytes, and of the elements, of which rows are to start at multiples: of 16 bytes, or anywhere. */
+uint32_t cg_lift_byte_bits(const cg_lifted *l);
 uint32_t cg_lift_chunk_bits(const cg_lifted *l);
-/* Is the view's address known to be a multiple of 16 bytes? */
+/* Is the view's address known to be such a multiple? */
 bool cg_lift_is_aligned(const cg_lifted *l);
 
-/* All of what is from `first` to `last`, of one block, is done where the condition holds, and a copy of it where it does
-   not (codegen/passes/versions.c). False: it stays as it is. */
+/* All of what is from `first` to `last`, of one block, is done where the condition holds, and a copy of it, in
+   *out_otherwise, where it does not (codegen/passes/versions.c). False: it stays as it is. */
 /* What does not need any of the ops goes in front of them. */
 void cg_clear_range(ct_op **first, ct_op *last);
 bool cg_may_version(const ct_op *first, const ct_op *last);
-bool cg_version(cg_func *c, ct_op *first, ct_op *last, ct_value *condition);
+bool cg_version(cg_func *c, ct_op *first, ct_op *last, ct_value *condition, ct_block **out_otherwise);
 
 #endif

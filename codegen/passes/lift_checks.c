@@ -9,8 +9,6 @@
 
 #define CUT ((int64_t)1 << 31)
 
-enum { CHUNK_BITS = 4 };
-
 /* ---- asking ---- */
 
 static bool is_there(const cg_lift_checks *k, const ct_value *v)
@@ -257,7 +255,7 @@ static void check_divisor(cg_lift_checks *k, const cg_poly *p, uint32_t bits)
 {
     if (poly_divisor(p) >= bits)
         return;
-    k->any = true;
+    k->any = k->divides = true;
     for (uint32_t i = 0; i < p->count; i++)
         for (uint32_t f = 0; f < p->terms[i].count; f++)
             k->failed = k->failed || !is_there(k, p->terms[i].factors[f]);
@@ -267,9 +265,9 @@ static void check_divisor(cg_lift_checks *k, const cg_poly *p, uint32_t bits)
 
 static void check_base(cg_lift_checks *k, const ct_value *base, uint32_t bits)
 {
-    if (base->fact && base->fact->divisor >= bits)
+    if (!bits || (base->fact && base->fact->divisor >= bits))
         return;
-    k->any = true;
+    k->any = k->divides = true;
     k->failed = k->failed || !is_there(k, base);
     if (k->dry || k->failed)
         return;
@@ -286,17 +284,25 @@ static cg_poly of_term(const cg_term *t)
     return p;
 }
 
+uint32_t cg_lift_byte_bits(const cg_lifted *l)
+{
+    enum { CHUNK_BITS = 4 };
+    return l->anywhere ? 0 : CHUNK_BITS;
+}
+
 uint32_t cg_lift_chunk_bits(const cg_lifted *l)
 {
-    uint32_t bytes = bc_kind_memory_bytes(bc_elem_kind(l->load->results[0].type)), bits = CHUNK_BITS;
-    for (; bytes > 1; bytes /= 2)
+    uint32_t bytes = bc_kind_memory_bytes(bc_elem_kind(l->load->results[0].type)), bits = cg_lift_byte_bits(l);
+    for (; bytes > 1 && bits; bytes /= 2)
         bits--;
     return bits;
 }
 
 bool cg_lift_is_aligned(const cg_lifted *l)
 {
-    return l->base->fact && l->base->fact->divisor >= CHUNK_BITS && poly_divisor(&l->rest) >= cg_lift_chunk_bits(l);
+    uint32_t bits = cg_lift_byte_bits(l);
+    return (!bits || (l->base->fact && l->base->fact->divisor >= bits))
+           && poly_divisor(&l->rest) >= cg_lift_chunk_bits(l);
 }
 
 /* What the view is. */
@@ -304,7 +310,7 @@ static void check_view(cg_lift_checks *k, const cg_lifted *l)
 {
     uint32_t aligned = cg_lift_chunk_bits(l);
     k->of_view = true;
-    check_base(k, l->base, CHUNK_BITS);
+    check_base(k, l->base, cg_lift_byte_bits(l));
     check_divisor(k, &l->rest, aligned);
     for (uint32_t d = 0; d < l->rank; d++) {
         const cg_lift_dim *dim = &l->dims[d];
@@ -323,8 +329,66 @@ static void check_view(cg_lift_checks *k, const cg_lifted *l)
     k->of_view = false;
 }
 
+/* ---- views whose tensors lack promises ---- */
+
+static const ct_value *size_of(const ct_op *tensor, int row, const int64_t *sizes, uint32_t dim)
+{
+    uint32_t operand = ct_operand_range(tensor, row).first;
+    for (uint32_t d = 0; d < dim; d++)
+        operand += sizes[d] == BC_DYNAMIC;
+    return sizes[dim] == BC_DYNAMIC ? tensor->operands[operand] : NULL;
+}
+
+/* An extent or a stride, of at least 32 bits: at least 0, and a multiple of 2^bits. */
+static void check_size(cg_lift_checks *k, const ct_value *v, int64_t number, uint32_t bits)
+{
+    if (!v || range_of(v).low == range_of(v).high) {
+        k->failed = k->failed || cg_divisor_of((uint64_t)(v ? range_of(v).low : number)) < bits;
+        return;
+    }
+    const cg_poly p = {1, {{.times = 1, .count = 1, .dim = CG_NO_DIM, .factors = {v}}}};
+    k->failed = k->failed || bc_kind_bits(bc_elem_kind(v->type)) < 32;
+    check_factor(k, v);
+    check_divisor(k, &p, bits);
+}
+
+/* May it have no elements, where its address is not what maps take? */
+static bool may_be_empty(const cg_lifted *l, const ct_value *base, const bc_type *type)
+{
+    bool may = base->fact && base->fact->divisor >= cg_lift_byte_bits(l);
+    for (uint32_t d = 0; d < type->rank; d++)
+        may = may || type->shape[d] == BC_DYNAMIC;
+    return may;
+}
+
+/* What lets tiles of the tensor's be copied in pieces of 16 bytes. */
+static void check_tensor(cg_lift_checks *k, const cg_lifted *l)
+{
+    const ct_op *tensor = l->tensor;
+    const bc_type *type = tensor->results[0].type;
+    uint32_t aligned = cg_lift_chunk_bits(l), contiguous = 0;
+    const ct_value *base = ct_operand(tensor, F_make_tensor_view_base);
+    k->of_view = true;
+    k->failed = k->failed || !may_be_empty(l, base, type);
+    check_base(k, base, cg_lift_byte_bits(l));
+    for (uint32_t d = 0; d < type->rank; d++) {
+        bool along = type->strides[d] == 1;
+        contiguous += along;
+        check_size(k, size_of(tensor, F_make_tensor_view_dynamic_shape, type->shape, d), type->shape[d],
+                   along ? aligned : 0);
+        check_size(k, size_of(tensor, F_make_tensor_view_dynamic_strides, type->strides, d), type->strides[d],
+                   along ? 0 : aligned);
+    }
+    k->failed = k->failed || contiguous != 1 || !is_there(k, l->load->operands[0]);
+    k->of_view = false;
+}
+
 void cg_lift_check(cg_lift_checks *k, const cg_lifted *l)
 {
+    if (l->tensor) {
+        check_tensor(k, l);
+        return;
+    }
     check_view(k, l);
     for (uint32_t d = 0; d < l->rank; d++) {
         const cg_lift_dim *dim = &l->dims[d];

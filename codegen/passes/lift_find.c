@@ -264,6 +264,21 @@ static bool may_be_lifted(const ct_op *load)
            && feeds_product(&load->results[0], MOST_SEEN);
 }
 
+bool cg_lift_find_view(ct_op *load, cg_lifted *out)
+{
+    const ct_value *view = load->opcode == OP_load_view_tko ? load->operands[0] : NULL;
+    const ct_op *loop = ct_loop_around(load), *made = view ? view->op : NULL;
+    if (!made || !loop || loop->opcode != OP_for || ct_is_inside(view->block, loop->regions[0])
+        || (made->opcode != OP_make_partition_view && made->opcode != OP_make_strided_view))
+        return false;
+    uint8_t padding = view->type->padding;
+    ct_op *tensor = made->operands[0]->op;
+    *out = (cg_lifted){.load = load, .tensor = tensor};
+    return tensor && tensor->opcode == OP_make_tensor_view && cg_is_weak_access(load)
+           && (padding == BC_NO_PADDING || padding == BC_PaddingValue_zero)
+           && bc_kind_memory_bytes(bc_elem_kind(load->results[0].type)) && feeds_product(&load->results[0], MOST_SEEN);
+}
+
 static bool is_outside(const cg_term *t, uint32_t count, const ct_block *body)
 {
     for (uint32_t i = 0; i < count; i++)

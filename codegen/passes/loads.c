@@ -1,8 +1,8 @@
 /* The loads pass chooses the loads of a loop that are prefetched in earlier iterations (software pipelining), and
    how. Loads that only products read are copied by `cp.async` into a ring of stages in shared memory. They must be
    weak, read a view from outside the loop or pointers, have an index computed only from the induction variable and
-   outer values, come in pieces of 16 bytes (of 4 or 8 for products that read element by element), and read memory that the loop does
-   not write.
+   outer values, come in pieces of 16 bytes (of 4 or 8 for products that read element by element), and read memory that
+   the loop does not write.
 
    Where stages of whole tiles are too large, a stage holds a K slice. A tile that is converted, unpacked or scaled on
    its way to a product goes through a second ring beside that one, if each thread has at least 16 bytes of it: each
@@ -406,30 +406,35 @@ static uint32_t registers_of(const candidate *p)
 }
 
 /* With tiles that each thread reads itself: as many slots as let a multiprocessor have the blocks for which it has
-   registers. Such loops convert between copies and products, while other blocks multiply. */
+   registers; ptxas saves up to an eighth of what is estimated where that brings a block. Such loops convert between
+   copies and products, while other blocks multiply: two blocks do for that, and more only with three slots each. */
 static cg_slot_budget budget_with_own(const candidate *p, cg_slot_work work)
 {
-    enum { REGISTERS = 1 << 16, MOST_BLOCKS = 4, MOST_SLOTS = 4, OF_THE_SYSTEM = 1 << 10 };
+    enum { REGISTERS = 1 << 16, SAVED = 8, FEW_BLOCKS = 2, MOST_BLOCKS = 4, ENOUGH_SLOTS = 3, MOST_SLOTS = 4 };
+    enum { OF_THE_SYSTEM = 1 << 10 /* bytes of shared memory for each block */ };
     cg_func *c = p->c;
-    uint32_t blocks = REGISTERS / registers_of(p) / cg_threads(c), least = cg_static_shared(c->target) - work.fits,
+    uint32_t blocks = (REGISTERS + REGISTERS / SAVED) / registers_of(p) / cg_threads(c), least = cg_static_shared(c->target) - work.fits,
              operand = 4 * operand_words(p) * cg_threads(c), used = OF_THE_SYSTEM + (operand > least ? operand : least);
-    blocks = blocks < MOST_BLOCKS ? blocks + !blocks : MOST_BLOCKS;
-    uint32_t share = cg_room_beside(c, blocks * cg_threads(c)), room = share > used ? share - used : 0;
-    room = room < work.fits ? room : work.fits;
-    cg_slot_budget b = {.room = room, .why = "as many as leave room for the blocks that registers allow"};
-    b.slots = room / work.slot_bytes < MOST_SLOTS ? room / work.slot_bytes : MOST_SLOTS;
+    cg_slot_budget b = {.room = work.fits, .why = "as many as leave room for the blocks that registers allow"};
+    for (blocks = blocks < MOST_BLOCKS ? blocks + !blocks : MOST_BLOCKS; blocks; blocks--) {
+        uint32_t share = cg_room_beside(c, blocks * cg_threads(c)), room = share > used ? share - used : 0;
+        room = room < work.fits ? room : work.fits;
+        b.slots = room / work.slot_bytes < MOST_SLOTS ? room / work.slot_bytes : MOST_SLOTS;
+        if (b.slots >= ENOUGH_SLOTS || blocks <= FEW_BLOCKS)
+            break;
+    }
     return b;
 }
 
 /* Steps of which two do not fit: one slot, which copies fill while nobody reads it. That is as long a wait as for loads
    that stay in their places, but takes no registers, and products find their operands where the copies put them. Not
-   where registers can take the step, an iteration ahead. */
-static bool takes_one_slot(const candidate *p, uint32_t room)
+   where registers can take the step, an iteration ahead; nor where other loads would begin behind that wait. */
+static bool takes_one_slot(const candidate *p, uint32_t room, bool others)
 {
     uint32_t registers = 0;
     for (uint32_t i = 0; i < p->ring->load_count; i++)
         registers += words_of(p->c, p->ring->loads[i].op->results[0].type);
-    return p->ring->load_count && !p->ring->parts && p->ring->slot_bytes <= room
+    return p->ring->load_count && !p->ring->parts && !others && p->ring->slot_bytes <= room
            && registers > cg_early_row_of(CG_EARLY_NO_ROOM)->most;
 }
 
@@ -451,7 +456,7 @@ static bool choose_slots(const candidate *p, bool others, bool is_inner)
     }
     ring->slots = p->own->slots = budget.slots;
     ring->why = p->own->why = budget.why;
-    if (!is_inner && ring->slots < 2 && takes_one_slot(p, room)) {
+    if (!is_inner && ring->slots < 2 && takes_one_slot(p, room, others)) {
         drop_own(p);
         ring->slots = 1;
         ring->behind = NULL;

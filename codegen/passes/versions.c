@@ -110,7 +110,7 @@ static bool copy_range(cg_func *c, const ct_op *first, const ct_op *last, ct_blo
     return true;
 }
 
-bool cg_version(cg_func *c, ct_op *first, ct_op *last, ct_value *condition)
+bool cg_version(cg_func *c, ct_op *first, ct_op *last, ct_value *condition, ct_block **out_otherwise)
 {
     ct_value *results[MOST_RESULTS], *copies[MOST_RESULTS];
     uint32_t count = results_of(first, last, results);
@@ -138,5 +138,6 @@ bool cg_version(cg_func *c, ct_op *first, ct_op *last, ct_value *condition)
     }
     for (uint32_t i = 0; i < count; i++)
         ct_replace_uses_outside(results[i], &branch->results[i], branch->regions[0]);
+    *out_otherwise = branch->regions[1];
     return true;
 }

@@ -149,5 +149,5 @@ ct_value *ct_build_bounded(ct_builder *b, ct_value *x, int64_t low, int64_t high
 ct_value *ct_build_multiple(ct_builder *b, ct_value *x, uint32_t bits)
 {
     const bc_tagged predicate = {.tag = BC_TAG_DIV_BY, .u.bits = (uint64_t)1 << bits};
-    return build_assume(b, x, &predicate);
+    return bits ? build_assume(b, x, &predicate) : x;
 }

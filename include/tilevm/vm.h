@@ -221,6 +221,13 @@ typedef struct tv_vm_op_time {
    Returns   false, without a result, past the end */
 bool tv_vm_op_time_at(const tv_vm *vm, size_t index, tv_vm_op_time *out_time);
 
+/* How often the last run came by one op of its entry. Ops are numbered as in diagnostics, from 0, an op before those
+   inside it. An op that was not needed counts as those around it do; the body of a reduction or scan counts as the op
+   itself where it ran on many elements at a time. An op in front of which a run stopped may have been counted.
+
+   Returns   false, without a result, before the first run and past the last op */
+bool tv_vm_op_runs_at(const tv_vm *vm, uint32_t op_index, uint64_t *out_runs);
+
 #ifdef __cplusplus
 }
 #endif

@@ -356,8 +356,8 @@ static void shared_divisors(mx_report *r, mx_effort effort, bc_kind kind)
     }
 }
 
-/* The same by constants, as bit patterns: ordinary ones, and some that have to go another way. */
-static void constant_divisor(mx_report *r, uint32_t divisor)
+/* The same by constants or of them, as bit patterns: ordinary ones, and some that have to go another way. */
+static void constant_division(mx_report *r, uint32_t number, bool is_dividend)
 {
     enum { COUNT = 4096 };
     static const mx_shape shape = {2, {64, 64}};
@@ -367,33 +367,40 @@ static void constant_divisor(mx_report *r, uint32_t divisor)
     mx_begin(&k);
     for (size_t i = 0; i < COUNT; i++) {
         uint64_t pair[2];
-        make_ordinary(&map, i + divisor, pair);
-        x[i] = pair[0];
+        make_ordinary(&map, i + number, pair);
+        x[i] = is_dividend && i % 2 ? mx_sample(BC_F32, mx_random(i)) : pair[0];
     }
     unsigned input = mx_input(&k, BC_F32, x, COUNT), output = mx_output(&k, BC_F32, COUNT);
     unsigned value = mx_load(&k, input, shape, MX_VIEW), constant = mx_new(&k), result = mx_new(&k);
-    mx_op(&k, "%%v%u = constant <f32: 0x%08x> : %s", constant, divisor, mx_tile(shape, BC_F32));
-    mx_op(&k, "%%v%u = divf %%v%u, %%v%u : %s", result, value, constant, mx_tile(shape, BC_F32));
+    mx_op(&k, "%%v%u = constant <f32: 0x%08x> : %s", constant, number, mx_tile(shape, BC_F32));
+    mx_op(&k, "%%v%u = divf %%v%u, %%v%u : %s", result, is_dividend ? constant : value, is_dividend ? value : constant,
+          mx_tile(shape, BC_F32));
     mx_store(&k, output, shape, result);
     tv_status status = mx_run(&k, NULL);
     size_t bad = 0;
-    for (size_t i = 0; status == TV_OK && !mx_is_elsewhere() && i < COUNT; i++)
-        bad += !mx_same(BC_F32, mx_result(&k, output, i), expect_float(&map, (const uint64_t[]){x[i], divisor}));
+    for (size_t i = 0; status == TV_OK && !mx_is_elsewhere() && i < COUNT; i++) {
+        const uint64_t by[] = {x[i], number}, of[] = {number, x[i]};
+        bad += !mx_same(BC_F32, mx_result(&k, output, i), expect_float(&map, is_dividend ? of : by));
+    }
     if (status != TV_OK || bad)
-        mx_fail(r, &k, "%zu quotients by 0x%08x are wrong, status %d", bad, divisor, (int)status);
+        mx_fail(r, &k, "%zu quotients %s 0x%08x are wrong, status %d", bad, is_dividend ? "of" : "by", number,
+                (int)status);
     else
         mx_pass(r);
     mx_end(&k);
 }
 
-static void constant_divisors(mx_report *r)
+static void constant_divisions(mx_report *r)
 {
     static const uint32_t divisors[] = {0x42480000, 0x40400000, 0x3DCCCCCD, 0xC0E00000,
                                         0x3FB504F3, 0x4BFFFFFE, /* ordinary */
                                         0x41000000, 0x3FFFFFFF, 0x4C400000, 0x00000003,
                                         0x80000000, 0x7F800000, 0x7FC00000};
     for (size_t i = 0; i < TV_COUNT(divisors); i++)
-        constant_divisor(r, divisors[i]);
+        constant_division(r, divisors[i], false);
+    static const uint32_t dividends[] = {0x3F800000, /* one: a reciprocal */ 0xBF800000, 0x3F800001, 0x40000000};
+    for (size_t i = 0; i < TV_COUNT(dividends); i++)
+        constant_division(r, dividends[i], true);
 }
 
 static void other_floats(mx_report *r, mx_effort effort, bc_kind kind)
@@ -473,6 +480,6 @@ void mx_arith(mx_report *r, mx_effort effort)
         if (floats[i] != BC_F64)
             shared_divisors(r, effort, floats[i]);
     }
-    constant_divisors(r);
+    constant_divisions(r);
     selects(r, effort);
 }

@@ -156,6 +156,31 @@ static void run_powers(mx_report *r, const function_row *row, bc_kind kind, mx_e
     }
 }
 
+/* ---- the ends of exp ---- */
+
+/* f32: a few units around where it overflows, becomes subnormal, and zero, where 2^n is clamped (126 ln 2), around zero
+   and the largest numbers; infinities and NaN. */
+static void make_ends(const mx_map *map, uint64_t number, uint64_t *x)
+{
+    static const uint32_t ends[] = {0x42B17218, 0x42AEAC50, 0xC2AEAC50, 0xC2CFF1B5, 0xC2CE8ED0,
+                                    0x42CE8ED0, 0x00000040, 0x80000040, 0x33800000, 0xB3800000,
+                                    0x7F7FFF80, 0xFF7FFF80, 0x7F800000, 0xFF800000, 0x7FC00000};
+    enum { SPREAD = 64, LAST_FINITE = 12 };
+    uint64_t r = mx_random(number);
+    size_t which = r % TV_COUNT(ends);
+    (void)map;
+    *x = ends[which] + (which < LAST_FINITE ? (uint32_t)(r >> 32) % (2 * SPREAD) - SPREAD : 0);
+}
+
+static void run_ends(mx_report *r, const function_row *row)
+{
+    mx_map map = {
+        .operands = 1, .in = {BC_F32}, .out = BC_F32, .function = row->reference, .ulps = allowed(row, BC_F32)};
+    mx_map_run run = {.shape = mx_vector(1024), .form = {MX_VIEW}, .blocks = 8, .make = make_ends, .seed = 11};
+    snprintf(map.text, sizeof map.text, "%s : #r", row->text);
+    mx_map_check(r, &map, &run);
+}
+
 /* ---- fpowi: repeated multiplication on a GPU; here the rounded power ---- */
 
 static void run_powi(mx_report *r, bc_kind kind, bc_kind exponent, uint64_t count)
@@ -193,6 +218,8 @@ void mx_functions(mx_report *r, mx_effort effort)
             bool is_power = rows[i].reference == ref_exp2 || (rows[i].reference == ref_exp && rows[i].approx);
             if (is_power && kinds[k] != BC_F64 && (!rows[i].approx || kinds[k] == BC_F32))
                 run_powers(r, &rows[i], kinds[k], effort);
+            if (rows[i].reference == ref_exp && !rows[i].approx && kinds[k] == BC_F32)
+                run_ends(r, &rows[i]);
         }
     }
     for (size_t k = 0; k < TV_COUNT(kinds); k++)

@@ -1,5 +1,5 @@
-/* mmaf, mmai and mmaf_scaled in every legal combination of types, bit by bit in the order that vm/op/mma.c
-   documents. Compiled code has integers, f32 and f64 the same; others within the bounds of docs/reference/numerics.md. */
+/* mmaf, mmai and mmaf_scaled in every legal combination of types, bit by bit in the order that vm/op/mma.c documents.
+   Compiled code has integers, f32 and f64 the same; others within the bounds of docs/reference/numerics.md. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

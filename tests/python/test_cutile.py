@@ -1,7 +1,9 @@
 """cuTile Python on the virtual machine: scripts and pytest runs of their own, as users start them."""
 
 import importlib.util
+import json
 import os
+import random
 import subprocess
 import sys
 import tempfile
@@ -192,6 +194,80 @@ def test_race():
 """
 
 
+TUNE = HEAD + """
+import cuda.tile.tune
+best = ct.tune.exhaustive_search([3, 64, 128], 0, lambda t: (ct.cdiv(1000, t),), vadd, lambda t: (x, x, out, t), quiet=True)
+print(best.best.config, len(best.successes), [f[0] for f in best.failures])
+"""
+
+CAPTURED = HEAD + """
+wide = np.arange(64, dtype=np.float32).reshape(4, 16)[:, :8]
+
+@ct.kernel
+def twice(arrays, pair, flat, scale: float, T: ct.Constant[int]):
+    s = ct.load(arrays[0], (0, 0), (4, 8)) + ct.load(arrays[1], (0, 0), (4, 8))
+    ct.store(pair[0], (0, 0), s * scale)
+    ct.store(flat, (0,), ct.load(pair[1], (0,), (T,)))
+
+ct.launch(0, (4,), vadd, (x, x, out, 256))
+ct.launch(0, (1,), twice, ([wide, wide + 1], (np.zeros((4, 8), np.float32), x), out, 2.5, 16))
+"""
+
+LONG = HEAD + """
+@ct.kernel
+def slow(x):
+    n = 0
+    while n < 300_000_000:
+        n += 1
+    ct.scatter(x, 0, n)
+
+import tilevm.cutile._driver as driver
+driver._Progress.__call__.__globals__["time"] = type("Clock", (), {"monotonic": staticmethod(
+    lambda seen=[0]: seen.__setitem__(0, seen[0] + 20) or seen[0])})
+y = np.zeros(16, np.int32)
+ct.launch(0, (1,), slow, (y,))
+"""
+
+ASKED = HEAD + """
+import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+cuda = torch.cuda
+assert cuda.mem_get_info()[1] == cuda.get_device_properties(0).total_memory and not cuda.memory_reserved()
+assert cuda.memory_stats()["allocated_bytes.all.current"] == 0 and cuda.get_arch_list() == ["sm_90"]
+cuda.manual_seed(3)
+state = cuda.get_rng_state()
+a = torch.randn(4, device="cuda")
+cuda.set_rng_state(state)
+assert torch.equal(a, torch.randn(4, device="cuda"))
+assert torch.compile(lambda v: v * 2)(a).equal(a * 2)
+assert torch.compile(mode="max-autotune")(lambda v: v * 2)(a).equal(a * 2)
+q = torch.randn(1, 1, 4, 8, device="cuda")
+with sdpa_kernel(SDPBackend.FLASH_ATTENTION), torch.autocast("cuda", dtype=torch.bfloat16), cuda.nvtx.range("x"):
+    torch.nn.functional.scaled_dot_product_attention(q, q, q)
+    assert (q @ q.mT).dtype == torch.bfloat16
+ones, filled, empty = torch.ones(256, device="cuda"), torch.empty(256, device="cuda").fill_(2), torch.empty(256, device="cuda")
+result = torch.empty_like(ones)
+ct.launch(cuda.current_stream(), (1,), vadd, (ones, filled, result, 256))
+ct.launch(cuda.current_stream(), (1,), vadd, (ones, result, filled, 256))  # written by a kernel
+assert (filled == 4).all()
+print("so far")
+ct.launch(cuda.current_stream(), (1,), vadd, (ones, empty, result, 256))
+print("read")
+"""
+
+SUPPRESSED = """
+[[suppress]]
+rule = "X-RAC-01"
+kernel = "tot*"
+file = "test_it.py"
+reason = "the sum is only an estimate"
+
+[[suppress]]
+rule = "X-RAC-02"
+reason = "of another kernel"
+"""
+
+
 @unittest.skipUnless(HAS["numpy"] and HAS["cuda.tile"], "numpy or cuda-tile is not installed")
 class CuTile(unittest.TestCase):
     def setUp(self):
@@ -256,6 +332,113 @@ class CuTile(unittest.TestCase):
         self.environment["TILEVM_MULTIPROCESSORS"] = "7"
         self.assertEqual(self.python(MULTIPROCESSORS), "7 7\n")
         self.assertEqual(self.python(MULTIPROCESSORS, "--tile-multiprocessors", "9"), "9 9\n")
+
+    def test_traceback(self):
+        """It ends at the kernel's line, and nothing of tilevm stands in between."""
+        said = self.python(RACE.replace("try:", "if True:").split("except")[0], "--tile-check", status=1)
+        files = [line.split(",")[0].strip() for line in said.splitlines() if line.lstrip().startswith("File ")]
+        self.assertEqual(files, ['File "script.py"'] * 2)
+        self.assertIn("line 12, in total\n    s = ct.load(out, (0,), (1,))\n", said)
+        self.assertNotIn("token", said)
+        self.assertNotIn("load_view", said)
+
+    def test_module_and_text(self):
+        (self.folder / "program.py").write_text("import sys; print(sys.argv[1:], __name__)")
+        for options in (("-m", "program", "a", "-x"), ("-c", "import sys; print(sys.argv[1:], __name__)", "a", "-x")):
+            said = subprocess.run([sys.executable, "-m", "tilevm.cutile", *options], cwd=self.folder, text=True,
+                                  env=self.environment, capture_output=True, timeout=300)
+            self.assertEqual(said.stdout, "['a', '-x'] __main__\n", said.stderr)
+        said = subprocess.run([sys.executable, "-m", "tilevm.cutile", "-c", WORKS], cwd=self.folder, text=True,
+                              env=self.environment, capture_output=True, timeout=300)
+        self.assertEqual(said.stdout, "(10, 0)\n", said.stderr)
+
+    def test_tune(self):
+        self.assertEqual(self.python(TUNE, "--tile-tune", "first"), "64 1 [3]\n")
+        self.assertEqual(self.python(TUNE, "--tile-tune", "all"), "64 2 [3]\n")
+
+    def test_capture(self):
+        """What is written runs, and gives what the launch gave."""
+        self.python(CAPTURED, "--tile-capture", "all")
+        folders = sorted(p.name for p in (self.folder / "all").iterdir())
+        self.assertEqual(folders, ["0001-vadd", "0002-twice"])
+        tools = Path(os.environ["TILEVM_LIBRARY"]).parent
+        environment = {**self.environment, "PATH": f"{tools}:{os.environ['PATH']}"}
+        for folder in folders:
+            for what, words in (("run", ""), ("check", "nothing found"), ("test", "1 test: 1 passed")):
+                with self.subTest(folder + " " + what):
+                    result = subprocess.run(["sh", self.folder / "all" / folder / "run.sh", what], capture_output=True,
+                                            text=True, env=environment, timeout=300)
+                    options = ("--check", "races,bounds,tokens") if what == "check" else ()
+                    if options:
+                        result = subprocess.run(["sh", self.folder / "all" / folder / "run.sh", what, *options],
+                                                capture_output=True, text=True, env=environment, timeout=300)
+                    self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+                    self.assertIn(words, result.stdout)
+        said = self.python(CAPTURED, "--tile-capture", "script.py", status=2)
+        self.assertIn("cannot make the folder 'script.py'", said)
+
+    def test_progress(self):
+        self.assertIn("slow: 0 of 1 tile blocks, ", self.python(LONG, "--tile-progress"))
+
+    def test_suppressions(self):
+        """Findings that are meant to be, with a reason; the others are told to GitHub and as SARIF."""
+        options = ("-q", "-p", "tilevm.cutile", "-p", "no:cacheprovider", "--tile-check")
+        if not HAS["pytest"]:
+            self.skipTest("pytest is not installed")
+        self.environment["GITHUB_ACTIONS"] = "true"
+        said = self.python(TESTS, *options, module="pytest", name="test_it.py", status=1)
+        self.assertRegex(said, r"(?m)^::error file=test_it.py,line=12,title=X-RAC-01::tile block .*%0Ahelp: ")
+        (self.folder / "tilevm.toml").write_text(SUPPRESSED)
+        said = self.python(TESTS, *options, "--tile-report", "all.sarif", module="pytest", name="test_it.py")
+        self.assertIn("tilevm.toml: 2 findings suppressed", said)
+        self.assertIn("tilevm.toml: no finding was suppressed by rule = 'X-RAC-02'", said)
+        run = json.loads((self.folder / "all.sarif").read_text())["runs"][0]
+        for result in run["results"]:
+            self.assertEqual(result["suppressions"][0]["justification"], "the sum is only an estimate")
+            self.assertEqual(result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "test_it.py")
+        self.assertEqual(len(run["results"]), 2)
+        self.assertEqual(len(run["invocations"][0]["toolConfigurationNotifications"]), 1)
+
+    def test_bad_suppressions(self):
+        entry = '[[suppress]]\nrule = "X-RAC-01"\nreason = "r"\n'
+        for text, words in (
+            ("[[suppress", "tilevm.toml: "), ("[tool]\n", "'tool' is not known"), ("suppress = 5", "not a list"),
+            ("suppress = [5]", "suppress 1: not a table"), (entry + "what = 1", "'what' is not known"),
+            (entry.replace('"r"', '" "'), "a reason is missing"), (entry.replace("X-RAC-01", "all"), "the rule is missing"),
+            (entry + "line = 3", "a line is a number from 1 on, of a file"), (entry + "kernel = 3", "'kernel' is not a text"),
+            (entry + 'file = "' + "x" * 1001 + '"', "'file' is not a text of 1 to 1000"), (entry * 1001, "at most 1000 tables"),
+            ("#" * (1 << 20) + "x", "larger than 1048576 bytes"), ("x = " + "[" * 5000, "tilevm.toml: "), ("\xff", "tilevm.toml: "),
+        ):
+            with self.subTest(words):
+                (self.folder / "tilevm.toml").write_bytes(text.encode("latin1"))
+                said = self.python(WORKS, "--tile-check", status=2)
+                self.assertTrue(said.startswith("python -m tilevm.cutile: tilevm.toml: ") and words in said, said)
+                self.assertEqual(said.count("\n"), 1)
+        self.assertIn("cannot open 'nowhere.toml'", self.python(WORKS, "--tile-config", "nowhere.toml", status=2))
+
+    def test_damaged_suppressions(self):
+        """Bytes that have changed give suppressions or an error, and nothing else."""
+        from tilevm.cutile._findings import read_config
+        from tilevm.diagnostics import UsageError
+        source, path, refused = SUPPRESSED.encode(), self.folder / "t.toml", 0
+        draw = random.Random(1)
+        for _ in range(400):
+            damaged = bytearray(source)
+            for _ in range(draw.randint(1, 4)):
+                damaged[draw.randrange(len(damaged))] = draw.choice(b'[]"=\n\\x\0\xff09{}.')
+            path.write_bytes(damaged)
+            try:
+                self.assertTrue(all(s.reason.strip() for s in read_config(path)))
+            except UsageError:
+                refused += 1
+        self.assertGreater(refused, 100)
+
+    @unittest.skipUnless(HAS["torch"], "torch is not installed")
+    def test_asked_of_torch(self):
+        self.assertIn("read", self.python(ASKED, "--tile-arch", "sm_90"))
+        said = self.python(ASKED, "--tile-arch", "sm_90", "--tile-checks", "uninit", status=1)
+        self.assertIn("so far", said)
+        self.assertRegex(said, r"X-INI-01\]: .*reads element \[0\] of 'y', f32\[256\], which nothing has written")
 
     def test_stopped(self):
         self.assertEqual(self.python(STOPPED), "stopped\nstopped\n")

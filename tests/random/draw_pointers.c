@@ -8,7 +8,7 @@
 
 #include "tests/random/draw.h"
 
-enum { WORDS = 40, WORD = 200 };
+enum { WORDS = 40, WORD = 260 };
 
 /* What stands for `$name$` in a text. */
 typedef struct words {
@@ -50,14 +50,14 @@ static const char head[] = "cuda_tile.module @m {\n"
                            "entry @k(%a0: tile<ptr<f16>>, %b0: tile<ptr<f16>>, %c0: tile<ptr<f16>>, %lock: "
                            "tile<ptr<i32>>, %one: tile<i32>) {\n"
                            "%x, %y, %z = get_tile_block_id : tile<i32>\n"
-                           "%a1 = assume div_by<16>, %a0 : tile<ptr<f16>>\n"
+                           "$base of a$"
                            "%b1 = assume div_by<16>, %b0 : tile<ptr<f16>>\n"
                            "%0 = constant <i32: 0> : tile<i32>\n"
                            "%1 = constant <i32: 1> : tile<i32>\n"
                            "%tm = constant <i32: $M$> : tile<i32>\n"
                            "%tk = constant <i32: $K$> : tile<i32>\n"
                            "%ldc = constant <i32: $N$> : tile<$M$x1xi32>\n"
-                           "%aat = constant <i32: $aat$> : tile<i32>\n"
+                           "$offset of a$"
                            "%bat = constant <i32: $bat$> : tile<i32>\n"
                            "%cat = constant <i32: $cat$> : tile<i32>\n"
                            "%a2 = offset %a1, %aat : tile<ptr<f16>>, tile<i32> -> tile<ptr<f16>>\n"
@@ -205,6 +205,22 @@ static void say_loop(draw *d, words *w, uint32_t depth, uint32_t k)
     put_number(d, "kend", depth);
 }
 
+/* Where A starts: at what multiple of its elements, and what is known of that. */
+static void say_start(draw *d, words *w, uint32_t room)
+{
+    uint32_t bytes = draw_chance(d, 8) ? 2 * draw_below(d, 8) : 0, elements = draw_chance(d, 4) ? draw_below(d, 16) : 0;
+    bool known = draw_chance(d, 2);
+    say(w, "base of a", bytes ? "$address$" : "%%a1 = assume div_by<16>, %%a0 : tile<ptr<f16>>\n");
+    say(w, "address",
+        "%%a.i = ptr_to_int %%a0 : tile<ptr<f16>> -> tile<i64>\n%%a.b = constant <i64: %u> : tile<i64>\n"
+        "%%a.j = addi %%a.i, %%a.b : tile<i64>\n%%a1 = int_to_ptr %%a.j : tile<i64> -> tile<ptr<f16>>\n",
+        (unsigned)bytes);
+    say(w, "aat", "%u", (unsigned)(room + elements) ^ !known);
+    say(w, "offset of a",
+        known ? "%%aat = constant <i32: $aat$> : tile<i32>\n"
+              : "%%aat.x = constant <i32: $aat$> : tile<i32>\n%%aat = xori %%aat.x, %%one : tile<i32>\n");
+}
+
 void draw_pointer_product(draw *d, random_kernel *out)
 {
     words w = {0};
@@ -220,7 +236,7 @@ void draw_pointer_product(draw *d, random_kernel *out)
     say(&w, "C", "$M$x$N$");
     say(&w, "i", wide ? "i64" : "i32");
     say(&w, "w", wide ? ".w" : "");
-    say(&w, "aat", "%u", (unsigned)room);
+    say_start(d, &w, room);
     say(&w, "bat", "%u", (unsigned)room / 2);
     say(&w, "cat", "0");
     say(&w, "rows of a", over ? "over" : "rows");

@@ -7,7 +7,7 @@
 #include "bytecode/op.h"
 #include "tests/random/draw.h"
 
-enum { MOST_TRIPS = 5, DEPTH = 3, ONE_NUMBER = 1, LOCK_BYTES = 64, POINTER_SEEDS = 8 };
+enum { MOST_TRIPS = 5, DEPTH = 3, ONE_NUMBER = 1, LOCK_BYTES = 64, POINTER_SEEDS = 7 };
 
 /* ---- loops ---- */
 

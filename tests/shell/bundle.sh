@@ -165,6 +165,15 @@ done
 run 0 with FAKECUDA_DEVICES=90,80 "$tilevm" cache warm app.tvb
 says 'cuda:0, No GPU 0 (sm_90): 2 kernels loaded'
 says 'cuda:1, No GPU 1 (sm_80): 2 kernels loaded'
+run 0 with FAKECUDA_DEVICES=90,80 "$tilevm" cache warm app.tvb --json
+says '"schema":	"tilevm-cache-warm/1"'
+says '"capability":	80'
+says '"failed":	0'
+run 1 with FAKECUDA_FAIL=cuModuleLoadDataEx=218 "$tilevm" cache warm app.tvb --json
+says '"loaded":	0'
+says '"problems":	["[L-JIT-01]'
+run 1 with FAKECUDA_DEVICES=90 "$tilevm" cache warm nothere.tvb --json
+says '"problem":'
 run 0 with FAKECUDA_DEVICES=90,80 "$tilevm" cache warm app.tvb --device 1
 silent cuda:0
 run 0 with FAKECUDA_DEVICES=90 "$tilevm" cache clear

@@ -148,6 +148,7 @@ if build build tests corpus; then
     run regress check-regress
     run corpus check-corpus
     run cpp check-cpp
+    run triton check-triton
     run oom check-oom
     run commands check-commands
     run programs check-programs
@@ -157,6 +158,11 @@ if build build tests corpus; then
     run ptx-sums check-ptx-sums
     run loads-told check-loads-told
     run aarch64 check-aarch64-sample ROUND="$round"
+    if "${PYTHON:-python3}" -c 'import jax_plugins.xla_cuda13' 2> /dev/null; then
+        run jax check-jax
+    else
+        skip jax "no jax with its plugin for CUDA 13"
+    fi
     if command -v python3 >/dev/null; then
         run zoo check-zoo ROUND="$round"
         run model check-model

@@ -68,12 +68,36 @@ if python3 -c 'import yaml' 2> /dev/null; then
     run 1 env KERNELS=good TESTS=good FLEET=old.json bash -e gitlab.sh
     yaml hooks "$top/.pre-commit-hooks.yaml" > hooks
     while read -r id entry; do
-        case $id in tilevm-verify) file=k.tbc wrong=cut.tbc ;; *) file=k.args.json wrong=k.args.json ;; esac
+        case $id in
+        tilevm-verify) file=k.tbc wrong=cut.tbc ;;
+        tilevm-races) continue ;; # below
+        *) file=k.args.json wrong=k.args.json ;;
+        esac
         run 0 $entry good/$file
         run 1 $entry bad/$wrong
     done < hooks
 else
     echo "examples-yaml: skipped, python3 has no yaml"
+fi
+# Races in cuTile kernels, by the workflow and the hook.
+if python3 -c 'import cuda.tile, numpy, pytest, yaml' 2> /dev/null; then
+    mkdir -p races/good races/bad
+    for kind in good bad; do
+        at=$([ $kind = good ] && echo 'ct.bid(0)' || echo 0)
+        printf 'import cuda.tile as ct\nimport numpy as np\n\n\n@ct.kernel\ndef k(x, y):\n    ct.store(y, (%s,), ct.load(x, (ct.bid(0),), (16,)))\n\n\ndef test_k():\n    ct.launch(0, (2,), k, (np.ones(32, np.float32), np.zeros(32, np.float32)))\n' "$at" > races/$kind/test_k.py
+    done
+    yaml github "$top/.github/workflows/check-races.yml" races > races.sh
+    export PYTHONPATH="$top/tools/python" TILEVM_LIBRARY="$build/libtilevm.so" PYTHONDONTWRITEBYTECODE=1
+    hook=$(sed -n 's/^tilevm-races //p' hooks)
+    run 0 env TESTS=races/good CHECKS=races ARCH=sm_90 bash -e races.sh
+    run 1 env TESTS=races/bad CHECKS=races ARCH=sm_90 GITHUB_ACTIONS=true bash -e races.sh
+    says '::error file=races/bad/test_k.py,line=7,title=X-RAC-01::'
+    run 0 grep -q '"uri": "races/bad/test_k.py"' reports/races.sarif
+    run 0 sh -c "cd races/good && $hook"
+    run 1 sh -c "cd races/bad && $hook"
+    unset PYTHONPATH TILEVM_LIBRARY
+else
+    echo "examples-races: skipped, python3 has no cuda-tile, numpy, pytest or yaml"
 fi
 # What others know of these forms, where it is installed.
 linted() {

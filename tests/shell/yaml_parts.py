@@ -1,4 +1,4 @@
-"""Commands out of YAML files, for tests/examples.sh.
+"""Commands out of YAML files, for tests/shell/examples.sh.
 
   yaml_parts.py check FILE                 is it YAML, with every document a mapping or a list?
   yaml_parts.py template FILE              does an issue template begin with its name and what it is about?

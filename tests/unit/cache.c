@@ -1,5 +1,5 @@
 /* The disk cache as files: what is taken, what is refused and why, what is removed. The loader around it is tested by
-   tests/loader_faults.c. */
+   tests/runners/loader_faults.c. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>

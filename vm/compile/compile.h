@@ -14,6 +14,7 @@ typedef struct vm_segment_build {
 typedef struct vm_compile {
     vm_segment_build *segments;
     size_t segment_count, segment_capacity;
+    uint32_t *op_segments; /* by position, in the arena of the code */
     uint32_t inst_count;
     struct vm_check_op *check_ops;
     uint32_t check_op_count;

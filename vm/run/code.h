@@ -69,6 +69,8 @@ typedef struct vm_segment {
     const vm_inst *loop; /* the innermost `for` around it; NULL: none */
 } vm_segment;
 
+#define VM_NO_SEGMENT UINT32_MAX
+
 typedef struct vm_param {
     size_t at;
     uint8_t kind; /* bc_kind of the element */
@@ -90,6 +92,8 @@ typedef struct vm_code {
     const vm_segment *segments;
     uint32_t segment_count;
     const bc_op *const *segment_ops;
+    const uint32_t *op_segments; /* by position of the op: where it is counted; VM_NO_SEGMENT: as the op before it */
+    uint64_t *segment_runs;      /* how often each ran, in the last run that has ended */
     const vm_inst *const *insts; /* all, by index */
     uint32_t inst_count;
     bool allocas;                        /* has an alloca: addresses may lie in one */

@@ -363,6 +363,7 @@ static void add_figures(vm_run *run, const vm_worker *w)
         const vm_segment *segment = &code->segments[s];
         if (!times)
             continue;
+        code->segment_runs[s] += times;
         vm->stats.ops += times * segment->op_count;
         vm->stats.flops += times * segment->flops;
         for (uint32_t i = 0; i < segment->op_count; i++)

@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 from ctypes import c_void_p
-from typing import Any, Iterator
+from typing import Any, Callable, Iterator
 
 from tilevm import _abi
 from tilevm._abi import lib
@@ -19,10 +19,24 @@ os.set_blocking(_receiver, False)
 os.set_blocking(_sender, False)
 
 
-def watch(options: _abi.VmOptions) -> None:
-    """A machine with these options stops for signals."""
-    options.progress = ctypes.cast(lib.tv_vm_until_readable, c_void_p)
+_Progress = ctypes.CFUNCTYPE(ctypes.c_bool, c_void_p, ctypes.c_uint64, ctypes.c_uint64)
+
+
+def watch(options: _abi.VmOptions, progress: "Callable[[int, int], object] | None" = None) -> Any:
+    """A machine with these options stops for signals, and tells progress some times a second how many of how many tile
+    blocks have ended. What is given back must live as long as the machine."""
     options.user = _receiver
+    if progress is None:
+        options.progress = ctypes.cast(lib.tv_vm_until_readable, c_void_p)
+        return None
+
+    def tell(user: int, done: int, total: int) -> bool:
+        progress(done, total)
+        return bool(lib.tv_vm_until_readable(user, done, total))
+
+    callback = _Progress(tell)
+    options.progress = ctypes.cast(callback, c_void_p)
+    return callback
 
 
 @contextlib.contextmanager

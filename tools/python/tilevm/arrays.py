@@ -39,9 +39,10 @@ def _typestr(interface: dict[str, Any], owner: Any) -> tuple[str, int]:
     """Name and bytes of an element. The interface calls bfloat16 and its kin bytes, of which the dtype knows more."""
     order, kind, size = interface["typestr"][0], interface["typestr"][1], int(interface["typestr"][2:])
     names = {"b": "bool", "i": f"i{8 * size}", "u": f"u{8 * size}", "f": f"f{8 * size}"}
-    if kind in names and order != ">" and size > 0:
+    narrow = kind == "f" and size == 1  # float8_e5m2 calls itself so
+    if kind in names and order != ">" and size > 0 and not narrow:
         return names[kind], size
-    if kind == "V" and getattr(owner, "dtype", None) is not None:
+    if (kind == "V" or narrow) and getattr(owner, "dtype", None) is not None:
         return str(owner.dtype), size
     raise UsageError(f"kernels have no element type {interface['typestr']!r}")
 

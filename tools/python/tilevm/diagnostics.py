@@ -48,7 +48,8 @@ class Diagnostic:
             if self.caret:
                 yield " " * (len(where) + self.caret[0]) + "^" + "~" * (self.caret[1] - 1)
         if self.other is not None:
-            yield f"  and {self.other.location or 'op ' + str(self.other.op_index)}: {self.other.op_text}"
+            place = self.other.location or f"op {self.other.op_index}"
+            yield f"  and {place}: {self.other.op_text}" if self.other.op_text else f"  and {place}"
         if self.help:
             yield f"  help: {self.help}"
 

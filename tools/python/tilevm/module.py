@@ -98,7 +98,8 @@ class Machine:
     another."""
 
     def __init__(self, kernel: "Kernel", *, checks: int = 0, threads: int = 0, step_limit: int = 0,
-                 memory_limit: int = 0, order_seed: int = 0, output: Callable[[str], Any] | None = None):
+                 memory_limit: int = 0, order_seed: int = 0, output: Callable[[str], Any] | None = None,
+                 progress: Callable[[int, int], Any] | None = None):
         self.kernel = kernel
         self._lock = threading.Lock()
         self._write = _abi.Write(self._print)
@@ -106,7 +107,7 @@ class Machine:
         options = _abi.VmOptions(
             checks=checks, threads=threads, step_limit=step_limit, memory_limit=memory_limit, order_seed=order_seed,
             output=_abi.Writer(None, self._write))
-        _interrupt.watch(options)
+        self._progress = _interrupt.watch(options, progress)
         self._vm = c_void_p()
         with Findings() as findings:
             findings.check(lib.tv_vm_new(kernel.module.verified(), byref(options), findings.sink, byref(self._vm)))

@@ -8,10 +8,10 @@
 #include "loader/bundle/signature.h"
 #include "tools/tilevm/bundle/bundle.h"
 #include "tools/tilevm/cli/deflate.h"
+#include "tools/tilevm/cli/json.h"
 
 /* What one check works with. */
 typedef struct checking {
-    const char *path;
     ld_bundle *bundle;
     bc_arena arena;
     ld_artifact **artifacts; /* by module */
@@ -245,38 +245,85 @@ static const char *check_manifest(checking *c)
     return problem ? problem : bundle_manifest_check(text, &c->bundle->head, (const ld_artifact *const *)c->artifacts);
 }
 
-static int check_contents(const char *path, ld_bundle *bundle)
+/* What is wrong: in what, and why; NULL: nothing. */
+typedef struct fault {
+    bool is_signature;
+    char what[128], signature[LD_CRYPTO_PROBLEM];
+    const char *problem;
+} fault;
+
+static void check_contents(ld_bundle *bundle, fault *out)
 {
-    checking c = {.path = path, .bundle = bundle};
+    checking c = {.bundle = bundle};
     bc_arena_init(&c.arena, NULL, 0);
-    const char *problem = check_modules(&c);
-    if (!problem)
-        problem = list_objects(&c) ? check_archive(&c) : no_memory;
-    if (!problem)
-        problem = check_manifest(&c);
-    int code = problem ? bundle_say_damaged(path, c.what, problem) : CLI_OK;
+    out->problem = check_modules(&c);
+    if (!out->problem)
+        out->problem = list_objects(&c) ? check_archive(&c) : no_memory;
+    if (!out->problem)
+        out->problem = check_manifest(&c);
+    memcpy(out->what, c.what, sizeof out->what);
     bc_arena_release(&c.arena);
-    return code;
+}
+
+static void check_all(ld_bundle *bundle, fault *out)
+{
+    *out = (fault){0};
+    if (!bundle->signature.len || ld_signature_check(bundle->signature, bundle->seal_text, out->signature)) {
+        check_contents(bundle, out);
+        return;
+    }
+    out->is_signature = true;
+    out->problem = out->signature;
+}
+
+static int say(const char *path, const fault *f)
+{
+    return !f->problem       ? CLI_OK
+           : f->is_signature ? bundle_say_unsigned(path, f->problem)
+                             : bundle_say_damaged(path, f->what, f->problem);
 }
 
 int bundle_check_opened(const char *path, ld_bundle *bundle)
 {
-    char problem[LD_CRYPTO_PROBLEM];
-    if (bundle->signature.len && !ld_signature_check(bundle->signature, bundle->seal_text, problem))
-        return bundle_say_unsigned(path, problem);
-    return check_contents(path, bundle);
+    fault f;
+    check_all(bundle, &f);
+    return say(path, &f);
+}
+
+static int verify_json(const bundle_request *request, const ld_bundle *bundle, const fault *f, int code)
+{
+    json_doc doc = {0};
+    bc_text text;
+    cJSON *root = json_document(&doc, "bundle-verify");
+    json_text(&doc, root, "path", request->paths[0]);
+    json_bool(&doc, root, "sound", !f->problem);
+    json_bool(&doc, root, "signed", bundle->signature.len != 0);
+    if (request->key)
+        json_bool(&doc, root, "signed_with_key", true); /* or it had not been opened */
+    if (f->problem) {
+        bc_text_init(&text, NULL);
+        bc_text_printf(&text, "%s%s", f->is_signature ? "" : f->what, f->problem);
+        json_text(&doc, root, "rule", bc_rules[f->is_signature ? BC_RULE_L_BUNDLE_02 : BC_RULE_L_BUNDLE_01].id);
+        json_made(&doc, root, "problem", &text);
+        bc_text_release(&text);
+    }
+    return json_finish(&doc, &(cli_out){.file = stdout}) ? code : cli_error("out of memory");
 }
 
 int bundle_action_verify(const bundle_request *request)
 {
     const char *path = request->paths[0];
     ld_bundle bundle;
+    fault f;
     int code = bundle_open_or_say(path, request->key, &bundle);
     if (code != CLI_OK)
-        return code;
-    code = bundle_check_opened(path, &bundle);
-    ld_bundle_close(&bundle);
-    if (code == CLI_OK)
+        return request->json ? json_unopened("bundle-verify", path, NULL, code) : code;
+    check_all(&bundle, &f);
+    code = say(path, &f);
+    if (request->json)
+        code = verify_json(request, &bundle, &f, code);
+    else if (code == CLI_OK)
         cli_print(stdout, "%s: sound%s\n", path, request->key ? ", and signed with that key" : "");
+    ld_bundle_close(&bundle);
     return code;
 }

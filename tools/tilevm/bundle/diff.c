@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "tools/tilevm/bundle/bundle.h"
+#include "tools/tilevm/cli/json.h"
 
 /* One of the two. */
 typedef struct side {
@@ -11,6 +12,18 @@ typedef struct side {
     ld_artifact *artifacts;
     uint32_t count;
 } side;
+
+/* A kernel of either side, and its name in text. */
+typedef struct named_kernel {
+    tv_str symbol, function, shown;
+} named_kernel;
+
+/* Where differences go: lines that are printed at once, or a list. */
+typedef struct differences {
+    bool json;
+    json_doc doc;
+    cJSON *list;
+} differences;
 
 static const char *read_artifacts(side *s, const ld_bundle_kernel *k)
 {
@@ -31,29 +44,49 @@ static const ld_artifact *find(const side *s, const ld_artifact *like)
     return NULL;
 }
 
-static bool print_difference(char sign, tv_str kernel, const ld_artifact *a, const char *what)
+static const char *kind_of(char sign)
 {
-    char target[LD_TARGET_NAME];
-    ld_artifact_target(a, target);
-    cli_print(stdout, "%c %.*s: %s%s%s%s\n", sign, (int)kernel.len, kernel.ptr, ld_artifact_form_name(a->form),
-              a->sm ? " for " : "", target, what);
+    return sign == '-' ? "removed" : sign == '+' ? "added" : "changed";
+}
+
+/* Reports a kernel that only one side has, or an artifact of a kernel (NULL: none). Gives true. */
+static bool tell(differences *out, char sign, const named_kernel *k, const ld_artifact *a)
+{
+    char target[LD_TARGET_NAME] = "";
+    if (a)
+        ld_artifact_target(a, target);
+    if (out->json) {
+        cJSON *item = json_object(&out->doc, out->list, NULL);
+        json_text(&out->doc, item, "kind", kind_of(sign));
+        json_str(&out->doc, item, "kernel", k->symbol);
+        json_str(&out->doc, item, "function", k->function);
+        if (a)
+            json_text(&out->doc, item, "form", ld_artifact_form_name(a->form));
+        if (a && a->sm)
+            json_text(&out->doc, item, "target", target);
+    } else if (a) {
+        cli_print(stdout, "%c %.*s: %s%s%s%s\n", sign, (int)k->shown.len, k->shown.ptr, ld_artifact_form_name(a->form),
+                  a->sm ? " for " : "", target, sign == '~' ? " differs" : "");
+    } else {
+        cli_print(stdout, "%c %.*s\n", sign, (int)k->shown.len, k->shown.ptr);
+    }
     return true;
 }
 
 /* The artifacts of a kernel that both have. True if they differ. */
-static bool compare_artifacts(side sides[2], tv_str kernel)
+static bool compare_artifacts(side sides[2], const named_kernel *k, differences *out)
 {
     bool differ = false;
     for (uint32_t i = 0; i < sides[0].count; i++) {
         const ld_artifact *a = &sides[0].artifacts[i], *b = find(&sides[1], a);
         if (!b)
-            differ |= print_difference('-', kernel, a, "");
+            differ |= tell(out, '-', k, a);
         else if (memcmp(a->digest, b->digest, sizeof a->digest) != 0)
-            differ |= print_difference('~', kernel, a, " differs");
+            differ |= tell(out, '~', k, a);
     }
     for (uint32_t i = 0; i < sides[1].count; i++)
         if (!find(&sides[0], &sides[1].artifacts[i]))
-            differ |= print_difference('+', kernel, &sides[1].artifacts[i], "");
+            differ |= tell(out, '+', k, &sides[1].artifacts[i]);
     return differ;
 }
 
@@ -63,7 +96,7 @@ static int compare(tv_str a, tv_str b)
     return order ? order : (a.len > b.len) - (a.len < b.len);
 }
 
-/* What a kernel is called, if neither bundle has another of that name. */
+/* The name of a kernel in text: its function, if neither bundle has another kernel of that name. */
 static tv_str name_in_both(const side sides[2], const ld_bundle_kernel *k)
 {
     bool one = bundle_has_no_other(&sides[0].bundle, k) && bundle_has_no_other(&sides[1].bundle, k);
@@ -71,7 +104,7 @@ static tv_str name_in_both(const side sides[2], const ld_bundle_kernel *k)
 }
 
 /* Goes through the kernels of both, which are sorted. */
-static int compare_bundles(side sides[2])
+static int compare_bundles(side sides[2], differences *out)
 {
     const ld_bundle_head *first = &sides[0].bundle.head, *second = &sides[1].bundle.head;
     int code = CLI_OK;
@@ -81,9 +114,10 @@ static int compare_bundles(side sides[2])
         int order = !a.symbol.len ? 1 : !b.symbol.len ? -1 : compare(a.symbol, b.symbol);
         i += order <= 0;
         j += order >= 0;
-        tv_str name = name_in_both(sides, order <= 0 ? &a : &b);
+        const ld_bundle_kernel *one = order <= 0 ? &a : &b;
+        const named_kernel named = {one->symbol, one->function, name_in_both(sides, one)};
         if (order != 0) {
-            cli_print(stdout, "%c %.*s\n", order < 0 ? '-' : '+', (int)name.len, name.ptr);
+            tell(out, order < 0 ? '-' : '+', &named, NULL);
             code = CLI_FAILED;
             continue;
         }
@@ -92,24 +126,43 @@ static int compare_bundles(side sides[2])
             return bundle_say_damaged(sides[0].path, "", problem);
         if ((problem = read_artifacts(&sides[1], &b)) != NULL)
             return bundle_say_damaged(sides[1].path, "", problem);
-        if (compare_artifacts(sides, name))
+        if (compare_artifacts(sides, &named, out))
             code = CLI_FAILED;
     }
     return code;
 }
 
+static void start(differences *out, const side sides[2])
+{
+    cJSON *root = json_document(&out->doc, "bundle-diff");
+    json_text(&out->doc, root, "a", sides[0].path);
+    json_text(&out->doc, root, "b", sides[1].path);
+    out->list = json_array(&out->doc, root, "changes");
+}
+
+static int finish(differences *out, int code)
+{
+    json_bool(&out->doc, out->doc.root, "same", code == CLI_OK);
+    return json_finish(&out->doc, &(cli_out){.file = stdout}) ? code : cli_error("out of memory");
+}
+
 int bundle_action_diff(const bundle_request *request)
 {
     side sides[2] = {{.path = request->paths[0]}, {.path = request->paths[1]}};
-    if (bundle_open_or_say(sides[0].path, request->key, &sides[0].bundle) != CLI_OK)
-        return CLI_ERROR;
-    if (bundle_open_or_say(sides[1].path, request->key, &sides[1].bundle) != CLI_OK) {
-        ld_bundle_close(&sides[0].bundle);
-        return CLI_ERROR;
-    }
+    differences out = {.json = request->json};
+    for (size_t i = 0; i < 2; i++)
+        if (bundle_open_or_say(sides[i].path, request->key, &sides[i].bundle) != CLI_OK) {
+            if (i)
+                ld_bundle_close(&sides[0].bundle);
+            return request->json ? json_unopened("bundle-diff", sides[i].path, NULL, CLI_ERROR) : CLI_ERROR;
+        }
     for (size_t i = 0; i < 2; i++)
         bc_arena_init(&sides[i].arena, NULL, 0);
-    int code = compare_bundles(sides);
+    if (out.json)
+        start(&out, sides);
+    int code = compare_bundles(sides, &out);
+    if (out.json)
+        code = finish(&out, code);
     for (size_t i = 0; i < 2; i++) {
         bc_arena_release(&sides[i].arena);
         ld_bundle_close(&sides[i].bundle);

@@ -187,24 +187,47 @@ static void ignore(void *user, const tv_diag *diag)
     (void)diag;
 }
 
-static const char *print_parameters(const tv_signature *signature)
+/* Where what is known of kernels goes: lines at once, or a document. */
+typedef struct showing {
+    const bundle_request *request;
+    ld_bundle bundle;
+    bc_arena arena;
+    json_doc doc;
+    cJSON *kernels, *kernel; /* the list; the one at hand */
+} showing;
+
+static void put_parameter(showing *s, cJSON *list, const tv_param *param, bc_text *text)
+{
+    bc_text one;
+    bc_text_init(&one, NULL);
+    one.failed |= tv_param_print(param, (tv_writer){.user = &one, .write = bc_text_append}) != TV_OK;
+    if (s->request->json) {
+        cJSON *item = json_object(&s->doc, list, NULL);
+        if (param->name)
+            json_text(&s->doc, item, "name", param->name);
+        json_made(&s->doc, item, "type", &one);
+    } else {
+        bc_text_printf(text, "  %-4s%s\n", param->name ? param->name : "", bc_text_words(&one));
+        text->failed |= one.failed;
+    }
+    bc_text_release(&one);
+}
+
+static const char *show_parameters(showing *s, const tv_signature *signature)
 {
     const tv_param *param;
     bc_text text;
     bc_text_init(&text, NULL);
-    for (size_t i = 0; (param = tv_signature_param(signature, i)) != NULL; i++) {
-        bc_text_printf(&text, "  %-4s", param->name ? param->name : "");
-        if (tv_param_print(param, (tv_writer){.user = &text, .write = bc_text_append}) != TV_OK)
-            text.failed = true;
-        bc_text_char(&text, '\n');
-    }
+    cJSON *list = s->request->json ? json_array(&s->doc, s->kernel, "parameters") : NULL;
+    for (size_t i = 0; (param = tv_signature_param(signature, i)) != NULL; i++)
+        put_parameter(s, list, param, &text);
     bool failed = text.failed || !cli_show(stdout, bc_text_get(&text), false);
     bc_text_release(&text);
     return failed ? LD_NO_MEMORY : NULL;
 }
 
 /* What the bytecode tells of a kernel. Bytecode that cannot be read tells nothing. */
-static const char *print_signature(tv_str bytecode, tv_str symbol)
+static const char *show_signature(showing *s, tv_str bytecode, tv_str symbol)
 {
     tv_module *module = NULL;
     tv_signature *signature = NULL;
@@ -212,13 +235,20 @@ static const char *print_signature(tv_str bytecode, tv_str symbol)
     tv_status status = tv_module_open(bytecode.ptr, bytecode.len, NULL, sink, &module);
     if (status != TV_OK)
         return status == TV_NO_MEMORY ? LD_NO_MEMORY : NULL;
-    cli_print(stdout, "  bytecode 13.%u\n", tv_module_minor(module));
+    char version[16];
+    snprintf(version, sizeof version, "13.%u", tv_module_minor(module));
+    if (s->request->json)
+        json_text(&s->doc, s->kernel, "bytecode_version", version);
+    else
+        cli_print(stdout, "  bytecode %s\n", version);
     size_t entry = 0;
     while (entry < tv_module_entry_count(module) && !bc_str_eq(tv_module_entry_name(module, entry), symbol))
         entry++;
     status = entry < tv_module_entry_count(module) ? tv_signature_of_entry(module, entry, sink, &signature)
                                                    : TV_INVALID;
-    const char *problem = status == TV_OK ? print_parameters(signature) : status == TV_NO_MEMORY ? LD_NO_MEMORY : NULL;
+    const char *problem = status == TV_OK          ? show_parameters(s, signature)
+                          : status == TV_NO_MEMORY ? LD_NO_MEMORY
+                                                   : NULL;
     tv_signature_close(signature);
     tv_module_close(module);
     return problem;
@@ -233,51 +263,100 @@ static void print_artifact(const ld_artifact *a)
     cli_print(stdout, "  %-8s %-9s %9llu bytes  %s\n", target, form, (unsigned long long)a->size, name);
 }
 
-static const char *show_kernel(const ld_bundle *bundle, uint32_t index, bc_arena *arena)
+static void add_artifact(showing *s, cJSON *list, const ld_artifact *a)
 {
-    ld_bundle_kernel k = ld_bundle_head_kernel(&bundle->head, index);
-    ld_bundle_module m = ld_bundle_head_module(&bundle->head, k.module);
+    char name[LD_BUNDLE_MEMBER], target[LD_TARGET_NAME], version[16];
+    cJSON *item = json_object(&s->doc, list, NULL);
+    ld_bundle_member_name(a, name);
+    ld_artifact_target(a, target);
+    json_text(&s->doc, item, "form", ld_artifact_form_name(a->form));
+    if (a->sm)
+        json_text(&s->doc, item, "target", target);
+    if (a->ptx) {
+        snprintf(version, sizeof version, "%u.%u", a->ptx / 10, a->ptx % 10);
+        json_text(&s->doc, item, "ptx_version", version);
+    }
+    json_uint(&s->doc, item, "size", a->size);
+    json_text(&s->doc, item, "member", name);
+}
+
+static void show_head(showing *s, const ld_bundle_kernel *k, const ld_bundle_module *m)
+{
+    if (s->request->json) {
+        s->kernel = json_object(&s->doc, s->kernels, NULL);
+        json_str(&s->doc, s->kernel, "symbol", k->symbol);
+        json_str(&s->doc, s->kernel, "function", k->function);
+        json_str(&s->doc, s->kernel, "module", m->name);
+        json_uint(&s->doc, s->kernel, "opt_level", m->opt_level);
+        json_bool(&s->doc, s->kernel, "lineinfo", m->line_info);
+        return;
+    }
+    tv_str name = bundle_shown_name(&s->bundle, k);
+    cli_print(stdout, "%.*s\n", (int)name.len, name.ptr);
+    if (!bc_str_eq(k->symbol, name))
+        cli_print(stdout, "  symbol %.*s\n", (int)k->symbol.len, k->symbol.ptr);
+    else if (!bc_str_eq(k->function, name))
+        cli_print(stdout, "  function %.*s\n", (int)k->function.len, k->function.ptr);
+    cli_print(stdout, "  module %.*s, -O%u%s\n", (int)m->name.len, m->name.ptr, m->opt_level,
+              m->line_info ? " --lineinfo" : "");
+}
+
+static const char *show_kernel(showing *s, uint32_t index)
+{
+    ld_bundle_kernel k = ld_bundle_head_kernel(&s->bundle.head, index);
+    ld_bundle_module m = ld_bundle_head_module(&s->bundle.head, k.module);
     ld_artifact *artifacts;
     tv_str bytecode;
-    const char *problem = ld_bundle_artifacts(bundle, &m, arena, &artifacts);
+    const char *problem = ld_bundle_artifacts(&s->bundle, &m, &s->arena, &artifacts);
     if (!problem)
-        problem = ld_bundle_fetch(bundle, &artifacts[0], arena, &bytecode);
+        problem = ld_bundle_fetch(&s->bundle, &artifacts[0], &s->arena, &bytecode);
     if (problem)
         return problem;
-    tv_str name = bundle_shown_name(bundle, &k);
-    cli_print(stdout, "%.*s\n", (int)name.len, name.ptr);
-    if (!bc_str_eq(k.symbol, name))
-        cli_print(stdout, "  symbol %.*s\n", (int)k.symbol.len, k.symbol.ptr);
-    else if (!bc_str_eq(k.function, name))
-        cli_print(stdout, "  function %.*s\n", (int)k.function.len, k.function.ptr);
-    cli_print(stdout, "  module %.*s, -O%u%s\n", (int)m.name.len, m.name.ptr, m.opt_level,
-              m.line_info ? " --lineinfo" : "");
-    problem = print_signature(bytecode, k.symbol);
+    show_head(s, &k, &m);
+    problem = show_signature(s, bytecode, k.symbol);
+    cJSON *list = s->request->json ? json_array(&s->doc, s->kernel, "artifacts") : NULL;
     for (uint32_t a = 0; !problem && a < m.artifact_count; a++)
-        print_artifact(&artifacts[a]);
+        if (s->request->json)
+            add_artifact(s, list, &artifacts[a]);
+        else
+            print_artifact(&artifacts[a]);
     return problem;
+}
+
+/* The kernels that were asked for. Gives the exit code. */
+static int show_kernels(showing *s)
+{
+    const bundle_request *request = s->request;
+    const char *problem = NULL;
+    bool found = !request->kernel;
+    for (uint32_t i = 0; !problem && i < s->bundle.head.kernel_count; i++) {
+        ld_bundle_kernel k = ld_bundle_head_kernel(&s->bundle.head, i);
+        if (request->kernel && !bundle_is_named(&k, request->kernel))
+            continue;
+        found = true;
+        problem = show_kernel(s, i);
+    }
+    if (problem)
+        return bundle_say_damaged(request->paths[0], "", problem);
+    return found ? CLI_OK : cli_error("%s: there is no kernel %s", request->paths[0], request->kernel);
 }
 
 int bundle_action_show(const bundle_request *request)
 {
-    ld_bundle bundle;
-    bc_arena arena;
-    int opened = bundle_open_or_say(request->paths[0], request->key, &bundle);
-    if (opened != CLI_OK)
-        return opened;
-    bc_arena_init(&arena, NULL, 0);
-    const char *problem = NULL;
-    bool found = !request->kernel;
-    for (uint32_t i = 0; !problem && i < bundle.head.kernel_count; i++) {
-        ld_bundle_kernel k = ld_bundle_head_kernel(&bundle.head, i);
-        if (request->kernel && !bundle_is_named(&k, request->kernel))
-            continue;
-        found = true;
-        problem = show_kernel(&bundle, i, &arena);
+    showing s = {.request = request};
+    int code = bundle_open_or_say(request->paths[0], request->key, &s.bundle);
+    if (code != CLI_OK)
+        return request->json ? json_unopened("bundle-show", request->paths[0], NULL, code) : code;
+    bc_arena_init(&s.arena, NULL, 0);
+    if (request->json) {
+        cJSON *root = json_document(&s.doc, "bundle-show");
+        json_text(&s.doc, root, "path", request->paths[0]);
+        s.kernels = json_array(&s.doc, root, "kernels");
     }
-    bc_arena_release(&arena);
-    ld_bundle_close(&bundle);
-    if (problem)
-        return bundle_say_damaged(request->paths[0], "", problem);
-    return found ? CLI_OK : cli_error("%s: there is no kernel %s", request->paths[0], request->kernel);
+    code = show_kernels(&s);
+    if (request->json && !json_finish(&s.doc, &(cli_out){.file = stdout}))
+        code = cli_error("out of memory");
+    bc_arena_release(&s.arena);
+    ld_bundle_close(&s.bundle);
+    return code;
 }

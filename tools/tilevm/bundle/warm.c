@@ -4,6 +4,7 @@
 #include "loader/device.h"
 #include "loader/image.h"
 #include "tools/tilevm/bundle/warm.h"
+#include "tools/tilevm/cli/json.h"
 #include "tools/tilevm/cli/progress.h"
 
 enum { NAME = 4096 };
@@ -15,13 +16,20 @@ typedef struct warming {
     double start;
 } warming;
 
+/* The document, while it is made. */
+typedef struct warm_report {
+    bool json;
+    json_doc doc;
+    cJSON *devices, *problems; /* problems: of the device at hand */
+} warm_report;
+
 static int say_last(const char *what)
 {
     return cli_error("%s: %s", what, tvGetLastErrorMessage());
 }
 
 /* Loads all kernels for the current context. */
-static void load_all(struct tvBundle_st *bundle, unsigned count, const char *device, warming *w)
+static void load_all(struct tvBundle_st *bundle, unsigned count, const char *device, warm_report *report, warming *w)
 {
     char *name = malloc(NAME);
     cli_progress progress;
@@ -38,6 +46,8 @@ static void load_all(struct tvBundle_st *bundle, unsigned count, const char *dev
         if (!loaded) {
             cli_progress_clear(&progress);
             name ? say_last(device) : cli_error("out of memory");
+            if (report->json)
+                json_text(&report->doc, report->problems, NULL, name ? tvGetLastErrorMessage() : "out of memory");
         }
         cli_progress_update(&progress, i + 1);
     }
@@ -45,7 +55,15 @@ static void load_all(struct tvBundle_st *bundle, unsigned count, const char *dev
     free(name);
 }
 
-static int warm_device(struct tvBundle_st *bundle, unsigned count, int ordinal)
+static void print_warmed(const char *what, const warming *w)
+{
+    cli_print(stdout, "%s: %u kernel%s loaded", what, w->done, w->done == 1 ? "" : "s");
+    if (w->failed)
+        cli_print(stdout, ", %u not", w->failed);
+    cli_print(stdout, ", %.0f ms\n", ld_now_ms() - w->start);
+}
+
+static int warm_device(struct tvBundle_st *bundle, unsigned count, int ordinal, warm_report *report)
 {
     ld_device device = {0};
     char what[200];
@@ -53,11 +71,22 @@ static int warm_device(struct tvBundle_st *bundle, unsigned count, int ordinal)
     if (ld_device_open(ordinal, &device) != LD_CUDA_SUCCESS)
         return say_last("no device");
     snprintf(what, sizeof what, "cuda:%d, %s (sm_%u)", ordinal, device.name, device.target);
-    load_all(bundle, count, what, &w);
-    cli_print(stdout, "%s: %u kernel%s loaded", what, w.done, w.done == 1 ? "" : "s");
-    if (w.failed)
-        cli_print(stdout, ", %u not", w.failed);
-    cli_print(stdout, ", %.0f ms\n", ld_now_ms() - w.start);
+    json_doc *doc = &report->doc;
+    cJSON *item = report->json ? json_object(doc, report->devices, NULL) : NULL;
+    if (report->json) {
+        json_uint(doc, item, "device", (uint64_t)ordinal);
+        json_text(doc, item, "name", device.name);
+        json_uint(doc, item, "capability", device.target);
+        report->problems = json_array(doc, item, "problems");
+    }
+    load_all(bundle, count, what, report, &w);
+    if (report->json) {
+        json_uint(doc, item, "loaded", w.done);
+        json_uint(doc, item, "failed", w.failed);
+        json_real(doc, item, "ms", (double)(uint64_t)(ld_now_ms() - w.start + 0.5));
+    } else {
+        print_warmed(what, &w);
+    }
     ld_device_close(&device);
     return w.starved ? CLI_ERROR : w.failed ? CLI_FAILED : CLI_OK;
 }
@@ -74,7 +103,7 @@ static int count_devices(void)
     return count;
 }
 
-int bundle_warm(const char *path, const char *key, int ordinal)
+static int warm_all(const char *path, const char *key, int ordinal, warm_report *report)
 {
     struct tvBundle_st *bundle = NULL;
     unsigned kernels = 0;
@@ -84,13 +113,27 @@ int bundle_warm(const char *path, const char *key, int ordinal)
     tvResult opened = tvBundleOpen(&bundle, path, key);
     if (opened != LD_CUDA_SUCCESS) {
         say_last(path);
+        if (report->json)
+            json_text(&report->doc, report->doc.root, "problem", tvGetLastErrorMessage());
         return opened == LD_CUDA_OUT_OF_MEMORY ? CLI_ERROR : CLI_FAILED;
     }
     tvBundleGetKernelCount(&kernels, bundle);
     for (int i = ordinal < 0 ? 0 : ordinal; i < (ordinal < 0 ? devices : ordinal + 1); i++) {
-        int one = warm_device(bundle, kernels, i);
+        int one = warm_device(bundle, kernels, i, report);
         code = one > code ? one : code;
     }
     tvBundleClose(bundle);
     return code;
+}
+
+int bundle_warm(const char *path, const char *key, int ordinal, bool json)
+{
+    warm_report report = {.json = json};
+    if (json) {
+        cJSON *root = json_document(&report.doc, "cache-warm");
+        json_text(&report.doc, root, "path", path);
+        report.devices = json_array(&report.doc, root, "devices");
+    }
+    int code = warm_all(path, key, ordinal, &report);
+    return json && !json_finish(&report.doc, &(cli_out){.file = stdout}) ? cli_error("out of memory") : code;
 }

@@ -4,8 +4,8 @@
 
 #include "tools/tilevm/cli/cli.h"
 
-/* Loads every kernel on a device, all of them for ordinal -1; prints a line for each. key: as tvBundleOpen takes it.
-   CLI_FAILED: not all could be loaded. */
-int bundle_warm(const char *path, const char *key, int ordinal);
+/* Loads every kernel on a device, all of them for ordinal -1; prints a line for each, or one document. key: as
+   tvBundleOpen takes it. CLI_FAILED: not all could be loaded. */
+int bundle_warm(const char *path, const char *key, int ordinal, bool json);
 
 #endif

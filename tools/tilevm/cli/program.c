@@ -3,14 +3,53 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <spawn.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 extern char **environ;
 
-int cli_program_run(char *const argv[], bc_text *log)
+double cli_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* Is there something to read before the time is over? until 0: waits for as long as it takes. */
+static bool wait_for_output(int fd, double until)
+{
+    struct pollfd one = {.fd = fd, .events = POLLIN};
+    while (until > 0) {
+        double left = until - cli_seconds();
+        int got = left > 0 ? poll(&one, 1, left < 3600 ? (int)(left * 1e3) + 1 : 3600000) : 0;
+        if (got > 0)
+            return true;
+        if (left <= 0 || (got < 0 && errno != EINTR))
+            return false;
+    }
+    return true;
+}
+
+/* Takes in all that the child says, until it has closed its outputs. False: the time was over before. */
+static bool read_output(int fd, double until, bc_text *log)
+{
+    char part[4096];
+    for (;;) {
+        if (!wait_for_output(fd, until))
+            return false;
+        ssize_t got = read(fd, part, sizeof part);
+        if (got == 0 || (got < 0 && errno != EINTR))
+            return true;
+        bc_text_bytes(log, part, got > 0 ? (size_t)got : 0);
+    }
+}
+
+int cli_program_run_for(char *const argv[], double seconds, bc_text *log)
 {
     int pipes[2];
     if (pipe2(pipes, O_CLOEXEC) != 0) {
@@ -29,15 +68,20 @@ int cli_program_run(char *const argv[], bc_text *log)
     if (error) {
         bc_text_printf(log, "%s cannot be run: %s\n", argv[0], strerror(error));
     } else {
-        char part[4096];
-        for (ssize_t got; (got = read(pipes[0], part, sizeof part)) > 0 || (got < 0 && errno == EINTR);)
-            bc_text_bytes(log, part, got > 0 ? (size_t)got : 0);
+        bool in_time = read_output(pipes[0], seconds > 0 ? cli_seconds() + seconds : 0, log);
+        if (!in_time)
+            kill(child, SIGKILL);
         while (waitpid(child, &status, 0) < 0 && errno == EINTR)
             continue;
-        if (WIFSIGNALED(status))
+        if (in_time && WIFSIGNALED(status))
             bc_text_printf(log, "%s was ended by signal %d\n", argv[0], WTERMSIG(status));
-        status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+        status = !in_time ? CLI_TIMED_OUT : WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     }
     close(pipes[0]);
     return status;
+}
+
+int cli_program_run(char *const argv[], bc_text *log)
+{
+    return cli_program_run_for(argv, 0, log);
 }

@@ -8,4 +8,12 @@
    with the reason in log. Threads: any. */
 int cli_program_run(char *const argv[], bc_text *log);
 
+/* Seconds, of a clock that only goes forward. */
+double cli_seconds(void);
+
+enum { CLI_TIMED_OUT = -2 };
+/* The same, but a program that runs for longer than so many seconds is ended, and the status is CLI_TIMED_OUT. 0: no
+   limit. */
+int cli_program_run_for(char *const argv[], double seconds, bc_text *log);
+
 #endif

@@ -45,7 +45,7 @@ static const cli_option options[] = {
      "read "
      "it"},
     {OPT_KERNEL, 'K', "kernel", "NAME", "show, extract: only that kernel, by symbol or function"},
-    {OPT_JSON, 'J', "json", NULL, "list: print the manifest"},
+    {OPT_JSON, 'J', "json", NULL, "list: print the manifest; show, verify, diff: print JSON"},
     {0}};
 
 static int run(cli_args *args);
@@ -163,8 +163,8 @@ static const struct {
     const char *options; /* letters */
 } actions[] = {
     [BUILD] = {"build", bundle_action_build, 0, "toeOgsj"}, [LIST] = {"list", bundle_action_list, 1, "kJ"},
-    [SHOW] = {"show", bundle_action_show, 1, "kK"},         [EXTRACT] = {"extract", bundle_action_extract, 1, "okK"},
-    [VERIFY] = {"verify", bundle_action_verify, 1, "k"},    [DIFF] = {"diff", bundle_action_diff, 2, "k"},
+    [SHOW] = {"show", bundle_action_show, 1, "kKJ"},        [EXTRACT] = {"extract", bundle_action_extract, 1, "okK"},
+    [VERIFY] = {"verify", bundle_action_verify, 1, "kJ"},   [DIFF] = {"diff", bundle_action_diff, 2, "kJ"},
     [SIGN] = {"sign", bundle_action_sign, 1, "okP"},        [JOIN] = {"join", bundle_action_join, 0, "oks"}};
 
 static bool take_option(bundle_request *request, int id, const char *value, unsigned *emit)

@@ -14,7 +14,7 @@ enum { ACTION_LIST, ACTION_VERIFY, ACTION_PRUNE, ACTION_CLEAR, ACTION_PATH, ACTI
 
 static const cli_option options[] = {{OPT_SIZE, 's', "size", "N",
                                       "with prune: the size to keep, such as 500M (default: the limit of the cache)"},
-                                     {OPT_JSON, 'J', "json", NULL, "print JSON; not with warm"},
+                                     {OPT_JSON, 'J', "json", NULL, "print JSON"},
                                      {OPT_DEVICE, 'd', "device", "all|N", "with warm: the devices (default: all)"},
                                      {OPT_KEY, 'k', "key", "FILE",
                                       "with warm: the bundle must be signed with the private half of this\npublic key"},
@@ -268,7 +268,7 @@ static int run(cli_args *args)
         return cli_usage(args, "--device and --key are options of warm, not of %s", request.action);
     if (chosen != ACTION_WARM)
         return act_and_report(&(cache_report){.json = request.json}, chosen, request.size);
-    if (!request.bundle || request.json)
-        return cli_usage(args, request.json ? "warm has no JSON" : "which bundle?");
-    return bundle_warm(request.bundle, request.key, request.ordinal);
+    if (!request.bundle)
+        return cli_usage(args, "which bundle?");
+    return bundle_warm(request.bundle, request.key, request.ordinal, request.json);
 }

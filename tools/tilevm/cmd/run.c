@@ -20,6 +20,7 @@ enum {
     OPT_TRACE_MAX,
     OPT_DUMP,
     OPT_CHECK,
+    OPT_COVERAGE,
     OPT_JSON,
     OPT_QUIET
 };
@@ -56,6 +57,8 @@ static const cli_option options[] = {
      "in a loop (default: the last)"},
     {OPT_CHECK, 0, "check", "LIST",
      "look for bounds,uninit,races,tokens,assume,values,order or all, as 'tilevm check' does"},
+    {OPT_COVERAGE, 0, "coverage", "FILE",
+     "write how often each op ran: JSON, or the format of lcov if FILE ends in .info"},
     {OPT_JSON, 'J', "json", NULL, "print one JSON document"},
     {OPT_QUIET, 'q', "quiet", NULL, "do not list the arrays"},
     {0}};
@@ -139,6 +142,7 @@ static bool take_option(cli_args *args, int id, const char *value, run_options *
     case OPT_ORDER: return cli_number(args, "--order", value, 0, UINT64_MAX, &o->vm.order_seed);
     case OPT_STATS: o->stats = true; return true;
     case OPT_PROFILE: o->stats = o->profile = o->vm.profile = true; return true;
+    case OPT_COVERAGE: o->coverage = value; return true;
     case OPT_TRACE: o->trace = value; return true;
     case OPT_TRACE_BLOCK: o->trace_block = value; return true;
     case OPT_TRACE_MAX: return cli_number(args, "--trace-max", value, 0, UINT64_MAX, &o->trace_max);
@@ -247,6 +251,10 @@ static int run_job_steps(run_job *job)
     if (!run_trace_prepare(job, &error) || !arg_save_check(job->saves, job->save_count, &error))
         return run_fail(job, &error);
     code = run_backend_kernel(job);
+    if (job->options.coverage && job->ran) { /* also of a run that did not end well */
+        int written = run_coverage_write(job);
+        code = written > code ? written : code;
+    }
     return code == CLI_OK ? finish(job) : code;
 }
 

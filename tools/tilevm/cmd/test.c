@@ -1,25 +1,55 @@
 /* tilevm test: all NAME.args.json of folders, with the kernels beside them. */
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "loader/driver.h"
 #include "tools/tilevm/cli/collect.h"
+#include "tools/tilevm/run/run.h"
 #include "tools/tilevm/suite/suite.h"
 
-enum { OPT_DEVICE = 1, OPT_JOBS, OPT_UPDATE, OPT_FORMAT, OPT_OUTPUT, OPT_QUIET };
-enum { FORMAT_TEXT, FORMAT_JUNIT };
+enum {
+    OPT_DEVICE = 1,
+    OPT_FILTER,
+    OPT_LIST,
+    OPT_JOBS,
+    OPT_TIMEOUT,
+    OPT_RETRIES,
+    OPT_CHECK,
+    OPT_COVERAGE,
+    OPT_DURATIONS,
+    OPT_UPDATE,
+    OPT_FORMAT,
+    OPT_JSON,
+    OPT_OUTPUT,
+    OPT_QUIET
+};
+enum { FORMAT_TEXT, FORMAT_JSON, FORMAT_JUNIT };
 enum { DEVICE_ALL, DEVICE_CPU, DEVICE_CUDA };
 
-#define FORMATS "text|junit"
+#define FORMATS "text|json|junit"
 #define DEVICES "all|cpu|cuda"
 
 static const cli_option options[] = {
     {OPT_DEVICE, 'd', "device", DEVICES,
      "where to run: on the CPU and, if there is one, the GPU (all, the default), or on one of them"},
-    {OPT_JOBS, 'j', "jobs", "N", "tests at a time (default: one for each processor)"},
+    {OPT_FILTER, 'k', "filter", "LIST",
+     "run only tests whose names contain one of these, separated by commas; * ? and [ ]\nmatch as in a shell"},
+    {OPT_LIST, 'l', "list", NULL, "print the names of the tests and run nothing"},
+    {OPT_JOBS, 'j', "jobs", "N", "tests that run at the same time (default: one for each processor)"},
+    {OPT_TIMEOUT, 't', "timeout", "SECONDS",
+     "end a test that runs longer than this and count it as failed (default: no limit)"},
+    {OPT_RETRIES, 'r', "retries", "N",
+     "run a failed test again, up to N times; a test that then passes is reported as flaky"},
+    {OPT_CHECK, 'c', "check", "LIST",
+     "on the CPU also look for bounds,uninit,races,tokens,assume,values,order or all,\nas 'tilevm check' does"},
+    {OPT_COVERAGE, 0, "coverage", "FILE",
+     "write which ops and source lines ran on the CPU: JSON, or the format of lcov if\nFILE ends in .info"},
+    {OPT_DURATIONS, 0, "durations", "N", "also list the N tests that took longest (0: all)"},
     {OPT_UPDATE, 'u', "update", NULL,
      "rewrite the .npy files of expected results that do not hold, from a run on the\nCPU; read the difference"},
     {OPT_FORMAT, 'f', "format", FORMATS, "form of the report (default text)"},
+    {OPT_JSON, 'J', "json", NULL, "print the report as JSON, like --format json"},
     {OPT_OUTPUT, 'o', "output", "FILE", "write the report to FILE"},
     {OPT_QUIET, 'q', "quiet", NULL, "do not list tests that pass, and show no progress"},
     {0}};
@@ -42,14 +72,18 @@ const cli_command command_test = {
 typedef struct test_request {
     suite_options suite;
     unsigned format, device;
-    const char *output;
+    const char *output, *filter;
+    bool list, has_durations;
+    uint64_t durations; /* tests to list; 0: all */
 } test_request;
 
 /* What is told as tests end. */
 typedef struct test_told {
     const test_request *request;
     cli_out *out; /* of the text */
-    size_t passed, failed, errors, updated;
+    size_t passed, failed, errors, updated, flaky;
+    coverage covered;
+    bool lost; /* coverage that could not be read */
 } test_told;
 
 /* What a test that does not pass says. */
@@ -59,26 +93,36 @@ static const char *words_of(const report_file *report)
     return words ? words : "out of memory";
 }
 
-static void tell(void *user, const suite_case *one)
+/* "ok    k.args.json", or what is wrong. */
+static void put_line(const test_told *told, const suite_case *one)
 {
-    test_told *told = user;
-    bool text = told->request->format == FORMAT_TEXT;
     const report_file *report = &one->report;
-    told->passed += report->outcome == REPORT_VALID;
-    told->failed += report->outcome == REPORT_INVALID;
-    told->errors += report->outcome == REPORT_UNREADABLE;
-    told->updated += one->updated;
-    if (!text)
-        return;
+    bool flaky = report->outcome == REPORT_VALID && one->attempts > 1;
     bc_text line;
     bc_text_init(&line, NULL);
     if (report->outcome != REPORT_VALID)
         bc_text_printf(&line, "%s  %s\n%s\n", report->outcome == REPORT_INVALID ? "FAIL" : "ERR ", report->path,
                        words_of(report));
-    else if (one->updated || !told->request->suite.quiet)
-        bc_text_printf(&line, "%s  %s\n", one->updated ? "new " : "ok  ", report->path);
+    else if (one->updated || flaky || !told->request->suite.quiet)
+        bc_text_printf(&line, "%s  %s%s\n", one->updated ? "new " : "ok  ", report->path,
+                       flaky && !one->updated ? " (flaky: it did not pass at first)" : "");
     cli_out_text(told->out, &line, false);
     bc_text_release(&line);
+}
+
+static void tell(void *user, const suite_case *one)
+{
+    test_told *told = user;
+    const report_file *report = &one->report;
+    told->passed += report->outcome == REPORT_VALID;
+    told->failed += report->outcome == REPORT_INVALID;
+    told->errors += report->outcome == REPORT_UNREADABLE;
+    told->updated += one->updated;
+    told->flaky += report->outcome == REPORT_VALID && one->attempts > 1 && !one->updated;
+    if (one->covered.size && !coverage_add(&told->covered, one->covered.bytes, one->covered.size))
+        told->lost = true;
+    if (told->request->format == FORMAT_TEXT)
+        put_line(told, one);
 }
 
 /* Is there a GPU? */
@@ -113,20 +157,53 @@ static suite_case *make_cases(const cli_paths *paths, const suite_options *suite
     return cases;
 }
 
+static int by_duration(const void *a, const void *b)
+{
+    const suite_case *x = *(const suite_case *const *)a, *y = *(const suite_case *const *)b;
+    return (y->seconds > x->seconds) - (y->seconds < x->seconds);
+}
+
+/* The tests that took longest. False: out of memory. */
+static bool put_durations(const test_request *request, const suite_case *cases, size_t count, bc_text *out)
+{
+    const suite_case **sorted = calloc(count + 1, sizeof *sorted);
+    size_t shown = request->durations && request->durations < count ? (size_t)request->durations : count;
+    for (size_t i = 0; sorted && i < count; i++)
+        sorted[i] = &cases[i];
+    if (sorted)
+        qsort(sorted, count, sizeof *sorted, by_duration);
+    for (size_t i = 0; sorted && i < shown; i++)
+        bc_text_printf(out, "%8.2f s  %s\n", sorted[i]->seconds, sorted[i]->report.path);
+    free(sorted);
+    return sorted != NULL;
+}
+
+static bool write_text(const test_told *told, const suite_case *cases, size_t count)
+{
+    const test_request *request = told->request;
+    bc_text text;
+    bc_text_init(&text, NULL);
+    bool fine = !request->has_durations || put_durations(request, cases, count, &text);
+    if (request->suite.coverage)
+        coverage_text(&told->covered, &text);
+    bc_text_printf(&text, "%zu test%s: %zu passed, %zu failed", count, count == 1 ? "" : "s", told->passed,
+                   told->failed);
+    if (told->errors)
+        bc_text_printf(&text, ", %zu could not be run", told->errors);
+    if (told->flaky)
+        bc_text_printf(&text, ", %zu flaky", told->flaky);
+    bc_text_printf(&text, told->updated ? ", %zu updated\n" : "\n", told->updated);
+    fine = fine && !text.failed;
+    cli_out_text(told->out, &text, false);
+    return fine;
+}
+
 static bool write_report(const test_told *told, const suite_case *cases, size_t count)
 {
-    if (told->request->format == FORMAT_TEXT) {
-        bc_text text;
-        bc_text_init(&text, NULL);
-        bc_text_printf(&text, "%zu test%s: %zu passed, %zu failed", count, count == 1 ? "" : "s", told->passed,
-                       told->failed);
-        if (told->errors)
-            bc_text_printf(&text, ", %zu could not be run", told->errors);
-        bc_text_printf(&text, told->updated ? ", %zu updated\n" : "\n", told->updated);
-        bool fine = !text.failed;
-        cli_out_text(told->out, &text, false);
-        return fine;
-    }
+    if (told->request->format == FORMAT_TEXT)
+        return write_text(told, cases, count);
+    if (told->request->format == FORMAT_JSON)
+        return suite_json(cases, count, told->request->suite.coverage ? &told->covered : NULL, told->out);
     report_file *files = calloc(count ? count : 1, sizeof *files);
     for (size_t i = 0; files && i < count; i++)
         files[i] = cases[i].report;
@@ -135,19 +212,82 @@ static bool write_report(const test_told *told, const suite_case *cases, size_t 
     return fine;
 }
 
+/* The exit code for what was told, once all of it is written. */
+static int finish(test_told *told, const suite_case *cases, size_t count)
+{
+    const char *covered = told->request->suite.coverage;
+    if (!write_report(told, cases, count)) {
+        cli_out_abort(told->out);
+        return cli_error("out of memory");
+    }
+    if (!cli_out_commit(told->out))
+        return CLI_ERROR;
+    if (covered && told->lost)
+        return cli_error("%s", told->covered.arena.failed ? "out of memory"
+                                                          : "--coverage: a kernel has changed while its tests ran");
+    if (covered && coverage_write(&told->covered, covered) != CLI_OK)
+        return CLI_ERROR;
+    return told->errors ? CLI_ERROR : told->failed ? CLI_FAILED : CLI_OK;
+}
+
 static int run_cases(const test_request *request, suite_case *cases, size_t count)
 {
     cli_out out;
     test_told told = {.request = request, .out = &out};
     if (!cli_out_open(&out, request->output))
         return CLI_ERROR;
-    if (!suite_run(cases, count, &request->suite, tell, &told) || !write_report(&told, cases, count)) {
+    coverage_init(&told.covered);
+    int code = CLI_ERROR;
+    if (suite_run(cases, count, &request->suite, tell, &told)) {
+        code = finish(&told, cases, count);
+    } else {
         cli_out_abort(&out);
-        return cli_error("out of memory");
+        cli_error("out of memory");
     }
-    if (!cli_out_commit(&out))
+    coverage_release(&told.covered);
+    return code;
+}
+
+/* ---- which tests ---- */
+
+/* Does the name contain one of the parts of the list, or match it as a pattern? */
+static bool is_wanted(const char *name, const char *filter)
+{
+    bool wanted = !filter;
+    for (const char *p = filter; p && *p && !wanted;) {
+        size_t len = strcspn(p, ",");
+        char pattern[512];
+        bool fits = len && len < sizeof pattern - 3;
+        snprintf(pattern, sizeof pattern, "*%.*s*", fits ? (int)len : 0, p);
+        wanted = fits && fnmatch(pattern, name, 0) == 0;
+        p += len + (p[len] == ',');
+    }
+    return wanted;
+}
+
+/* Keeps the cases that the filter wants. */
+static size_t filter_cases(suite_case *cases, size_t count, const char *filter)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++)
+        if (is_wanted(cases[i].report.path, filter))
+            cases[kept++] = cases[i];
+        else
+            suite_case_release(&cases[i]);
+    return kept;
+}
+
+static int list_cases(const test_request *request, const suite_case *cases, size_t count)
+{
+    cli_out out;
+    bc_text text;
+    if (!cli_out_open(&out, request->output))
         return CLI_ERROR;
-    return told.errors ? CLI_ERROR : told.failed ? CLI_FAILED : CLI_OK;
+    bc_text_init(&text, NULL);
+    for (size_t i = 0; i < count; i++)
+        bc_text_printf(&text, "%s\n", cases[i].report.path);
+    cli_out_text(&out, &text, false);
+    return cli_out_commit(&out) ? CLI_OK : CLI_ERROR;
 }
 
 static void ignore(void *user, int severity, const char *text)
@@ -167,9 +307,16 @@ static int test_paths(test_request *request, const cli_paths *paths)
     tvSetMessageHandler(NULL, NULL);
     bc_arena_init(&names, NULL, 0);
     suite_case *cases = make_cases(paths, &request->suite, &names, &count);
-    int code = cases && !names.failed ? run_cases(request, cases, count) : cli_error("out of memory");
-    for (size_t i = 0; i < count; i++)
-        report_file_release(&cases[i].report);
+    size_t all = count;
+    int code = CLI_ERROR;
+    if (!cases || names.failed)
+        cli_error("out of memory");
+    else if ((count = filter_cases(cases, count, request->filter)) == 0 && all)
+        cli_error("--filter %s: there is no such test among the %zu", request->filter, all);
+    else
+        code = request->list ? list_cases(request, cases, count) : run_cases(request, cases, count);
+    for (size_t i = 0; cases && i < count; i++)
+        suite_case_release(&cases[i]);
     free(cases);
     bc_arena_release(&names);
     return code;
@@ -177,9 +324,20 @@ static int test_paths(test_request *request, const cli_paths *paths)
 
 /* ---- the command ---- */
 
+static bool take_seconds(cli_args *args, const char *value, double *out)
+{
+    char *end = NULL;
+    *out = strtod(value, &end);
+    if (end != value && !*end && *out > 0 && *out <= 1e6)
+        return true;
+    cli_usage(args, "--timeout: '%s' is not a number of seconds", value);
+    return false;
+}
+
 static bool take_option(cli_args *args, int id, const char *value, test_request *request)
 {
     uint64_t number = 0;
+    uint32_t checks;
     switch (id) {
     case OPT_DEVICE: return cli_choice(args, "--device", value, DEVICES, &request->device);
     case OPT_JOBS:
@@ -187,6 +345,20 @@ static bool take_option(cli_args *args, int id, const char *value, test_request 
             return false;
         request->suite.jobs = (unsigned)number;
         return true;
+    case OPT_FILTER: request->filter = value; return true;
+    case OPT_LIST: request->list = true; return true;
+    case OPT_TIMEOUT: return take_seconds(args, value, &request->suite.timeout);
+    case OPT_RETRIES:
+        if (!cli_number(args, "--retries", value, 0, 100, &number))
+            return false;
+        request->suite.retries = (unsigned)number;
+        return true;
+    case OPT_CHECK: request->suite.checks = value; return run_take_checks(args, "--check", value, &checks);
+    case OPT_COVERAGE: request->suite.coverage = value; return true;
+    case OPT_DURATIONS:
+        request->has_durations = true;
+        return cli_number(args, "--durations", value, 0, UINT32_MAX, &request->durations);
+    case OPT_JSON: request->format = FORMAT_JSON; return true;
     case OPT_UPDATE: request->suite.update = true; return true;
     case OPT_FORMAT: return cli_choice(args, "--format", value, FORMATS, &request->format);
     case OPT_OUTPUT: request->output = value; return true;
@@ -221,6 +393,8 @@ static int read_and_test(cli_args *args, cli_paths *paths)
         return cli_usage(args, "no tests were given; give argument files or directories");
     if (request.suite.update && request.device == DEVICE_CUDA)
         return cli_usage(args, "--update runs on the CPU, whose results are the reference");
+    if (request.device == DEVICE_CUDA && (request.suite.checks || request.suite.coverage))
+        return cli_usage(args, "%s is for the CPU only", request.suite.checks ? "--check" : "--coverage");
     if (paths->failed)
         return CLI_ERROR;
     return test_paths(&request, paths);

@@ -12,7 +12,8 @@
      blame.c       which op it was that made the difference
      replay.c      both sides once more, with the values of ops exposed
      report.c      tells about it
-     trace.c       values of chosen ops: --trace, --dump-tile */
+     trace.c       values of chosen ops: --trace, --dump-tile
+     coverage.c    which ops ran: --coverage */
 #ifndef TILEVM_TOOLS_RUN_RUN_H
 #define TILEVM_TOOLS_RUN_RUN_H
 
@@ -70,6 +71,7 @@ typedef struct run_options {
     const char *trace;       /* which ops: mnemonics, indices, "all" */
     const char *trace_block; /* which tile blocks; NULL: all */
     uint64_t trace_max;      /* values to show; 0: all */
+    const char *coverage;    /* the file for it, or NULL */
     const char *given[RUN_MAX_PAIRS], *saves[RUN_MAX_PAIRS], *expects[RUN_MAX_PAIRS], *dumps[RUN_MAX_PAIRS];
     size_t given_count, save_count, expect_count, dump_count;
 } run_options;
@@ -215,6 +217,9 @@ void run_trace_hook(const run_job *job, tv_vm_options *vm);
 /* After the run: says how much was left out. False: a value to save was never made. */
 bool run_trace_finish(run_job *job, io_error *error);
 void run_trace_release(run_job *job);
+
+/* Writes which ops ran, once they have; gives the exit code. */
+int run_coverage_write(const run_job *job);
 
 /* "  min 1  mean 2.5  max 4  1 nan" */
 void run_put_figures(bc_text *out, tv_dtype dtype, const arg_summary *summary);

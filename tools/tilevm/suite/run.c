@@ -39,32 +39,65 @@ bool suite_find_kernel(const char *args_path, char **out_kernel)
     return !failed;
 }
 
-/* The exit status of `tilevm run`, what it says appended. */
-static int run_kernel(const char *kernel, const char *args_path, const char *device, bc_text *said)
+enum { MAX_WORDS = 20 };
+
+/* What is said to `tilevm run`. */
+typedef struct run_words {
+    char *argv[MAX_WORDS + 1];
+    size_t count;
+    bool failed; /* out of memory */
+} run_words;
+
+static void add_word(run_words *words, const char *text)
+{
+    char *copy = words->count < MAX_WORDS ? strdup(text) : NULL;
+    words->failed |= !copy;
+    if (copy)
+        words->argv[words->count++] = copy;
+}
+
+static void add_pair(run_words *words, const char *option, const char *value)
+{
+    if (!value)
+        return;
+    add_word(words, option);
+    add_word(words, value);
+}
+
+/* The exit status of `tilevm run`, what it says appended. covered: the file to write the coverage to, or NULL. */
+static int run_kernel(const char *kernel, const char *args_path, const char *device, const suite_options *options,
+                      const char *covered, bc_text *said)
 {
     char self[4096];
     ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
+    bool cpu = strcmp(device, "cpu") == 0;
+    run_words words = {0};
     if (len < 0) {
         bc_text_puts(said, "cannot find the path of this program in /proc\n");
         return -1;
     }
     self[len] = 0;
-    char *copies[] = {strdup(kernel), strdup(args_path), strdup(device)};
-    char *argv[] = {
-        self,      (char[]){"run"},     copies[0],           (char[]){"--args"}, copies[1], (char[]){"--device"},
-        copies[2], (char[]){"--quiet"}, (char[]){"--color"}, (char[]){"never"},  NULL};
-    int status = CLI_ERROR;
-    if (copies[0] && copies[1] && copies[2])
-        status = cli_program_run(argv, said);
-    else
+    add_word(&words, self);
+    add_word(&words, "run");
+    add_word(&words, kernel);
+    add_pair(&words, "--args", args_path);
+    add_pair(&words, "--device", device);
+    add_word(&words, "--quiet");
+    add_pair(&words, "--color", "never");
+    add_pair(&words, "--check", cpu ? options->checks : NULL);
+    add_pair(&words, "--coverage", cpu ? covered : NULL);
+    int status = words.failed ? CLI_ERROR : cli_program_run_for(words.argv, options->timeout, said);
+    if (words.failed)
         bc_text_puts(said, "out of memory\n");
-    for (size_t i = 0; i < TV_COUNT(copies); i++)
-        free(copies[i]);
+    if (status == CLI_TIMED_OUT)
+        bc_text_printf(said, "it ran for more than %g s and was ended\n", options->timeout);
+    for (size_t i = 0; i < words.count; i++)
+        free(words.argv[i]);
     return status;
 }
 
 /* Writes the expected files by a run with an argument file beside the other. */
-static bool update(const suite_case *one, const char *kernel, bc_text *said)
+static bool update(const suite_case *one, const char *kernel, const suite_options *options, bc_text *said)
 {
     bc_text text, name;
     cli_out out;
@@ -76,7 +109,7 @@ static bool update(const suite_case *one, const char *kernel, bc_text *said)
         cli_out_write(&out, text.ptr, text.len);
         bc_text_clear(said);
         if (cli_out_commit(&out))
-            status = run_kernel(kernel, name.ptr, one->device, said);
+            status = run_kernel(kernel, name.ptr, one->device, options, NULL, said);
         unlink(name.ptr);
     }
     bc_text_release(&text);
@@ -98,25 +131,63 @@ static void tell(suite_case *one, int status, const bc_text *said, const char *o
     *(status == CLI_ERROR ? &one->report.problem : &one->report.output) = copy;
 }
 
-static void run_case(suite_case *one, const suite_options *options)
+/* The file that the process which runs a case writes its coverage to, beside what all of it goes to. */
+static const char *coverage_file(bc_text *name, const suite_options *options, size_t number)
+{
+    if (!options->coverage)
+        return NULL;
+    bc_text_printf(name, "%s.%ld.%zu", options->coverage, (long)getpid(), number);
+    return name->failed ? NULL : name->ptr;
+}
+
+/* Runs the kernel until it passes, at most once more than there are retries; said is about the last time. */
+static int run_attempts(suite_case *one, const char *kernel, const suite_options *options, size_t number, bc_text *said)
+{
+    int status = CLI_ERROR;
+    bc_text name;
+    bc_text_init(&name, NULL);
+    const char *covered = coverage_file(&name, options, number);
+    do {
+        bc_text_clear(said);
+        status = run_kernel(kernel, one->args_path, one->device, options, covered, said);
+        one->attempts++;
+    } while (status != CLI_OK && one->attempts <= options->retries);
+    if (covered) {
+        if (!cli_read(covered, &one->covered, NULL))
+            one->covered = (cli_file){0};
+        unlink(covered);
+    }
+    bc_text_release(&name);
+    return status;
+}
+
+static void run_case(suite_case *one, const suite_options *options, size_t number)
 {
     bc_text said;
     char *kernel;
+    double start = cli_seconds();
     bc_text_init(&said, NULL);
     said.failed = !suite_find_kernel(one->args_path, &kernel);
-    int status = kernel ? run_kernel(kernel, one->args_path, one->device, &said) : CLI_ERROR;
+    int status = kernel ? run_attempts(one, kernel, options, number, &said) : CLI_ERROR;
     if (status != CLI_OK && kernel && options->update && strcmp(one->device, "cpu") == 0) {
         bc_text why;
         bc_text_init(&why, NULL);
-        one->updated = update(one, kernel, &why);
+        one->updated = update(one, kernel, options, &why);
         status = one->updated ? CLI_OK : status;
         bc_text_str(&said, bc_text_get(&why));
         bc_text_release(&why);
     }
     if (status != CLI_OK)
         tell(one, status, &said, kernel ? "it says nothing" : "there is no bytecode beside it");
+    one->seconds = cli_seconds() - start;
     bc_text_release(&said);
     free(kernel);
+}
+
+void suite_case_release(suite_case *one)
+{
+    cli_file_free(&one->covered);
+    report_file_release(&one->report);
 }
 
 /* ---- many ---- */
@@ -131,7 +202,7 @@ typedef struct suite_work {
 static void run_at(void *user, size_t i)
 {
     suite_work *w = user;
-    run_case(&w->cases[i], w->options);
+    run_case(&w->cases[i], w->options, i);
 }
 
 static void take_at(void *user, size_t i, cli_progress *progress)

@@ -11,11 +11,14 @@ import importlib.util
 import json
 import os
 import re
+import sys
 from pathlib import Path
 from typing import Any, Iterable
 
 from tilevm.cutile import _driver
+from tilevm.cutile._capture import Capture
 from tilevm.cutile._client import KernelError
+from tilevm.cutile._findings import read_config, session
 from tilevm.diagnostics import Error, UsageError
 from tilevm.module import Module, check_bits
 
@@ -26,22 +29,35 @@ _enabled = False
 
 
 def enable(*, arch: str = "sm_100", checks: "str | Iterable[str] | bool | None" = None, threads: int = 0,
-           multiprocessors: int = 0, children: bool = False) -> None:
+           multiprocessors: int = 0, tune: str = "", capture: str = "", config: str = "",
+           progress: "bool | None" = None, children: bool = False) -> None:
     """Makes cuda.tile.launch run on the virtual machine, and the CPU stand in for torch's device. Options may be
     changed by calling it again; kernels that were loaded keep theirs. multiprocessors: what the device is said to have;
-    0: TILEVM_MULTIPROCESSORS, else those of the largest model of arch. children: Python programs that this one starts do
-    the same."""
+    0: TILEVM_MULTIPROCESSORS, else those of the largest model of arch. tune: "first" or "all", how autotuners choose.
+    capture: a folder that launches are written to. config: a file of suppressions; "": tilevm.toml of the current folder,
+    if there is one. progress: tell of launches that take long; None: on a terminal. children: Python programs that this
+    one starts do the same."""
     global _enabled
     _check_arch(arch)
+    if tune not in ("", "first", "all"):
+        raise UsageError(f"tune {tune!r} is not 'first' or 'all'")
+    if checks:
+        session.configure(config)
+    elif config:
+        read_config(config)
+    _driver.options.progress = sys.stderr.isatty() if progress is None else progress
     _driver.options.arch = arch
     _driver.options.checks = check_bits(checks)
     _driver.options.threads = threads
     _driver.options.multiprocessors = _multiprocessors(multiprocessors or os.environ.get("TILEVM_MULTIPROCESSORS") or 0)
     if children:
-        _tell_children(arch=arch, checks=checks, threads=threads, multiprocessors=multiprocessors, children=True)
+        _tell_children(arch=arch, checks=checks, threads=threads, multiprocessors=multiprocessors, tune=tune,
+                       config=str(Path(session.config).resolve()) if session.config else "", children=True)
+    from tilevm.cutile import _client
+    _client.tune = tune
+    _client.capture = Capture(capture) if capture else None
     if not _enabled:
         _enabled = True
-        from tilevm.cutile import _client
         _client.install()
         if importlib.util.find_spec("torch"):  # which the client imports in any case
             from tilevm.cutile import _torch
@@ -91,3 +107,13 @@ def pytest_load_initial_conftests(early_config: Any) -> None:
         enable_as(early_config.known_args_namespace)
     except Error as error:
         raise pytest.UsageError(str(error)) from None
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: Any) -> None:
+    """What was suppressed and what was not, after all tests."""
+    from tilevm.cutile._script import report
+    lines = report(config.option)
+    if lines:
+        terminalreporter.section("tilevm")
+        for line in lines:
+            terminalreporter.line(line)

@@ -1,8 +1,10 @@
 """Where cuTile Python is told of the virtual machine: the driver it opens, the compiler it runs, and launch, so that
 NumPy arrays may be given and errors are ours. Nothing else of it is touched."""
 
+import ast
 import functools
 import importlib
+import linecache
 import os
 import sys
 import weakref
@@ -12,6 +14,7 @@ from tilevm import dlpack
 from tilevm._abi import lib
 from tilevm.arrays import check_torch_memory, from_interface, is_torch
 from tilevm.cutile import _driver
+from tilevm.cutile._capture import Capture, Launch
 from tilevm.diagnostics import Diagnostic, Error, UsageError
 from tilevm.module import Module
 
@@ -99,13 +102,24 @@ _TAKE_ARRAYS = {"launch": 3, "launch_extended": 4, "_benchmark": 3, "_export_ipc
                 "get_parameter_constraints_from_pyargs": 1}
 
 
+#: where launches are written to; None: nowhere
+capture: "Capture | None" = None
+
+
+def _captured(name: str, args: tuple[Any, ...], place: int) -> "Launch | None":
+    takes = capture is not None and name.startswith("launch") and len(args) > place and isinstance(args[place], tuple)
+    return capture.before(args[place]) if capture is not None and takes else None
+
+
 def _wrap(function: Callable[..., Any], place: int) -> Callable[..., Any]:
     """The function, for NumPy arrays as well, and with our errors."""
 
     @functools.wraps(function)
     def wrapped(*args: Any, **options: Any) -> Any:
-        launching = _driver.launching
+        __tracebackhide__ = True  # of pytest
+        launching, launch = _driver.launching, _captured(function.__name__, args, place)
         before, launching.read_only, launching.arrays = (launching.read_only, launching.arrays), set(), []
+        launching.ran = None
         try:
             return function(*_described(args, place), **options)
         except RuntimeError:
@@ -113,12 +127,35 @@ def _wrap(function: Callable[..., Any], place: int) -> Callable[..., Any]:
             if error is None:
                 raise
             if isinstance(error, Error):
-                error = KernelError(str(error), error.diagnostics)
+                error = _at_kernel(KernelError(str(error), error.diagnostics))
             raise error from None
         finally:
             launching.read_only, launching.arrays = before
+            if launch is not None:
+                launch.after()
 
     return wrapped
+
+
+def _at_kernel(error: KernelError) -> KernelError:
+    """The error with a traceback that ends at the kernel's line, as if it had been raised there."""
+    place = next((d for d in error.diagnostics if d.file and d.line), None)
+    if place is None or not place.line or place.line >= 1 << 24:
+        return error
+    text, column = linecache.getline(place.file, place.line).rstrip(), place.column or 0
+    tree = ast.parse("raise error")
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.stmt, ast.expr)):
+            node.lineno = node.end_lineno = place.line
+            node.col_offset, node.end_col_offset = (column, len(text)) if column < len(text) else (0, 0)
+    code = compile(tree, place.file, "exec")
+    name = _driver.kernel_names.get(place.function, place.function) or "kernel"
+    try:
+        exec(code.replace(co_name=name), {"error": error})
+    except KernelError as raised:
+        here = raised.__traceback__
+        return raised.with_traceback(here.tb_next if here is not None else None)
+    return error
 
 
 def _described(args: tuple[Any, ...], place: int) -> tuple[Any, ...]:
@@ -149,7 +186,47 @@ def _remember_kernel(compile_kernel: Callable[..., Any]) -> Callable[..., Any]:
         _driver.check_image(result[0])
         _driver.launching.owner = weakref.ref(self)
         _driver.parameter_names[result[1]] = tuple(self._annotated_function.pysig.parameters)
+        _driver.kernel_names[result[1]] = self._annotated_function.pyfunc.__name__
         return result
+
+    return wrapped
+
+
+# ---- autotuners ----
+
+#: "first" or "all": how the client's search goes through its configurations; "": as on a GPU
+tune = ""
+
+
+def _tuning(search: Callable[..., Any]) -> Callable[..., Any]:
+    """exhaustive_search without measurements, which say nothing here: the first configuration that runs is taken. With
+    "all" the others run once, too, so that checks see them."""
+
+    @functools.wraps(search)
+    def wrapped(search_space: Any, stream: Any, grid_fn: Any, kernel: Any, args_fn: Any, hints_fn: Any = None,
+                **options: Any) -> Any:
+        if not tune:
+            return search(search_space, stream, grid_fn, kernel, args_fn, hints_fn, **options)
+        import cuda.tile as tile
+        module: Any = sys.modules[search.__module__]
+        successes, failures = [], []
+        for config in search_space:
+            base = kernel if isinstance(kernel, tile.kernel) else kernel(config)
+            try:
+                chosen = base.replace_hints(**(hints_fn(config) if hints_fn is not None else {}))
+                tile.launch(stream, grid_fn(config), chosen, args_fn(config))
+            except KernelError:
+                raise  # the kernel is wrong, not the configuration
+            except Exception as error:
+                failures.append((config, type(error), str(error)))
+                continue
+            successes.append(module.Measurement(config=config, mean_us=0.0, num_samples=1, error_margin_us=0.0))
+            if tune == "first":
+                break
+        if not successes:
+            words = f" The first error: {failures[0][1].__name__}: {failures[0][2]}" if failures else ""
+            raise ValueError(f"no configuration of the search space runs.{words}")
+        return module.TuningResult(best=successes[0], successes=successes, failures=failures)
 
     return wrapped
 
@@ -171,6 +248,9 @@ def install() -> None:
         original = getattr(_cext, name, None)
         if original is not None:
             _replace(original, _wrap(original, place))
+    search = getattr(importlib.import_module("cuda.tile.tune"), "exhaustive_search", None)
+    if search is not None:
+        _replace(search, _tuning(search))
 
 
 def _replace(original: Any, replacement: Any) -> None:

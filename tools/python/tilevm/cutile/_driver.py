@@ -23,7 +23,8 @@ from typing import Any, Callable
 
 from tilevm import _gpus
 from tilevm.arrays import span
-from tilevm.diagnostics import Error
+from tilevm.cutile._findings import in_python, session
+from tilevm.diagnostics import Error, InvalidError
 from tilevm.module import Kernel, Machine, Module
 
 # CUresult
@@ -55,6 +56,7 @@ class Options:
     threads: int = 0
     memory_limit: int = 0
     multiprocessors: int = 0  # that the device is said to have; 0: as many as the largest model of arch
+    progress: bool = False  # tell of launches that take long
 
     @property
     def capability(self) -> tuple[int, int]:
@@ -111,6 +113,10 @@ _graphs: dict[int, list[Callable[[], Any]]] = {}
 _MOST = 1024  # events and graphs that are remembered: the client is done with one of its own when a call returns
 #: symbol of a kernel: its parameters' names
 parameter_names: dict[str, tuple[str, ...]] = {}
+#: symbol of a kernel: the name of its function
+kernel_names: dict[str, str] = {}
+#: which arrays of a launch have no values yet; torch's stand-in replaces it
+is_undefined: "list[Callable[[int, int], bool]]" = []
 _said = threading.local()  # error: the exception behind the last failure of the thread; text: its words, for C
 
 #: what a launch sees before it runs; the capture of graphs replaces it
@@ -123,6 +129,7 @@ class Launching(threading.local):
     arrays: "list[Any] | None" = None  # that were given; None: it is in none
     read_only: "set[int]" = set()  # addresses of those that may not be written
     owner: Callable[[], Any] = staticmethod(lambda: None)  # a weak reference to the kernel that was compiled last
+    ran: "tuple[Kernel, tuple[int, ...]] | None" = None  # the kernel that ran last, and its grid
 
 
 launching = Launching()
@@ -352,7 +359,7 @@ def cuLibraryGetKernel(kernel: Any, library: int, name: bytes) -> None:
     loaded = _libraries[library]
     if name not in loaded.kernels:
         machine = Machine(loaded.module.kernel(name.decode()), checks=options.checks, threads=options.threads,
-                          memory_limit=options.memory_limit)
+                          memory_limit=options.memory_limit, progress=_teller(name.decode()))
         loaded.kernels[name] = _handle(_kernels, machine)
     kernel[0] = loaded.kernels[name]
 
@@ -367,14 +374,74 @@ def cuKernelGetAttribute(value: Any, _attribute: int, _kernel: int, _device: int
     value[0] = 0
 
 
+class _Progress:
+    """Tells of a launch that takes long: on a terminal in one line that is written again, else a line now and then."""
+
+    def __init__(self, symbol: str):
+        self._symbol, self._start, self._last, self._told = symbol, 0.0, 0.0, False
+
+    def begin(self) -> None:
+        self._start = self._last = time.monotonic()
+        self._told = False
+
+    def __call__(self, done: int, total: int) -> None:
+        now, terminal = time.monotonic(), sys.stderr.isatty()
+        if now - self._last >= (1 if terminal else 10) and now - self._start >= 3:
+            self._last, self._told = now, True
+            words = f"{_name_of(self._symbol)}: {done} of {total} tile blocks, {now - self._start:.0f} s"
+            print(f"\r\033[K{words}" if terminal else words, end="" if terminal else "\n", file=sys.stderr, flush=True)
+
+    def end(self) -> None:
+        if self._told and sys.stderr.isatty():
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+_tellers: dict[str, _Progress] = {}
+
+
+def _teller(symbol: str) -> "_Progress | None":
+    return _tellers.setdefault(symbol, _Progress(symbol)) if options.progress else None
+
+
+def _name_of(symbol: str) -> str:
+    return kernel_names.get(symbol, symbol)
+
+
 def _leaves(kernel: Kernel, params: int) -> Any:
-    """Names of parameters as the kernel's author wrote them, and which arrays may only be read."""
+    """Names of parameters as the kernel's author wrote them, which arrays may only be read, and which have no values."""
     leaves = kernel.named_leaves(parameter_names.get(kernel.symbol))
-    if launching.read_only:
+    if launching.read_only or is_undefined:
         addresses = ctypes.cast(params, POINTER(POINTER(c_uint64)))
         for leaf, slot in zip(leaves, kernel.array_slots()):
-            leaf.read_only = slot is not None and addresses[slot][0] in launching.read_only
+            if slot is not None:
+                leaf.read_only = addresses[slot][0] in launching.read_only
+                leaf.undefined = any(test(addresses[slot][0], options.checks) for test in is_undefined)
     return leaves
+
+
+def _run(machine: Machine, grid: "tuple[int, ...]", params: Any, leaves: Any, reached: list[tuple[int, int]]) -> None:
+    """Raises what stops the kernel, and what checks find but for what is suppressed; in the words of Python."""
+    symbol = machine.kernel.symbol
+    launching.ran = machine.kernel, grid
+    teller = _tellers.get(symbol)
+    if teller is not None:
+        teller.begin()
+    try:
+        session.take(machine.run(grid, params, leaves, reached).diagnostics, _name_of(symbol))
+    except InvalidError as error:  # the run went to its end
+        left = session.take(error.diagnostics, _name_of(symbol))
+        errors = [d for d in left if d.severity == "error"]
+        if errors:
+            raise InvalidError("\n".join(map(str, errors)), left) from None
+    except Error as error:  # it did not: this cannot be meant to be
+        if not error.diagnostics:
+            raise
+        session.add(error.diagnostics, _name_of(symbol))
+        said = list(map(in_python, error.diagnostics))
+        raise type(error)("\n".join(map(str, said)), said) from None
+    finally:
+        if teller is not None:
+            teller.end()
 
 
 def _reached_by_pointers(kernel: Kernel) -> list[tuple[int, int]]:
@@ -386,7 +453,7 @@ def _launch(kernel: int, grid: Any, params: int) -> int:
     if "launch" in hooks and hooks["launch"](kernel, tuple(grid), params):
         return SUCCESS
     machine = _kernels[kernel]
-    machine.run(grid, params, _leaves(machine.kernel, params), _reached_by_pointers(machine.kernel))
+    _run(machine, tuple(grid), params, _leaves(machine.kernel, params), _reached_by_pointers(machine.kernel))
     return SUCCESS
 
 
@@ -408,7 +475,7 @@ def prepared(kernel: int, grid: tuple[int, int, int], params: int) -> Callable[[
     reached = _reached_by_pointers(machine.kernel)
 
     def launch() -> None:
-        machine.run(grid, copy, _leaves(machine.kernel, ctypes.addressof(copy)), reached)
+        _run(machine, grid, copy, _leaves(machine.kernel, ctypes.addressof(copy)), reached)
 
     return launch
 

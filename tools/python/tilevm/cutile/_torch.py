@@ -4,15 +4,19 @@ Tensors stay CPU tensors, and say so (`x.device`); whatever is asked for on a de
 a call returns, so streams and events only keep their form. Graphs record what is called while they are captured, torch's
 own operations too, and do it again when they are replayed."""
 
+import collections
 import contextlib
+import ctypes
 import functools
 import importlib
 import time
 from types import SimpleNamespace
 from typing import Any, Callable, Iterator
 
+from tilevm.arrays import is_torch
 from tilevm.cutile import _driver
 from tilevm.cutile._client import device_capsule
+from tilevm.module import check_bits
 
 _CPU = "cpu"
 
@@ -190,6 +194,51 @@ class Device(contextlib.nullcontext[None]):
         super().__init__()
 
 
+# ---- memory that nothing has written ----
+
+_MARK = 0xA5  # what it is filled with while checks look for reads of it
+_empties: dict[int, int] = {}  # address of a storage: its bytes, when it was made
+
+
+def _marked(make: Callable[..., Any]) -> Callable[..., Any]:
+    """torch.empty and its kin: where checks look for reads of what nothing has written, the memory is marked."""
+
+    @functools.wraps(make)
+    def wrapped(*args: Any, **options: Any) -> Any:
+        tensor = make(*args, **options)
+        if _driver.options.checks & _uninit() and tensor.layout == _strided and tensor.device.type == _CPU:
+            storage = tensor.untyped_storage()
+            if storage.nbytes():
+                ctypes.memset(storage.data_ptr(), _MARK, storage.nbytes())
+                _empties[storage.data_ptr()] = storage.nbytes()
+        return tensor
+
+    return wrapped
+
+
+@functools.cache
+def _uninit() -> int:
+    return check_bits("uninit")
+
+
+def _is_undefined(address: int, checks: int) -> bool:
+    """Is it the address of an argument all of whose bytes are still as they were made? Memory may have gone to another
+    tensor since, whose numbers would hardly be the mark."""
+    if not checks & _uninit() or not _empties:
+        return False
+    for tensor in _driver.launching.arrays or ():
+        if is_torch(tensor) and tensor.data_ptr() == address and tensor.untyped_storage().data_ptr() in _empties:
+            import torch
+            whole = tensor.detach().contiguous().reshape(-1).view(torch.uint8)
+            if bool((whole == _MARK).all()):
+                return True
+            del _empties[tensor.untyped_storage().data_ptr()]
+    return False
+
+
+_strided: Any = None  # torch.strided, once torch is there
+
+
 # ---- what stands in for what ----
 
 def _properties(*_: Any) -> SimpleNamespace:
@@ -198,7 +247,29 @@ def _properties(*_: Any) -> SimpleNamespace:
         name="tilevm virtual machine", major=major, minor=minor,
         multi_processor_count=_driver.options.multiprocessor_count, total_memory=1 << 34,
         L2_cache_size=1 << 20, shared_memory_per_block=48 << 10, shared_memory_per_block_optin=227 << 10,
-        max_threads_per_multi_processor=2048, warp_size=32)
+        shared_memory_per_multiprocessor=228 << 10, regs_per_multiprocessor=1 << 16,
+        max_threads_per_multi_processor=2048, warp_size=32, is_integrated=0, is_multi_gpu_board=0, pci_bus_id=0,
+        pci_device_id=0, pci_domain_id=0, uuid="00000000-0000-0000-0000-000000000000")
+
+
+def _free_memory(*_: Any) -> tuple[int, int]:
+    return _properties().total_memory, _properties().total_memory
+
+
+def _on_cpu_alone(profile: Callable[..., Any]) -> Callable[..., Any]:
+    """torch.profiler.profile.__init__: nothing happens on a device that it could look at."""
+
+    @functools.wraps(profile)
+    def wrapped(self: Any, *, activities: Any = None, **options: Any) -> None:
+        left = None if activities is None else [a for a in activities if a.name == "CPU"]
+        profile(self, activities=left, **options)
+
+    return wrapped
+
+
+def _as_it_is(*functions: Any, **options: Any) -> Any:
+    """torch.compile: the function itself, also where it is used as a decorator with options."""
+    return functions[0] if functions else _as_it_is
 
 
 def _always(value: Any) -> Callable[..., Any]:
@@ -227,9 +298,18 @@ _FACTORIES = """
     Tensor.new_zeros nn.Module.to
 """
 
+_EMPTY = ("empty", "empty_like", "empty_permuted", "empty_strided", "Tensor.new_empty", "Tensor.new_empty_strided")
+
+
+def _state() -> Any:
+    """torch, whose own generator stands in for the device's."""
+    return importlib.import_module("torch")
+
+
 # a name in torch: what is there instead of it, given what was there
 TABLE: dict[str, Callable[[Any], Any]] = {
     **{name: _on_cpu for name in _FACTORIES.split()},
+    **{name: lambda make: _marked(_on_cpu(make)) for name in _EMPTY},
     **{name: _with_out_dtype for name in ("mm", "bmm", "addmm", "baddbmm")},
     "Generator": lambda generator: type("Generator", (generator,), {"__new__": _on_cpu(generator.__new__)}),
     "Tensor.cuda": lambda _: lambda self, *_, **__: self,
@@ -254,20 +334,45 @@ TABLE: dict[str, Callable[[Any], Any]] = {
     "cuda.get_device_capability": lambda _: lambda *_: _driver.options.capability,
     "cuda.get_device_name": lambda _: lambda *_: _properties().name,
     "cuda.get_device_properties": lambda _: _properties,
-    "cuda.memory_allocated": lambda _: _always(0),
-    "cuda.max_memory_allocated": lambda _: _always(0),
+    "cuda.mem_get_info": lambda _: _free_memory,
+    "cuda.memory_stats": lambda _: lambda *_: collections.defaultdict(int),
+    "cuda.memory_summary": lambda _: _always(""),
+    "cuda.is_bf16_supported": lambda _: _always(True),
+    "cuda.get_arch_list": lambda _: lambda: ["sm_%d%d" % _driver.options.capability],
+    "cuda.can_device_access_peer": lambda _: _always(False),
+    "cuda.get_rng_state": lambda _: lambda *_: _state().get_rng_state(),
+    "cuda.get_rng_state_all": lambda _: lambda: [_state().get_rng_state()],
+    "cuda.set_rng_state": lambda _: lambda state, *_: _state().set_rng_state(state),
+    "cuda.set_rng_state_all": lambda _: lambda states: _state().set_rng_state(states[0]),
+    "cuda.manual_seed": lambda _: lambda seed: _state().default_generator.manual_seed(seed) and None,
+    "cuda.manual_seed_all": lambda _: lambda seed: _state().default_generator.manual_seed(seed) and None,
+    "cuda.initial_seed": lambda _: lambda: _state().initial_seed(),
+    "cuda.nvtx.range": lambda _: lambda *_, **__: contextlib.nullcontext(),
+    "cuda.nvtx.range_push": lambda _: _always(0),
+    "cuda.nvtx.range_pop": lambda _: _always(0),
+    "cuda.nvtx.mark": lambda _: _always(None),
+    "cuda.profiler.start": lambda _: _always(None),
+    "cuda.profiler.stop": lambda _: _always(None),
+    "cuda.profiler.profile": lambda _: contextlib.nullcontext,
+    "profiler.profile.__init__": _on_cpu_alone,
+    "nn.attention.sdpa_kernel": lambda choose: functools.wraps(choose)(lambda *_, **__: contextlib.nullcontext()),
+    "amp.autocast_mode.autocast.__init__": _on_cpu,
+    "compile": lambda _: _as_it_is,
+    **{f"cuda.{name}": lambda _: _always(0) for name in (
+        "memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved")},
     **{f"cuda.{name}": lambda _: _always(None) for name in (
-        "init", "synchronize", "set_device", "set_stream", "empty_cache", "manual_seed", "manual_seed_all",
-        "reset_peak_memory_stats")},
+        "init", "synchronize", "set_device", "set_stream", "empty_cache", "ipc_collect", "seed", "seed_all",
+        "reset_peak_memory_stats", "reset_max_memory_allocated", "reset_accumulated_memory_stats")},
 }
 
 
 def install() -> None:
     """Puts everything of the table in its place."""
-    global _device_type
+    global _device_type, _strided
     torch = importlib.import_module("torch")
-    importlib.import_module("torch.utils._device")
-    _device_type = torch.device
+    for name in ("utils._device", "nn.attention", "cuda.nvtx", "cuda.profiler", "profiler", "amp.autocast_mode"):
+        importlib.import_module(f"torch.{name}")
+    _device_type, _strided = torch.device, torch.strided
     for name, stand_in in TABLE.items():
         path, _, attribute = name.rpartition(".")
         owner = torch
@@ -277,3 +382,4 @@ def install() -> None:
             setattr(owner, attribute, stand_in(getattr(owner, attribute)))
     _driver.hooks["launch"] = _capture_launch
     _driver.hooks["capturing"] = lambda: bool(_graphs)
+    _driver.is_undefined.append(_is_undefined)

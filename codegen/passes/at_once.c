@@ -1,0 +1,105 @@
+/* How many elements of its tiles a thread of a map has at once. A map is a kernel that passes through its tiles once,
+   element by element: no loops, no reductions, no products, nothing that moves elements to other indices.
+
+   A map can do all it does with some elements before it begins with the next ones: in strips (codegen/values/strips.h),
+   whose pass keeps the order that tokens ask for. So a thread needs as many registers as suit the multiprocessor, not
+   as its tiles are long: a strip has as many elements of a thread as keep what is held at the widest point within the
+   registers of half the threads that a multiprocessor can have. So many hide the latency of each other's arithmetic and
+   loads; more would have too few registers for an access of 16 bytes to each of a few tensors on its way. */
+#include "codegen/analysis/order.h"
+#include "codegen/cost/cost.h"
+#include "codegen/passes/budget.h"
+
+/* ---- what is a map ---- */
+
+/* Dimensions longer than one. */
+static uint32_t long_dims(const bc_type *t)
+{
+    uint32_t count = 0;
+    for (uint32_t d = 0; d < t->rank; d++)
+        count += t->shape[d] > 1;
+    return count;
+}
+
+/* Do the elements of a row lie side by side in the tensor, or is the tile a row itself? */
+static bool goes_by_rows(const ct_op *op)
+{
+    for (uint32_t i = 0; i < op->operand_count; i++) {
+        const bc_type *view = op->operands[i]->type;
+        if (!bc_is_tile_view(view))
+            continue;
+        const bc_type *tensor = view->elem;
+        bool in_order = view->kind != BC_GATHER_SCATTER_VIEW && tensor->result_count == view->rank
+                        && tensor->strides[view->rank - 1] == 1;
+        for (uint32_t d = 0; in_order && view->dim_map && d < view->rank; d++)
+            in_order = view->dim_map[d] == d;
+        if (long_dims(view) > 1 && !in_order)
+            return false;
+    }
+    return true;
+}
+
+static bool suits_a_map(const ct_op *op)
+{
+    if (op->opcode >= OP_LIMIT || op->region_count)
+        return false;
+    switch ((bc_op_class)bc_op_class_of[op->opcode]) {
+    case BC_OP_GIVEN:
+    case BC_OP_MAP:
+    case BC_OP_CAST:
+    case BC_OP_SAME:
+    case BC_OP_VIEW:
+    case BC_OP_QUERY:
+    case BC_OP_EXIT: return true;
+    case BC_OP_TOKEN: return !ct_info(op)->effects;
+    case BC_OP_ACCESS:
+        return cg_is_weak_access(op) && ct_info(op)->effects != (BC_READS | BC_WRITES) && goes_by_rows(op);
+    case BC_OP_RESHAPE:
+    case BC_OP_MOVE: /* rows as they are, or broadcast scalars */
+        return op->opcode != OP_permute && long_dims(op->operands[0]->type) <= long_dims(op->results[0].type)
+               && (!long_dims(op->operands[0]->type)
+                   || cg_shape_of(op->operands[0]->type).tile_bits == cg_shape_of(op->results[0].type).tile_bits)
+               && long_dims(op->results[0].type) <= 1;
+    default: return false;
+    }
+}
+
+/* ---- how many ---- */
+
+/* Logarithm: the elements that are 16 bytes of the widest type that goes to memory or comes from there. */
+static uint32_t elements_of_an_access(const cg_func *c)
+{
+    enum { ACCESS = 4 /* log2 of bytes */ };
+    uint32_t widest = 0;
+    for (const ct_op *op = c->ir->body->first; op; op = op->next) {
+        const bc_type *tile = NULL;
+        if (!bc_op_in(op->opcode, BC_OPS(ACCESS)))
+            continue;
+        for (uint32_t i = 0; i < op->operand_count; i++)
+            if (ct_info(op)->effects == BC_WRITES && bc_is_tile(op->operands[i]->type)
+                && bc_elem_kind(op->operands[i]->type) != BC_PTR)
+                tile = tile ? tile : op->operands[i]->type;
+        tile = tile ? tile : op->results[0].type;
+        uint32_t bytes = bc_is_tile(tile) ? cg_log2_up(cg_memory_bytes(bc_elem_kind(tile))) : 0;
+        widest = bytes > widest ? bytes : widest;
+    }
+    return widest < ACCESS ? ACCESS - widest : 0;
+}
+
+uint32_t cg_elements_at_once(cg_func *c, uint32_t tile_bits)
+{
+    uint64_t bits;
+    for (const ct_op *op = c->ir->body->first; op; op = op->next)
+        if (!suits_a_map(op))
+            return tile_bits;
+    if (!cg_bits_held(c, &bits)) {
+        cg_no_memory(c);
+        return tile_bits;
+    }
+    double registers = cg_machine_of(c->target)->registers / (c->target->threads / 2.0) - CG_REGISTERS_BESIDES,
+           held = (double)bits / 32 / (double)((uint64_t)1 << tile_bits); /* of an element */
+    uint32_t least = elements_of_an_access(c), most = least;
+    while (most < tile_bits && held * (double)((uint64_t)2 << most) <= registers)
+        most++;
+    return most;
+}
