@@ -159,7 +159,7 @@ static void look_at_rings(const ct_op *loop, cg_loop_cost *cost, uint32_t *out_a
 /* Of a `for`; below 0: not known. *out_middle: what its counter is halfway. */
 static double iterations_of(const walk *x, const ct_op *loop, int64_t *out_middle)
 {
-    static const double MOST_COUNTER = 4e18; /* fits 64 bits */
+    static const int64_t MOST_COUNTER = INT64_MAX / 2; /* what is added to it fits as well */
     int64_t bounds[3];
     *out_middle = 0;
     for (uint32_t i = 0; i < TV_COUNT(bounds); i++)
@@ -167,11 +167,12 @@ static double iterations_of(const walk *x, const ct_op *loop, int64_t *out_middl
             return -1;
     if (bounds[2] <= 0)
         return -1;
-    double step_by = (double)bounds[2], count = ceil(((double)bounds[1] - (double)bounds[0]) / step_by);
-    count = count > 0 ? count : 0;
-    double middle = (double)bounds[0] + floor(count / 2) * step_by;
-    *out_middle = fabs(middle) < MOST_COUNTER ? (int64_t)middle : 0;
-    return count;
+    if (bounds[1] <= bounds[0])
+        return 0;
+    uint64_t step_by = (uint64_t)bounds[2], count = ((uint64_t)bounds[1] - (uint64_t)bounds[0] - 1) / step_by + 1;
+    int64_t middle = (int64_t)((uint64_t)bounds[0] + count / 2 * step_by);
+    *out_middle = middle < MOST_COUNTER && middle > -MOST_COUNTER ? middle : 0;
+    return (double)count;
 }
 
 /* What the loop's ops end an iteration with is what they begin the next one with. */

@@ -17,6 +17,13 @@ uint32_t cg_counter_bits(const ct_op *op, const ct_value *v, uint32_t n)
     return narrow && at.high + step.high * n <= INT32_MAX ? 32 : 64;
 }
 
+bool cg_counter_stays(const ct_op *op, const ct_value *v, uint32_t n)
+{
+    cg_range at = cg_range_of(v), step = cg_range_of(op->operands[2]);
+    bool wide = bc_elem_kind(v->type) == BC_I64, crosses = is_unsigned(op) && at.low < 0;
+    return n == 0 || !wide || (!crosses && step.low > 0 && step.high <= (INT64_MAX - (at.high > 0 ? at.high : 0)) / n);
+}
+
 cg_val cg_counter_operand(cg_func *c, const ct_op *op, const ct_value *v, uint32_t bits)
 {
     bc_kind kind = bc_elem_kind(v->type);

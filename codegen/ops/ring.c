@@ -146,24 +146,54 @@ void cg_assign_later(cg_func *c, const ct_op *op)
     cg_set_scalars(c, op);
 }
 
+/* n steps, also of a counter of 64 bits without sign: more than it has are the most it has. */
+static cg_val steps_of(cg_func *c, const ct_op *op, cg_val step, uint32_t n)
+{
+    uint32_t bits = cg_class_bits((cg_class)step.cls);
+    if (step.known)
+        return cg_const((cg_class)step.cls, step.bits > UINT64_MAX / n ? UINT64_MAX : step.bits * n);
+    cg_val steps = cg_new(c, (cg_class)step.cls);
+    cg_ins(c, "mul.lo.s%u %v, %v, %u", bits, steps, step, n);
+    if (bits == 32 || cg_range_of(op->operands[2]).high <= INT64_MAX / n)
+        return steps;
+    cg_val high = cg_new(c, CG_B64), fits = cg_new(c, CG_PRED);
+    cg_ins(c, "mul.hi.u64 %v, %v, %u", high, step, n);
+    cg_ins(c, "setp.eq.u64 %v, %v, 0", fits, high);
+    return cg_select(c, fits, steps, cg_const(CG_B64, UINT64_MAX));
+}
+
+/* Is there an iteration n steps behind the one of `now`? Why it is right: what goes ahead is done for no other, as
+   either its counter `then` has not left the counter's type and is compared with the end, or the steps are compared
+   with what remains up to the end. */
+static cg_val is_below_end(cg_func *c, const ct_op *op, uint32_t n, cg_val now, cg_val steps, cg_val then, cg_val end)
+{
+    uint32_t bits = cg_class_bits((cg_class)now.cls);
+    bool stays = cg_counter_stays(op, op->operands[0], n);
+    cg_val valid = cg_new(c, CG_PRED);
+    cg_ins(c, "setp.lt.%s%u %v, %v, %v", cg_counter_sign(op), bits, valid, stays ? then : now, end);
+    if (stays)
+        return valid;
+    cg_val rest = cg_new(c, CG_B64), enough = cg_new(c, CG_PRED);
+    cg_ins(c, "sub.s64 %v, %v, %v", rest, end, now);
+    cg_ins(c, "setp.gt.u64 %v, %v, %v", enough, rest, steps);
+    return cg_and(c, valid, enough);
+}
+
 void cg_lower_later(cg_func *c, const ct_op *op)
 {
     const ct_value *counter = cg_result(op, 0);
     cg_ring *ring = ((const cg_distance *)op->detail)->ring;
     uint32_t n = ((const cg_distance *)op->detail)->iterations, bits = cg_counter_bits(op, op->operands[0], n);
-    cg_val bounds[3], *regs = cg_vals(c, 2), valid = cg_new(c, CG_PRED);
+    cg_val bounds[3], *regs = cg_vals(c, 2);
     for (int i = 0; i < 3; i++)
         bounds[i] = cg_counter_operand(c, op, op->operands[i], bits);
-    cg_val at = cg_reg(c, bounds[0]), steps = cg_const((cg_class)at.cls, bounds[2].bits * n);
-    if (n && !bounds[2].known) {
-        steps = cg_new(c, (cg_class)at.cls);
-        cg_ins(c, "mul.lo.s%u %v, %v, %u", bits, steps, bounds[2], n);
-    }
+    cg_val at = cg_reg(c, bounds[0]), steps = at;
     if (n) {
+        steps = steps_of(c, op, bounds[2], n);
         at = cg_new(c, (cg_class)at.cls);
         cg_ins(c, "add.s%u %v, %v, %v", bits, at, bounds[0], steps);
     }
-    cg_ins(c, "setp.lt.%s%u %v, %v, %v", cg_counter_sign(op), bits, valid, at, bounds[1]);
+    cg_val valid = is_below_end(c, op, n, bounds[0], steps, at, bounds[1]);
     if (op->operand_count > 3)
         valid = cg_and(c, valid, cg_scalar(c, op->operands[3]));
     if (!regs)
