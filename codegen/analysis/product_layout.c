@@ -101,8 +101,8 @@ static uint32_t take_bits(spread *s, uint32_t most, uint32_t *out)
 }
 
 /* A thread has four neighbours of a row (two of f64), that is 16 bytes, and as many rows or more, which follow each
-   other too: operands come in vectors of 16 bytes, whichever way they lie. Four lanes go along M, eight along N, by turns,
-   so that lanes that differ in one of the first two bits of their number alone want the same of one operand
+   other too: operands come in vectors of 16 bytes, whichever way they lie. Four lanes go along M, eight along N, by
+   turns, so that lanes that differ in one of the first two bits of their number alone want the same of one operand
    (docs/internals/codegen.md). Then a thread has further columns and rows, then come warps. */
 cg_layout cg_block_layout(const cg_func *c, const cg_product *p)
 {

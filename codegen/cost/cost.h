@@ -1,7 +1,7 @@
 /* The cost model: what the ops of a compiled kernel take of a multiprocessor, and how long that is. It explains
    (remarks LoopCost and KernelCost); what tiles take of the registers also decides, how many elements a thread has at
-   once and how many blocks of a hint share a multiprocessor. Figures: codegen/cost/cost.def; what it predicts beside what
-   was measured: `make bench-model`. */
+   once and how many blocks of a hint share a multiprocessor. Figures: codegen/cost/cost.def; what it predicts beside
+   what was measured: `make bench-model`. */
 #ifndef TILEVM_CODEGEN_COST_COST_H
 #define TILEVM_CODEGEN_COST_COST_H
 
@@ -48,9 +48,9 @@ bool cg_registers_held(cg_func *c, uint32_t *out_registers);
    memory. */
 bool cg_bits_held(cg_func *c, uint64_t *out_bits);
 
-/* Blocks on a multiprocessor that the occupancy hint asks for, or as many fewer that a thread has the registers that its
-   tiles take, and some besides: what one does not have is spilled, which costs more than the blocks hide. 0: no hint,
-   or none is left of it. held: as above. */
+/* Blocks on a multiprocessor that the occupancy hint asks for, or as many fewer that a thread has the registers that
+   its tiles take, and some besides: what one does not have is spilled, which costs more than the blocks hide. 0: no
+   hint, or none is left of it. held: as above. */
 uint32_t cg_blocks_hinted(const cg_func *c, uint32_t held);
 
 /* What is known of a launch. */

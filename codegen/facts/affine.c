@@ -408,7 +408,8 @@ typedef struct demands {
     uint32_t most, count;
 } demands;
 
-/* left < right, or left <= right, as left - right < 0. What is compared is to have 31 bits, so that it has not wrapped. */
+/* left < right, or left <= right, as left - right < 0. What is compared is to have 31 bits, so that it has not
+   wrapped. */
 static bool of_comparison(demands *d, const ct_op *op, const places *p)
 {
     uint64_t predicate = ct_attr_u(op, F_cmpi_comparison_predicate);

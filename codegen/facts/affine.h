@@ -1,8 +1,8 @@
 /* Integers and tiles of integers and pointers as polynomials: sums of products of scalars, of numbers of iterations and
    of places of elements along the tile's dimensions.
 
-   A polynomial is one of whole numbers, and an operation on n bits gives its value modulo 2^n. Where n bits become more,
-   both agree only if the polynomial's value has n bits; `widened` lists what has to have 32 for that. */
+   A polynomial is one of whole numbers, and an operation on n bits gives its value modulo 2^n. Where n bits become
+   more, both agree only if the polynomial's value has n bits; `widened` lists what has to have 32 for that. */
 #ifndef TILEVM_CODEGEN_FACTS_AFFINE_H
 #define TILEVM_CODEGEN_FACTS_AFFINE_H
 

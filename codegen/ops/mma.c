@@ -66,8 +66,8 @@ static bool is_kept_in_loop(const cg_func *c, const ct_op *op, uint32_t register
 }
 
 /* Should A be kept as fragments: because they are what its threads have, shared memory has no room for a step of both
-   operands, because a product of consumers stays in flight while ops behind it have scratch, where A cannot lie then, or
-   because A is the same throughout a loop of this product or of one like it, as that of a loop whose first product
+   operands, because a product of consumers stays in flight while ops behind it have scratch, where A cannot lie then,
+   or because A is the same throughout a loop of this product or of one like it, as that of a loop whose first product
    stands in front of it (codegen/passes/skew.c)? */
 static bool wants_fragments(const cg_func *c, const ct_op *op, const cg_product *p, const cg_layout *home)
 {
@@ -174,10 +174,10 @@ void cg_assign_mmaf_scaled(cg_func *c, const ct_op *op)
 
 /* ---- operands ---- */
 
-/* Where each lane of an ldmatrix.x4 points, in the operand's index, in which K begins at bit k0 and what has x_bits, M or
-   N, at x0. A: matrices in the order (m, k) = (0,0) (8,0) (0,8) (8,8), k in 16-byte chunks. B for 16 columns: (n, k) =
-   (0,0) (0,8) (8,0) (8,8); with fewer rows or columns than 16 the upper lanes point at the same ones again. Pairs: k in
-   rows 0, 1, 4, 5, 8 ... of one matrix, 2, 3, 6, 7 ... of the next, then 16 more. */
+/* Where each lane of an ldmatrix.x4 points, in the operand's index, in which K begins at bit k0 and what has x_bits,
+   M or N, at x0. A: matrices in the order (m, k) = (0,0) (8,0) (0,8) (8,8), k in 16-byte chunks. B for 16 columns:
+   (n, k) = (0,0) (0,8) (8,0) (8,8); with fewer rows or columns than 16 the upper lanes point at the same ones again.
+   Pairs: k in rows 0, 1, 4, 5, 8 ... of one matrix, 2, 3, 6, 7 ... of the next, then 16 more. */
 static cg_layout lanes_of_matrices(const cg_product *p, const cg_operand *o, uint32_t k0, uint32_t x0, uint32_t x_bits)
 {
     static const uint8_t pair_lanes[] = {0, 2, 3, 1, 4};

@@ -1,8 +1,8 @@
 /* Products of f32, and of f64 in tiles that its instruction does not take. They keep all bits of their operands. Each
-   thread has a block of rows and columns of the result in registers. For four elements of K it loads its rows of A and its
-   columns of B from shared memory, where they lie in encodings, a ring's or scratch, in vectors of 16 bytes along K or
-   along the rows and columns; each is used as often as the block has columns or rows. Sums are fused; the accumulator
-   comes last with f32, first with f64 (docs/reference/numerics.md). */
+   thread has a block of rows and columns of the result in registers. For four elements of K it loads its rows of A
+   and its columns of B from shared memory, where they lie in encodings, a ring's or scratch, in vectors of 16 bytes
+   along K or along the rows and columns; each is used as often as the block has columns or rows. Sums are fused; the
+   accumulator comes last with f32, first with f64 (docs/reference/numerics.md). */
 #include "codegen/ops/mma.h"
 #include "codegen/ptx/access.h"
 #include "codegen/ptx/ptx.h"

@@ -57,7 +57,8 @@ static bool has_company(const ct_op *op)
     return false;
 }
 
-/* f32, and f64 without an instruction: log2 of the elements that suit a thread, fewer of each of those that are computed together. */
+/* f32, and f64 without an instruction: log2 of the elements that suit a thread, fewer of each of those that are
+   computed together. */
 static void look_at_block(tiles *t, const cg_func *c, const ct_op *op)
 {
     enum { ALONE = 6, TOGETHER = 4 };

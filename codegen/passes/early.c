@@ -33,9 +33,9 @@ typedef struct early {
     uint32_t distance;       /* iterations */
 } early;
 
-/* What a load in front of `place` comes after: all that the loop carries of order there, be it in front of the loop or in
-   it. What the load's own token adds in the iteration is nothing that it must come after (early_find.c). NULL: no
-   memory. */
+/* What a load in front of `place` comes after: all that the loop carries of order there, be it in front of the loop
+   or in it. What the load's own token adds in the iteration is nothing that it must come after (early_find.c). NULL:
+   no memory. */
 static ct_value *token_at(const early *x, const bc_type *type, ct_op *place)
 {
     bool inside = ct_is_inside(place->block, x->body);

@@ -200,7 +200,8 @@ static cg_lift_dim *start_for(cg_lifted *l, const cg_term *t, cg_term *out)
     return best;
 }
 
-/* What differs, but along none of the tile's dimensions, has one of its own: what differs of it numbers its elements. */
+/* What differs, but along none of the tile's dimensions, has one of its own: what differs of it
+   numbers its elements. */
 static bool add_dim(cg_lifted *l, const cg_term *t)
 {
     cg_lift_dim dim = {.size = 1, .stride = {.times = t->times, .dim = CG_NO_DIM}};

@@ -87,8 +87,8 @@ static cg_encoding encoding_for(const cg_shape *s, uint32_t fast, uint32_t bytes
 
 static const char unaligned[] = "base, strides, extent and index are not known to be aligned to 16 bytes";
 
-/* Of a load whose tile comes in aligned pieces of 2^piece elements along dimension `fast`: of 16 bytes, or of 4 bytes at
-   least for products that read elements of their own size. */
+/* Of a load whose tile comes in aligned pieces of 2^piece elements along dimension `fast`: of 16 bytes, or of 4 bytes
+   at least for products that read elements of their own size. */
 static const char *feed_obstacle(cg_func *c, ct_op *op, const ct_block *body, uint32_t fast, uint32_t piece,
                                  cg_ring_load *out)
 {
@@ -413,8 +413,9 @@ static cg_slot_budget budget_with_own(const candidate *p, cg_slot_work work)
     enum { REGISTERS = 1 << 16, SAVED = 8, FEW_BLOCKS = 2, MOST_BLOCKS = 4, ENOUGH_SLOTS = 3, MOST_SLOTS = 4 };
     enum { OF_THE_SYSTEM = 1 << 10 /* bytes of shared memory for each block */ };
     cg_func *c = p->c;
-    uint32_t blocks = (REGISTERS + REGISTERS / SAVED) / registers_of(p) / cg_threads(c), least = cg_static_shared(c->target) - work.fits,
-             operand = 4 * operand_words(p) * cg_threads(c), used = OF_THE_SYSTEM + (operand > least ? operand : least);
+    uint32_t blocks = (REGISTERS + REGISTERS / SAVED) / registers_of(p) / cg_threads(c),
+             least = cg_static_shared(c->target) - work.fits, operand = 4 * operand_words(p) * cg_threads(c),
+             used = OF_THE_SYSTEM + (operand > least ? operand : least);
     cg_slot_budget b = {.room = work.fits, .why = "as many as leave room for the blocks that registers allow"};
     for (blocks = blocks < MOST_BLOCKS ? blocks + !blocks : MOST_BLOCKS; blocks; blocks--) {
         uint32_t share = cg_room_beside(c, blocks * cg_threads(c)), room = share > used ? share - used : 0;

@@ -30,8 +30,8 @@ void cg_find_streams(cg_func *c, ct_op *loop, bool products);
    beside those that the ring has; a text for users. NULL: it can, and *out is how (codegen/passes/streams.c). */
 const char *cg_stream_obstacle(cg_func *c, const ct_block *body, cg_ring *ring, ct_op *op, cg_ring_load *out);
 
-/* In kernels with products: no loop has rings of which each thread reads what it has copied itself any more; their loads
-   go into registers where they can (codegen/passes/loads.c). */
+/* In kernels with products: no loop has rings of which each thread reads what it has copied itself any more; their
+   loads go into registers where they can (codegen/passes/loads.c). */
 void cg_drop_streams(cg_func *c);
 
 /* In kernels without products: tiles that a loop loads and others behind it load again stay in their slots for those,

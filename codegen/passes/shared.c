@@ -139,8 +139,8 @@ static bool is_awaited_soon(const ct_op *product)
     return op && op->opcode == CT_mma_await && op->operands[0] == &product->results[0];
 }
 
-/* A product that reads scratch stays in flight only as far as no other op has any: scratch is an op's own while it is at
-   it, so the next one may write the same bytes. */
+/* A product that reads scratch stays in flight only as far as no other op has any: scratch is an op's own while it is
+   at it, so the next one may write the same bytes. */
 static void land_products(const cg_func *c)
 {
     for (ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))

@@ -22,9 +22,9 @@
    when layouts and conversions are known, and before shared and sync, for which a loop over strips is an ordinary
    loop. docs/internals/codegen/large-tiles.md has the rules.
 
-   Why it is right: accesses of one loop whose order matters touch the same elements by the same thread in the same trip,
-   in the order of the ops (cg_meeting_between), and a load moves in front of an open loop only if that loop stores
-   nothing. */
+   Why it is right: accesses of one loop whose order matters touch the same elements by the same thread in the same
+   trip, in the order of the ops (cg_meeting_between), and a load moves in front of an open loop only if that loop
+   stores nothing. */
 #include "codegen/passes/strips.h"
 
 #include "codegen/analysis/order.h"

@@ -111,8 +111,8 @@ ct_op *ct_tensor_view_new(ct_func *f, const ct_op *like, ct_value *base, uint32_
                           const ct_extent *strides);
 ct_op *ct_tile_view_new(ct_func *f, const ct_op *like, ct_value *tensor, const int64_t *shape, const int64_t *steps,
                         uint8_t padding);
-/* A load of a tile of the view, at an index; ordered behind the token unless that is NULL. inside: by dimension, whether
-   it is promised to lie inside. Its results are the tile and a token, of that type. */
+/* A load of a tile of the view, at an index; ordered behind the token unless that is NULL. inside: by dimension,
+   whether it is promised to lie inside. Its results are the tile and a token, of that type. */
 ct_op *ct_load_view_new(ct_func *f, const ct_op *like, ct_value *view, ct_value *const *index, const int64_t *inside,
                         ct_value *token, const bc_type *token_type);
 /* A constant of integers, all `value`, for the sake of an op. */
