@@ -66,11 +66,11 @@ static bool suits_a_map(const ct_op *op)
 
 /* ---- how many ---- */
 
-/* Logarithm: the elements that are 16 bytes of the widest type that goes to memory or comes from there. */
+/* Logarithm: the elements that the longest access of the target takes of the widest type that goes to memory or comes
+   from there: 16 bytes, or 32. */
 static uint32_t elements_of_an_access(const cg_func *c)
 {
-    enum { ACCESS = 4 /* log2 of bytes */ };
-    uint32_t widest = 0;
+    uint32_t access = c->target->features & CG_HAS_LARGE_VECTORS ? 6 : 5, widest = 0; /* log2 of halves of bytes */
     for (const ct_op *op = c->ir->body->first; op; op = op->next) {
         const bc_type *tile = NULL;
         if (!bc_op_in(op->opcode, BC_OPS(ACCESS)))
@@ -80,10 +80,11 @@ static uint32_t elements_of_an_access(const cg_func *c)
                 && bc_elem_kind(op->operands[i]->type) != BC_PTR)
                 tile = tile ? tile : op->operands[i]->type;
         tile = tile ? tile : op->results[0].type;
-        uint32_t bytes = bc_is_tile(tile) ? cg_log2_up(cg_memory_bytes(bc_elem_kind(tile))) : 0;
-        widest = bytes > widest ? bytes : widest;
+        bc_kind kind = bc_is_tile(tile) ? bc_elem_kind(tile) : BC_I8;
+        uint32_t halves = bc_kind_memory_bytes(kind) ? 1 + cg_log2_up(bc_kind_memory_bytes(kind)) : 0;
+        widest = halves > widest ? halves : widest;
     }
-    return widest < ACCESS ? ACCESS - widest : 0;
+    return widest < access ? access - widest : 0;
 }
 
 uint32_t cg_elements_at_once(cg_func *c, uint32_t tile_bits)
