@@ -11,9 +11,9 @@ ct_value *cg_uniform_of(ct_value *v)
 static bool is_step(ct_value *v, const ct_block *body)
 {
     int64_t value;
-    if (ct_is_inside(v->block, body))
-        return false;
-    return cg_uniform_of(v) || (v->op && v->op->opcode == OP_constant && ct_constant_value(v->op, &value));
+    const ct_value *uniform = cg_uniform_of(v);
+    return uniform ? !ct_is_inside(uniform->block, body)
+                   : v->op && v->op->opcode == OP_constant && ct_constant_value(v->op, &value);
 }
 
 /* The operand of an addition that is no step; NULL: there is none, or there are two. */

@@ -6,7 +6,7 @@ tools=$PWD/tools
 zoo=$PWD/tests/gpu/perf/zoo.py
 place=$(mktemp -d) || exit 2
 trap 'rm -rf "$place"' EXIT
-. "$PWD/tests/says.sh"
+. "$PWD/tests/shell/says.sh"
 cd "$place" || exit 2
 
 # A seed means the same kernels, another one others; those of a part are the same as in the whole.
