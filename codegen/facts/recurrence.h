@@ -8,8 +8,8 @@
 enum { CG_MOST_STEPS = 8 };
 
 /* start, start + step, start + 2 * step ...; the step is the sum of those listed, each of them uniform: a scalar from
-   outside of the loop, a tile whose elements are all such a scalar, or a constant. Integers wrap; to pointers, which point
-   to elements, steps are numbers of elements, read as signed. No steps: it is always `start`. */
+   outside of the loop, a tile whose elements are all such a scalar, or a constant. Integers wrap; to pointers, which
+   point to elements, steps are numbers of elements, read as signed. No steps: it is always `start`. */
 typedef struct cg_recurrence {
     ct_value *start;
     uint32_t count;
