@@ -1,7 +1,7 @@
 /* The text of a kernel around its ops, and its figures. */
 #include "bytecode/print/print.h"
-#include "codegen/analysis/encoding.h"
 #include "bytecode/verify/hints.h"
+#include "codegen/analysis/encoding.h"
 #include "codegen/cost/cost.h"
 #include "codegen/kernel/groups.h"
 #include "codegen/kernel/remarks.h"
