@@ -67,6 +67,14 @@ const tv_check_info *tv_check_at(size_t index);
 
 /* How a machine runs. All zero, or NULL in its place, is the default. Any worker thread may call the callbacks, one
    call at a time. */
+/* Neighbouring tile blocks of small tiles run as one, on tiles of their elements together, where the results are those of
+   running them one by one in their order. Not with a trace, checks, a profile, a step limit or an order. */
+typedef enum tv_batch {
+    TV_BATCH_AUTO,  /* where it is worth it */
+    TV_BATCH_OFF,   /* never */
+    TV_BATCH_ALWAYS /* wherever it is possible, also where it takes longer: for tests */
+} tv_batch;
+
 typedef struct tv_vm_options {
     const tv_allocator *allocator; /* NULL: malloc and free; else copied, and in use until tv_vm_free */
     unsigned threads;              /* tile blocks that run at the same time; 0: one for each processor we may use */
@@ -87,6 +95,7 @@ typedef struct tv_vm_options {
     bool (*trace_op)(void *user, tv_str op, uint32_t op_index);
 
     bool profile;          /* also measure the time of each op for tv_vm_op_time_at */
+    uint8_t batch;         /* tv_batch: whether neighbouring tile blocks run as one */
     uint32_t checks;       /* tv_check bits; 0: none, at no cost. With checks, tile blocks take turns on one thread,
                               always in the same way, and a deadlock among them is a trap */
     unsigned max_findings; /* stop after so many findings of checks; 0: 20 */
@@ -201,6 +210,7 @@ typedef struct tv_vm_stats {
     size_t frame_bytes;     /* tile storage of one running tile block */
     size_t memory_bytes;    /* most that was held at a time, all threads together */
     unsigned threads;       /* that took part */
+    uint32_t batches;       /* batches of neighbouring tile blocks that ran as one */
     double seconds;         /* wall time of the tile blocks, without compiling */
     double compile_seconds; /* 0 when the entry had run before */
 } tv_vm_stats;
