@@ -65,9 +65,7 @@ const tv_check_info *tv_check_at(size_t index);
 
 /* ---- machines ------------------------------------------------------------------------------------------------- */
 
-/* How a machine runs. All zero, or NULL in its place, is the default. Any worker thread may call the callbacks, one
-   call at a time. */
-/* Neighbouring tile blocks of small tiles run as one, on tiles of their elements together, where the results are those of
+/* Neighbouring tile blocks of small tiles run as one, on tiles of all their elements, where the results are those of
    running them one by one in their order. Not with a trace, checks, a profile, a step limit or an order. */
 typedef enum tv_batch {
     TV_BATCH_AUTO,  /* where it is worth it */
@@ -75,6 +73,8 @@ typedef enum tv_batch {
     TV_BATCH_ALWAYS /* wherever it is possible, also where it takes longer: for tests */
 } tv_batch;
 
+/* How a machine runs. All zero, or NULL in its place, is the default. Any worker thread may call the callbacks, one
+   call at a time. */
 typedef struct tv_vm_options {
     const tv_allocator *allocator; /* NULL: malloc and free; else copied, and in use until tv_vm_free */
     unsigned threads;              /* tile blocks that run at the same time; 0: one for each processor we may use */

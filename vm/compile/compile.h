@@ -25,8 +25,8 @@ typedef struct vm_compile {
    failure nothing is left to release. */
 tv_status vm_compile_entry(const tv_vm *vm, const bc_function *f, tv_sink sink, vm_code *code);
 
-/* Compiles code that runs `count` tile blocks of an entry at once, which follow each other along `axis`. The function it
-   is of lies in `arena`, which stays the caller's. False: that cannot be done, or out of memory. */
+/* Compiles code that runs `count` tile blocks of an entry at once, which follow each other along `axis`. Its function
+   lies in `arena`, which stays the caller's. False: that cannot be done, or out of memory. */
 bool vm_compile_batch(const tv_vm *vm, const vm_code *single, unsigned axis, uint32_t count, bc_arena *arena,
                       vm_code *code);
 

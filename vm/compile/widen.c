@@ -1,80 +1,14 @@
 /* Widening an entry, op by op: element-wise ops work on wide tiles as on any other, ops on dimensions on the same ones
    behind the new first dimension. Not widened: products, ops that touch memory in another way than weak loads and
    stores, control flow that differs from block to block. Accesses are in widen_access.c. */
-#include "vm/compile/widen_build.h"
+#include "vm/compile/widen.h"
 
 #include <string.h>
 
 #include "bytecode/number/number.h"
+#include "vm/compile/widen_access.h"
 
 enum { MOST_BLOCKS_OF_AXIS = 1 << 24 };
-
-/* ---- types and ops ---- */
-
-const bc_type *vm_wide_tile(vm_widener *w, const bc_type *elem, uint32_t first, const int64_t *shape, uint32_t rank)
-{
-    uint32_t more = first != 0;
-    bc_type *type = bc_new(w->arena, bc_type, 1);
-    int64_t *extents = bc_new(w->arena, int64_t, rank + 1u);
-    if (!type || !extents || rank + more > BC_MAX_RANK)
-        return NULL;
-    extents[0] = first;
-    if (rank)
-        memcpy(extents + more, shape, rank * sizeof *shape);
-    *type = (bc_type){.kind = BC_TILE, .elem = elem, .shape = extents, .rank = rank + more};
-    return type;
-}
-
-const bc_type *vm_wide_type(vm_widener *w, const bc_type *type)
-{
-    return vm_wide_tile(w, type->elem, w->count, type->shape, type->rank);
-}
-
-bc_op *vm_wide_op(vm_widener *w, const bc_op *like, bc_opcode opcode, uint32_t results, uint32_t operands)
-{
-    bc_op *op = bc_op_new_in(w->arena, opcode, results, operands);
-    if (!op)
-        return NULL;
-    op->offset = like->offset;
-    op->loc = like->loc;
-    bc_op_defaults(op);
-    if (opcode == like->opcode && op->attr_slots)
-        memcpy(bc_attrs(op), bc_attrs(like), op->attr_slots * sizeof(bc_attr));
-    return op;
-}
-
-bc_value *vm_wide_unary(vm_widener *w, const bc_op *like, bc_opcode opcode, const bc_type *type, bc_value *operand)
-{
-    bc_op *op = operand && type ? vm_wide_op(w, like, opcode, 1, 1) : NULL;
-    if (!op)
-        return NULL;
-    bc_results(op)[0].type = type;
-    bc_operands(op)[0] = operand;
-    bc_block_append(w->to, op);
-    return bc_results(op);
-}
-
-/* The same tile for each block: layouts only, no element is copied. */
-static bc_value *repeat(vm_widener *w, const bc_op *like, bc_value *v)
-{
-    const bc_type *t = v->type, *one = vm_wide_tile(w, t->elem, 1, t->shape, t->rank);
-    bc_value *outer = vm_wide_unary(w, like, OP_reshape, one, v);
-    return vm_wide_unary(w, like, OP_broadcast, vm_wide_type(w, t), outer);
-}
-
-bc_value *vm_same_of(const vm_widener *w, const bc_value *v)
-{
-    const vm_wide_value *x = vm_wide_value_of(w, v);
-    return x->varies ? NULL : x->base;
-}
-
-bc_value *vm_wide_of(vm_widener *w, const bc_op *like, const bc_value *v)
-{
-    const vm_wide_value *x = vm_wide_value_of(w, v);
-    if (x->varies)
-        return x->wide;
-    return x->base && bc_is_tile(v->type) ? repeat(w, like, x->base) : NULL;
-}
 
 /* ---- what varies ---- */
 
@@ -406,7 +340,7 @@ static bool widen_block_id(vm_widener *w, const bc_op *op)
     bc_block_append(w->to, copy);
     bc_results(iota)->type = bc_results(sum)->type = wide;
     bc_block_append(w->to, iota);
-    bc_operands(sum)[0] = repeat(w, op, &bc_results(copy)[w->axis]);
+    bc_operands(sum)[0] = vm_wide_repeat(w, op, &bc_results(copy)[w->axis]);
     bc_operands(sum)[1] = bc_results(iota);
     bc_block_append(w->to, sum);
     vm_wide_value *x = vm_wide_value_of(w, &bc_results(op)[w->axis]);
@@ -439,8 +373,9 @@ static bool widen_region_op(vm_widener *w, const bc_op *op)
     bool ok = copy != NULL;
     for (uint32_t i = 0; ok && i < control; i++)
         ok = (bc_operands(copy)[i] = vm_same_of(w, bc_operands(op)[i])) != NULL;
-    if (!ok || !pass(w, op, bc_operands(op) + control, bc_results(op), op->operand_count - control,
-                     bc_operands(copy) + control))
+    if (!ok
+        || !pass(w, op, bc_operands(op) + control, bc_results(op), op->operand_count - control,
+                 bc_operands(copy) + control))
         return false;
     for (uint32_t i = 0; i < op->result_count; i++) {
         vm_wide_value *x = vm_wide_value_of(w, &bc_results(op)[i]);

@@ -8,7 +8,7 @@
 /* An op of the wide function that touches memory. */
 typedef struct vm_wide_access {
     const bc_op *op;
-    uint32_t order;  /* among the accesses of the entry */
+    uint32_t order; /* among the accesses of the entry */
     bool is_store;
     bool is_wide;    /* every block of the batch has its own part; else all read the same */
     uint32_t dim;    /* of a wide access through a view: the dimension along which the blocks lie */
@@ -17,7 +17,7 @@ typedef struct vm_wide_access {
 
 typedef struct vm_widened {
     bc_function function;
-    uint32_t count;                                /* blocks of a batch: a power of two */
+    uint32_t count; /* blocks of a batch: a power of two */
     vm_wide_access accesses[VM_BATCH_ACCESSES];
     uint32_t access_count;
 } vm_widened;

@@ -1,10 +1,9 @@
 /* Widening loads and stores. Through pointers, a wide access has more pointers. Through a view, the tiles of a batch
    must lie one behind the other along one dimension: its index there is linear with step 1, and a step of the index is
    as long as the tile; together they are one longer tile. */
-#include <string.h>
+#include "vm/compile/widen_access.h"
 
 #include "vm/compile/access.h"
-#include "vm/compile/widen_build.h"
 
 /* ---- the list ---- */
 

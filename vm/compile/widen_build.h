@@ -6,8 +6,8 @@
 
 /* What a value of the entry has become. */
 typedef struct vm_wide_value {
-    bool varies;     /* from block to block of a batch */
-    bool is_linear;  /* varies as base + step * number of the block in the batch, modulo 2^bits of its type */
+    bool varies;    /* from block to block of a batch */
+    bool is_linear; /* varies as base + step * number of the block in the batch, modulo 2^bits of its type */
     int64_t step;
     bool is_bounded; /* low <= value <= high in every block, as signed numbers */
     int64_t low, high;
@@ -43,13 +43,11 @@ bc_op *vm_wide_op(vm_widener *w, const bc_op *like, bc_opcode opcode, uint32_t r
 /* A new op of one operand at the end of the block; its result, or NULL. */
 bc_value *vm_wide_unary(vm_widener *w, const bc_op *like, bc_opcode opcode, const bc_type *type, bc_value *operand);
 
+/* The same tile for each block: layouts only, no element is copied. NULL: out of memory. */
+bc_value *vm_wide_repeat(vm_widener *w, const bc_op *like, bc_value *v);
 /* The value in its wide form, made where it is asked for if all blocks have the same. NULL: out of memory. */
 bc_value *vm_wide_of(vm_widener *w, const bc_op *like, const bc_value *v);
 /* The value that all blocks have. NULL: they do not. */
 bc_value *vm_same_of(const vm_widener *w, const bc_value *v);
-
-/* Loads and stores. False: not possible, or out of memory. */
-bool vm_widen_load(vm_widener *w, const bc_op *op);
-bool vm_widen_store(vm_widener *w, const bc_op *op);
 
 #endif

@@ -150,8 +150,8 @@ static bool scan_pointers(const vm_frame *f, const vm_pointer_note *n, vm_batch_
     *out_count = count;
     if (count == 0)
         return true;
-    *s = (vm_batch_span){.low = low, .high = high + n->bytes, .is_apart = in_row && n->note.is_wide, .base = base,
-                         .dims = 1};
+    *s = (vm_batch_span){
+        .low = low, .high = high + n->bytes, .is_apart = in_row && n->note.is_wide, .base = base, .dims = 1};
     s->step[0] = n->bytes;
     s->extent[0] = (uint32_t)n->n;
     s->own = (uint32_t)n->n / n->note.count;

@@ -1,9 +1,10 @@
 /* Batches while they run: neighbouring tile blocks as one, by code of its own whose tiles are those of all blocks.
 
-   A batch is a transaction. Its code does all loads first and all stores last; before the first store it compares what
-   the loads have read with what the stores will write. Where two blocks of the batch would meet, or anything would trap,
-   it ends without having written, and the blocks run one by one. So a batch has the effect of its blocks in their order:
-   no block of it reads what another one writes, and stores of two blocks to one place are in one op, in that order. */
+   A batch is a transaction. Its code does all loads first and all stores last; before the first store it compares
+   what loads have read with what stores will write. Where two blocks of the batch would meet, or anything would trap,
+   it ends without having written, and the blocks run one by one. So a batch has the effect of its blocks in their
+   order: no block of it reads what another one writes, and stores of two blocks to one place are in one op, in that
+   order. */
 #ifndef TILEVM_VM_RUN_BATCH_H
 #define TILEVM_VM_RUN_BATCH_H
 

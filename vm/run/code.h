@@ -99,7 +99,7 @@ typedef struct vm_code {
     bool allocas;                        /* has an alloca: addresses may lie in one */
     const struct vm_check_op *check_ops; /* with checks: the ops that touch memory */
     uint32_t check_op_count;
-    bool opens; /* with checks: has loads that leave elements open */
+    bool opens;          /* with checks: has loads that leave elements open */
     uint32_t batch;      /* tile blocks that the code runs at once */
     unsigned batch_axis; /* of the grid: they follow each other along it */
 } vm_code;
