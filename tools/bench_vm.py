@@ -133,7 +133,7 @@ class Bench:
         if self.wanted("tanh f32"):
             m = 1 << 21
             self.compare("tanh f32, 2^21, tiles of 32", "tanh_f32_32", [m // 32], [a[:m], c[:m]], c[:m],
-                         lambda: np.tanh(a[:m], out=d[:m]), 0.65, 8 * m)
+                         lambda: np.tanh(a[:m], out=d[:m]), None, 8 * m)
         if self.wanted("chain f32"):
             self.compare("max(a-b,0)^2 + min(a,b)/2 f32, 2^26", "chain_f32", [n // 4096], [a, b, c], c, chain, None,
                          12 * n)

@@ -143,6 +143,7 @@ if build build tests corpus; then
     run strips check-strips "$(in_parts 2)"
     run matrix check-matrix
     run batches check-batches
+    run toml check-toml ROUND="$round"
     run matrix-ptx check-matrix-ptx "$(in_parts 2)"
     run ptx check-ptx
     run loader check-loader
