@@ -305,9 +305,9 @@ static void check_kept_rings(sample *s)
 {
     cg_ring *rings[MOST_RINGS];
     CHECK(find_rings(s, rings) == 2 && rings[0]->offset == 0 && rings[1]->offset > 0);
-    check_moved(s, &rings[1]->offset, 0, "its ring lies where another one still is");
-    check_moved(s, &rings[1]->offset, rings[1]->offset - 16, "its ring lies where another one still is");
-    check_moved(s, &rings[0]->offset, 16, "its ring lies where another one still is");
+    check_moved(s, &rings[1]->offset, 0, "its ring overlaps another live ring");
+    check_moved(s, &rings[1]->offset, rings[1]->offset - 16, "its ring overlaps another live ring");
+    check_moved(s, &rings[0]->offset, 16, "its ring overlaps another live ring");
     check_moved(s, &rings[1]->slots, 1 << 12, "rings do not lie");
 }
 
@@ -322,7 +322,7 @@ static void check_groups(sample *s)
     check_moved(s, &groups->maps_at, ring->offset, "its tensor maps lie");
     check_moved(s, &s->c.sharing->rings_at, s->c.sharing->rings_at + (1 << 20), "rings do not lie");
     if (s->c.sharing->rings_at)
-        check_moved(s, &s->c.sharing->rings_at, 0, "its scratch lies where a ring still is");
+        check_moved(s, &s->c.sharing->rings_at, 0, "its scratch overlaps a live ring");
 }
 
 /* A product that has scratch, and that nothing waits for. */
