@@ -1,5 +1,6 @@
 /* Which kernels become programs of groups; see codegen/passes/groups.c. Why it is right: producers run ahead of all
-   that consumers do, and so load nothing that a store of the kernel may have to come before (cg_order_holds_back). */
+   that consumers do, and so load nothing that a store of the kernel may have to come before (cg_order_holds_back). That
+   is asked before blocks are made persistent for groups; where a token alone says so, is_feasible would see it later. */
 #include "codegen/passes/groups_find.h"
 
 #include "codegen/analysis/order.h"
