@@ -13,9 +13,9 @@ uint32_t cg_elements_at_once(cg_func *c, uint32_t tile_bits);
 /* Of a kernel whose loops multiply without an instruction: the blocks that a multiprocessor should have at a time, so
    that a thread has the registers that its sums and operands take; 0: no matter. */
 uint32_t cg_blocks_that_suit(const cg_func *c);
-/* Blocks that a multiprocessor should have at a time by the kernel's hint, as far as a thread keeps the registers that
-   its sums take: with fewer, sums would go to memory, or ptxas refuse wgmma. 0: no hint. */
-uint32_t cg_hinted_blocks(const cg_func *c);
+/* Registers that products take of each thread, for their sums and operands: with fewer, sums would go to memory, or
+   ptxas refuse wgmma. 0: there are none. */
+uint32_t cg_product_registers(const cg_func *c);
 /* Thread blocks of a cluster that a tile block needs so that the sums of its products fit their registers: 1, 2, 4 ...
  */
 uint32_t cg_least_blocks(const cg_func *c);
