@@ -31,16 +31,6 @@ typedef struct counting {
     bool is_signed;
 } counting;
 
-/* Does every iteration end at the end of the body? */
-static bool ends_in_one_place(const ct_op *loop)
-{
-    const ct_block *body = loop->regions[0];
-    for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
-        if (op->opcode == OP_continue && op != body->last && ct_loop_around(op) == loop)
-            return false;
-    return body->last->opcode == OP_continue;
-}
-
 static bool is_counted(ct_op *loop, counting *out)
 {
     int64_t step;
@@ -48,7 +38,7 @@ static bool is_counted(ct_op *loop, counting *out)
     if (!by || !by->op || by->op->opcode != OP_constant || !ct_constant_value(by->op, &step) || step <= 0)
         return false;
     *out = (counting){loop, loop->regions[0], step, !ct_attr_u(loop, F_for_unsigned_cmp)};
-    return ends_in_one_place(loop);
+    return ct_ends_in_one_place(loop);
 }
 
 /* ---- amounts ---- */

@@ -44,7 +44,6 @@ typedef struct forwarding {
     ct_value *now[MOST_SLOTS]; /* what each holds; NULL: not known */
     uint32_t count;
     uint16_t *place; /* by id of a pointer: number of its slot, from 1 */
-    ct_value *token; /* what orders nothing */
     bool has_changed;
 } forwarding;
 
@@ -151,25 +150,9 @@ static uint32_t slot_of(const forwarding *f, const ct_op *op)
     return place && !f->slots[place - 1].is_lost ? place - 1 : MOST_SLOTS;
 }
 
-/* The op goes; who comes after it comes after what it came after. */
 static void drop(forwarding *f, ct_op *op, ct_value *token)
 {
-    ct_value *result = &op->results[op->result_count - 1];
-    if (!token && result->uses) {
-        ct_op *made = f->token ? NULL : ct_token_new(f->c->ir, op, result->type);
-        if (made) {
-            ct_insert_before(made, f->c->ir->body->first);
-            f->token = &made->results[0];
-        }
-        token = f->token;
-        if (!token) {
-            cg_no_memory(f->c);
-            return;
-        }
-    }
-    if (result->uses)
-        ct_replace_uses(result, token);
-    ct_remove(op);
+    cg_drop_access(f->c, op, token);
     f->has_changed = true;
 }
 
