@@ -13,10 +13,9 @@ uint32_t cg_elements_at_once(cg_func *c, uint32_t tile_bits);
 /* For a kernel whose loops multiply without a tensor core instruction: the number of blocks that should share a
    multiprocessor, so that a thread has enough registers for its sums and operands; 0: any. */
 uint32_t cg_blocks_that_suit(const cg_func *c);
-/* The number of blocks that should share a multiprocessor according to the kernel's hint, as long as a thread has
-   enough registers for its sums: with fewer registers, sums would be spilled, or ptxas would refuse wgmma. 0: no
-   hint. */
-uint32_t cg_hinted_blocks(const cg_func *c);
+/* The registers of each thread that products need for their sums and operands: with fewer, sums would be spilled, or
+   ptxas would refuse wgmma. 0: there are no products. */
+uint32_t cg_product_registers(const cg_func *c);
 /* Thread blocks of a cluster that a tile block needs so that the sums of its products fit their registers: 1, 2, 4 ...
  */
 uint32_t cg_least_blocks(const cg_func *c);
