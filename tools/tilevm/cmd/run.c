@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/tilevm/report/config.h"
 #include "tools/tilevm/run/against.h"
 
 enum {
@@ -21,6 +22,8 @@ enum {
     OPT_TRACE_MAX,
     OPT_DUMP,
     OPT_CHECK,
+    OPT_CONFIG,
+    OPT_SUPPRESSED,
     OPT_COVERAGE,
     OPT_JSON,
     OPT_QUIET
@@ -60,6 +63,8 @@ static const cli_option options[] = {
      "iteration in a loop (default: the last)"},
     {OPT_CHECK, 0, "check", "LIST",
      "look for bounds,uninit,races,tokens,assume,values,order or all, as 'tilevm check' does"},
+    {OPT_CONFIG, 0, "config", "FILE", "with --check: " CONFIG_HELP},
+    {OPT_SUPPRESSED, 0, "suppressed", "FILE", "with --check: write how often each suppression was used: JSON"},
     {OPT_COVERAGE, 0, "coverage", "FILE",
      "write how often each op ran: JSON, or the format of lcov if FILE ends in .info"},
     {OPT_JSON, 'J', "json", NULL, "print one JSON document"},
@@ -164,6 +169,8 @@ static bool take_option(cli_args *args, int id, const char *value, run_options *
     case OPT_TRACE_MAX: return cli_number(args, "--trace-max", value, 0, UINT64_MAX, &o->trace_max);
     case OPT_DUMP: return run_add_pair(args, "--dump-tile", value, o->dumps, &o->dump_count);
     case OPT_CHECK: return run_take_checks(args, "--check", value, &o->vm.checks);
+    case OPT_CONFIG: o->config = value; return true;
+    case OPT_SUPPRESSED: o->suppressed = value; return true;
     case OPT_JSON: o->json = true; return true;
     case OPT_QUIET: o->quiet = true; return true;
     default: return run_take_option(args, id, value, o);
@@ -178,6 +185,8 @@ static bool check_options(cli_args *args, run_options *o)
         cli_usage(args, "--against needs a GPU; use --device cuda");
     else if (only && (o->against || o->where == RUN_ON_CUDA))
         cli_usage(args, "%s works on the CPU only, not on %s", only, o->against ? "--against" : "--device cuda");
+    else if (!o->vm.checks && (o->config || o->suppressed))
+        cli_usage(args, "%s is for --check", o->config ? "--config" : "--suppressed");
     else if (o->params && o->json)
         cli_usage(args, "--params prints text; 'tilevm inspect --json' prints the same and more");
     else
@@ -274,20 +283,42 @@ static int run_job_steps(run_job *job)
     return code == CLI_OK ? finish(job) : code;
 }
 
-static int run(cli_args *args)
+/* Findings are kept where something may be suppressed, and told as they come. */
+static void open_sink(run_job *job, suppress_config *config)
 {
-    run_job *job = calloc(1, sizeof *job);
-    if (!job)
+    const run_options *o = &job->options;
+    report_file_init(&job->report, cli_shown_path(o->path));
+    job->report.suppressions = &config->list;
+    job->sink = o->json ? report_file_sink(&job->report) : cli_printing_sink(&job->printer, o->path, job->args->color);
+    if (o->json || !config->path)
+        return;
+    job->report.told = job->sink;
+    job->sink = report_file_sink(&job->report);
+}
+
+/* What became of the suppressions, after a kernel has run; gives the exit code. */
+static int report_suppressed(const run_job *job, const suppress_config *config, int code)
+{
+    const run_options *o = &job->options;
+    if (!o->vm.checks || !job->ran)
+        return code;
+    if (!o->json && job->report.lost)
         return cli_error("out of memory");
-    job->args = args;
-    if (!parse_options(args, &job->options)) {
-        free(job);
-        return args->exit_code;
+    if (!o->suppressed) {
+        if (code != CLI_ERROR)
+            suppress_config_tell_unused(config);
+        return code;
     }
-    report_file_init(&job->report, cli_shown_path(job->options.path));
-    job->sink = job->options.json ? report_file_sink(&job->report)
-                                  : cli_printing_sink(&job->printer, job->options.path, args->color);
-    int code = run_job_steps(job);
+    int written = suppress_config_write_uses(config, o->suppressed);
+    return written > code ? written : code;
+}
+
+static int run_with(run_job *job, suppress_config *config)
+{
+    if (job->options.vm.checks && !suppress_config_read(config, job->options.config))
+        return CLI_ERROR;
+    open_sink(job, config);
+    int code = report_suppressed(job, config, run_job_steps(job));
     if (code == CLI_ERROR)
         job->outcome = RUN_ERROR;
     if (job->options.json && code == CLI_ERROR)
@@ -298,6 +329,18 @@ static int run(cli_args *args)
     run_against_free(job->against);
     run_trace_release(job);
     run_job_release(job);
+    return code;
+}
+
+static int run(cli_args *args)
+{
+    suppress_config config = {0};
+    run_job *job = calloc(1, sizeof *job);
+    if (!job)
+        return cli_error("out of memory");
+    job->args = args;
+    int code = parse_options(args, &job->options) ? run_with(job, &config) : args->exit_code;
+    suppress_config_release(&config);
     free(job);
     return code;
 }

@@ -16,6 +16,7 @@ enum {
     OPT_TIMEOUT,
     OPT_RETRIES,
     OPT_CHECK,
+    OPT_CONFIG,
     OPT_COVERAGE,
     OPT_DURATIONS,
     OPT_UPDATE,
@@ -43,6 +44,7 @@ static const cli_option options[] = {
      "run a failed test again, up to N times; a test that then passes is reported as flaky"},
     {OPT_CHECK, 'c', "check", "LIST",
      "on the CPU also look for bounds,uninit,races,tokens,assume,values,order or all,\nas 'tilevm check' does"},
+    {OPT_CONFIG, 0, "config", "FILE", "with --check: " CONFIG_HELP},
     {OPT_COVERAGE, 0, "coverage", "FILE",
      "write which ops and source lines ran on the CPU: JSON, or the format of lcov if\nFILE ends in .info"},
     {OPT_DURATIONS, 0, "durations", "N", "also list the N tests that took longest (0: all)"},
@@ -72,18 +74,21 @@ const cli_command command_test = {
 typedef struct test_request {
     suite_options suite;
     unsigned format, device;
-    const char *output, *filter;
+    const char *output, *filter, *config_path;
+    suppress_config config;
     bool list, has_durations;
     uint64_t durations; /* tests to list; 0: all */
 } test_request;
 
 /* What is told as tests end. */
 typedef struct test_told {
-    const test_request *request;
+    test_request *request;
     cli_out *out; /* of the text */
     size_t passed, failed, errors, updated, flaky;
     coverage covered;
-    bool lost; /* coverage that could not be read */
+    bool lost;           /* coverage that could not be read */
+    uint64_t suppressed; /* findings */
+    bool unknown;        /* a test did not tell which: it did not come to its end */
 } test_told;
 
 /* What a test that does not pass says. */
@@ -110,7 +115,16 @@ static void put_line(const test_told *told, const suite_case *one)
     bc_text_release(&line);
 }
 
-static void tell(void *user, const suite_case *one)
+/* Which suppressions a test used. */
+static void take_uses(test_told *told, suite_case *one)
+{
+    bool counts = told->request->suite.config && strcmp(one->device, "cpu") == 0;
+    if (counts && !suppress_config_add_uses(&told->request->config, one->used.bytes, one->used.size, &one->suppressed))
+        told->unknown = true;
+    told->suppressed += one->suppressed;
+}
+
+static void tell(void *user, suite_case *one)
 {
     test_told *told = user;
     const report_file *report = &one->report;
@@ -121,6 +135,7 @@ static void tell(void *user, const suite_case *one)
     told->flaky += report->outcome == REPORT_VALID && one->attempts > 1 && !one->updated;
     if (one->covered.size && !coverage_add(&told->covered, one->covered.bytes, one->covered.size))
         told->lost = true;
+    take_uses(told, one);
     if (told->request->format == FORMAT_TEXT)
         put_line(told, one);
 }
@@ -192,6 +207,9 @@ static bool write_text(const test_told *told, const suite_case *cases, size_t co
         bc_text_printf(&text, ", %zu could not be run", told->errors);
     if (told->flaky)
         bc_text_printf(&text, ", %zu flaky", told->flaky);
+    if (told->suppressed)
+        bc_text_printf(&text, ", %llu finding%s suppressed", (unsigned long long)told->suppressed,
+                       told->suppressed == 1 ? "" : "s");
     bc_text_printf(&text, told->updated ? ", %zu updated\n" : "\n", told->updated);
     fine = fine && !text.failed;
     cli_out_text(told->out, &text, false);
@@ -203,7 +221,8 @@ static bool write_report(const test_told *told, const suite_case *cases, size_t 
     if (told->request->format == FORMAT_TEXT)
         return write_text(told, cases, count);
     if (told->request->format == FORMAT_JSON)
-        return suite_json(cases, count, told->request->suite.coverage ? &told->covered : NULL, told->out);
+        return suite_json(cases, count, &told->request->config, told->request->suite.coverage ? &told->covered : NULL,
+                          told->out);
     report_file *files = calloc(count ? count : 1, sizeof *files);
     for (size_t i = 0; files && i < count; i++)
         files[i] = cases[i].report;
@@ -227,10 +246,12 @@ static int finish(test_told *told, const suite_case *cases, size_t count)
                                                           : "--coverage: a kernel has changed while its tests ran");
     if (covered && coverage_write(&told->covered, covered) != CLI_OK)
         return CLI_ERROR;
+    if (!told->unknown && !told->request->filter)
+        suppress_config_tell_unused(&told->request->config);
     return told->errors ? CLI_ERROR : told->failed ? CLI_FAILED : CLI_OK;
 }
 
-static int run_cases(const test_request *request, suite_case *cases, size_t count)
+static int run_cases(test_request *request, suite_case *cases, size_t count)
 {
     cli_out out;
     test_told told = {.request = request, .out = &out};
@@ -354,6 +375,7 @@ static bool take_option(cli_args *args, int id, const char *value, test_request 
         request->suite.retries = (unsigned)number;
         return true;
     case OPT_CHECK: request->suite.checks = value; return run_take_checks(args, "--check", value, &checks);
+    case OPT_CONFIG: request->config_path = value; return true;
     case OPT_COVERAGE: request->suite.coverage = value; return true;
     case OPT_DURATIONS:
         request->has_durations = true;
@@ -379,6 +401,33 @@ static bool add_operand(cli_args *args, cli_paths *paths, const char *value)
     return false;
 }
 
+/* Options that do not go together. */
+static bool check_options(cli_args *args, const test_request *request)
+{
+    const suite_options *suite = &request->suite;
+    if (suite->update && request->device == DEVICE_CUDA)
+        cli_usage(args, "--update runs on the CPU, whose results are the reference");
+    else if (request->device == DEVICE_CUDA && (suite->checks || suite->coverage))
+        cli_usage(args, "%s is for the CPU only", suite->checks ? "--check" : "--coverage");
+    else if (request->config_path && !suite->checks)
+        cli_usage(args, "--config is for --check");
+    else
+        return true;
+    return false;
+}
+
+/* With the suppressions, if findings are looked for. */
+static int test_with(test_request *request, const cli_paths *paths)
+{
+    int code = CLI_ERROR;
+    if (!request->suite.checks || suppress_config_read(&request->config, request->config_path)) {
+        request->suite.config = request->config.path;
+        code = test_paths(request, paths);
+    }
+    suppress_config_release(&request->config);
+    return code;
+}
+
 static int read_and_test(cli_args *args, cli_paths *paths)
 {
     test_request request = {0};
@@ -391,13 +440,9 @@ static int read_and_test(cli_args *args, cli_paths *paths)
     }
     if (!given)
         return cli_usage(args, "no tests were given; give argument files or directories");
-    if (request.suite.update && request.device == DEVICE_CUDA)
-        return cli_usage(args, "--update runs on the CPU, whose results are the reference");
-    if (request.device == DEVICE_CUDA && (request.suite.checks || request.suite.coverage))
-        return cli_usage(args, "%s is for the CPU only", request.suite.checks ? "--check" : "--coverage");
-    if (paths->failed)
-        return CLI_ERROR;
-    return test_paths(&request, paths);
+    if (!check_options(args, &request))
+        return args->exit_code;
+    return paths->failed ? CLI_ERROR : test_with(&request, paths);
 }
 
 static int run(cli_args *args)

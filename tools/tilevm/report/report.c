@@ -33,19 +33,21 @@ static void keep(void *user, const tv_diag *diag)
 {
     report_file *file = user;
     bc_arena *arena = &file->arena;
-    const suppression *s = file->suppressions ? suppress_find(file->suppressions, diag) : NULL;
+    suppression *s = file->suppressions ? suppress_find(file->suppressions, diag) : NULL;
     file->errors += !s && diag->severity == TV_ERROR;
     file->warnings += !s && diag->severity == TV_WARNING;
     file->suppressed += s != NULL;
+    if (!s && file->told.report)
+        file->told.report(file->told.user, diag);
     tv_diag *diags = bc_grow(arena, file->diags, file->count, &file->capacity, tv_diag);
-    const char **reasons = bc_grow(arena, file->reasons, file->count, &file->reason_capacity, const char *);
-    if (!diags || !reasons) {
+    suppression **by = bc_grow(arena, file->by, file->count, &file->by_capacity, suppression *);
+    if (!diags || !by) {
         file->lost = true;
         return;
     }
     file->diags = diags;
-    file->reasons = reasons;
-    reasons[file->count] = s ? s->reason : NULL;
+    file->by = by;
+    by[file->count] = s;
     tv_diag *copy = &diags[file->count++];
     copy_diag(arena, diag, copy);
     if (diag->other) {
@@ -62,9 +64,15 @@ void report_unsuppress(report_file *file)
     size_t i = file->count;
     while (i-- > 0)
         if (file->diags[i].severity == TV_ERROR) {
-            file->suppressed -= file->reasons[i] != NULL;
-            file->errors += file->reasons[i] != NULL;
-            file->reasons[i] = NULL;
+            suppression *s = file->by[i];
+            if (!s)
+                return;
+            s->uses--;
+            file->suppressed--;
+            file->errors++;
+            file->by[i] = NULL;
+            if (file->told.report)
+                file->told.report(file->told.user, &file->diags[i]);
             return;
         }
 }

@@ -23,11 +23,12 @@ typedef struct report_file {
     size_t count, capacity;
     unsigned errors, warnings;  /* without those that are suppressed */
     suppressions *suppressions; /* what is asked for each diagnostic; borrowed, or NULL */
-    const char **reasons;       /* why a diagnostic is suppressed, or NULL; as many as diags */
-    size_t reason_capacity;
+    suppression **by;           /* what suppresses a diagnostic, or NULL; as many as diags */
+    size_t by_capacity;
     unsigned suppressed;
-    bool lost;  /* a diagnostic did not fit into memory */
-    bool image; /* of a program, not a file of its own */
+    tv_sink told; /* gets what is not suppressed at once; none if it has no function */
+    bool lost;    /* a diagnostic did not fit into memory */
+    bool image;   /* of a program, not a file of its own */
 } report_file;
 
 typedef struct report_totals {
@@ -49,9 +50,9 @@ tv_sink report_file_sink(report_file *file);
 /* Why diagnostic i is suppressed; NULL: it is not. */
 static inline const char *report_reason(const report_file *file, size_t i)
 {
-    return file->reasons[i];
+    return file->by[i] ? file->by[i]->reason : NULL;
 }
-/* The last error counts after all: it has stopped the kernel. */
+/* The last error counts after all, and is told: it has stopped the kernel. */
 void report_unsuppress(report_file *file);
 
 void report_count(const report_file *files, size_t count, report_totals *out);

@@ -498,6 +498,15 @@ void run_job_starts(run_job *job)
     job->outcome = RUN_TRAPPED;
 }
 
+/* How the run ended, without what is suppressed. A finding that has stopped the kernel is no matter of opinion. */
+static tv_status judge(run_job *job, tv_status status)
+{
+    report_file *report = &job->report;
+    if (status == TV_TRAP)
+        report_unsuppress(report);
+    return status == TV_INVALID && report->suppressed && !report->errors ? TV_OK : status;
+}
+
 tv_status run_job_kernel(run_job *job, const tv_vm_options *options)
 {
     size_t count;
@@ -506,7 +515,7 @@ tv_status run_job_kernel(run_job *job, const tv_vm_options *options)
     run_job_starts(job);
     tv_status status = tv_vm_run(job->vm, job->symbol, job->options.grid, params, count, job->sink);
     tv_vm_get_stats(job->vm, &job->stats);
-    status = run_made_up_status(job, status);
+    status = judge(job, run_made_up_status(job, status));
     if (status == TV_INVALID)
         job->outcome = RUN_FINDINGS;
     return status;

@@ -72,6 +72,8 @@ typedef struct run_options {
     const char *trace_block; /* which tile blocks; NULL: all */
     uint64_t trace_max;      /* values to show; 0: all */
     const char *coverage;    /* the file for it, or NULL */
+    const char *config;      /* the file of suppressions; NULL: tilevm.toml, if it exists */
+    const char *suppressed;  /* the file for how often they were used, or NULL */
     const char *given[RUN_MAX_PAIRS], *saves[RUN_MAX_PAIRS], *expects[RUN_MAX_PAIRS], *dumps[RUN_MAX_PAIRS];
     size_t given_count, save_count, expect_count, dump_count;
 } run_options;

@@ -35,6 +35,8 @@ static void add_case(json_doc *doc, cJSON *list, const suite_case *one)
     json_text(doc, item, "status", status_of(one));
     json_uint(doc, item, "attempts", one->attempts);
     json_real(doc, item, "seconds", (double)(uint64_t)(one->seconds * 1e3 + 0.5) / 1e3);
+    if (one->suppressed)
+        json_uint(doc, item, "suppressed", one->suppressed);
     if (one->updated)
         json_bool(doc, item, "updated", true);
     if (report_problem(&one->report))
@@ -43,7 +45,8 @@ static void add_case(json_doc *doc, cJSON *list, const suite_case *one)
         json_text(doc, item, "output", one->report.output);
 }
 
-bool suite_json(const suite_case *cases, size_t count, const coverage *covered, cli_out *out)
+bool suite_json(const suite_case *cases, size_t count, const suppress_config *config, const coverage *covered,
+                cli_out *out)
 {
     json_doc doc = {0};
     cJSON *root = json_document(&doc, "test");
@@ -51,6 +54,8 @@ bool suite_json(const suite_case *cases, size_t count, const coverage *covered, 
     cJSON *list = json_array(&doc, root, "tests");
     for (size_t i = 0; i < count; i++)
         add_case(&doc, list, &cases[i]);
+    if (config->path)
+        suppress_config_json(&doc, root, config);
     if (covered)
         coverage_json(&doc, json_object(&doc, root, "coverage"), covered);
     return json_finish(&doc, out);

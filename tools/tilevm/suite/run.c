@@ -39,7 +39,7 @@ bool suite_find_kernel(const char *args_path, char **out_kernel)
     return !failed;
 }
 
-enum { MAX_WORDS = 20 };
+enum { MAX_WORDS = 24 };
 
 /* What is said to `tilevm run`. */
 typedef struct run_words {
@@ -64,9 +64,14 @@ static void add_pair(run_words *words, const char *option, const char *value)
     add_word(words, value);
 }
 
-/* The exit status of `tilevm run`, what it says appended. covered: the file to write the coverage to, or NULL. */
+/* Files that `tilevm run` writes what it counts to; NULL: it does not count. */
+typedef struct run_files {
+    const char *covered, *used;
+} run_files;
+
+/* The exit status of `tilevm run`, what it says appended. */
 static int run_kernel(const char *kernel, const char *args_path, const char *device, const suite_options *options,
-                      const char *covered, bc_text *said)
+                      run_files files, bc_text *said)
 {
     char self[4096];
     ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -85,7 +90,9 @@ static int run_kernel(const char *kernel, const char *args_path, const char *dev
     add_word(&words, "--quiet");
     add_pair(&words, "--color", "never");
     add_pair(&words, "--check", cpu ? options->checks : NULL);
-    add_pair(&words, "--coverage", cpu ? covered : NULL);
+    add_pair(&words, "--config", cpu ? options->config : NULL);
+    add_pair(&words, "--suppressed", cpu ? files.used : NULL);
+    add_pair(&words, "--coverage", cpu ? files.covered : NULL);
     int status = words.failed ? CLI_ERROR : cli_program_run_for(words.argv, options->timeout, said);
     if (words.failed)
         bc_text_puts(said, "out of memory\n");
@@ -109,7 +116,7 @@ static bool update(const suite_case *one, const char *kernel, const suite_option
         cli_out_write(&out, text.ptr, text.len);
         bc_text_clear(said);
         if (cli_out_commit(&out))
-            status = run_kernel(kernel, name.ptr, one->device, options, NULL, said);
+            status = run_kernel(kernel, name.ptr, one->device, options, (run_files){0}, said);
         unlink(name.ptr);
     }
     bc_text_release(&text);
@@ -140,24 +147,51 @@ static const char *coverage_file(bc_text *name, const suite_options *options, si
     return name->failed ? NULL : name->ptr;
 }
 
+/* The file for the suppressions, new and empty. NULL: nothing is suppressed; or there can be no file, as said tells. */
+static const char *used_file(bc_text *name, const suite_options *options, bc_text *said)
+{
+    const char *top = getenv("TMPDIR");
+    if (!options->config)
+        return NULL;
+    bc_text_printf(name, "%s/tilevm-suppressed-XXXXXX", top && top[0] ? top : "/tmp");
+    int fd = name->failed ? -1 : mkstemp(name->ptr);
+    if (fd < 0) {
+        bc_text_printf(said, "%s: %s\n", name->failed ? "a temporary file" : name->ptr, cli_errno());
+        return NULL;
+    }
+    close(fd);
+    return name->ptr;
+}
+
+/* What was written to the file, which goes. */
+static void take_file(const char *path, cli_file *out)
+{
+    if (!path)
+        return;
+    if (!cli_read(path, out, NULL))
+        *out = (cli_file){0};
+    unlink(path);
+}
+
 /* Runs the kernel until it passes, at most once more than there are retries; said is about the last time. */
 static int run_attempts(suite_case *one, const char *kernel, const suite_options *options, size_t number, bc_text *said)
 {
     int status = CLI_ERROR;
-    bc_text name;
-    bc_text_init(&name, NULL);
-    const char *covered = coverage_file(&name, options, number);
-    do {
+    bc_text covered, used;
+    bc_text_init(&covered, NULL);
+    bc_text_init(&used, NULL);
+    run_files files = {coverage_file(&covered, options, number), used_file(&used, options, said)};
+    while (files.used || !options->config) {
         bc_text_clear(said);
-        status = run_kernel(kernel, one->args_path, one->device, options, covered, said);
+        status = run_kernel(kernel, one->args_path, one->device, options, files, said);
         one->attempts++;
-    } while (status != CLI_OK && one->attempts <= options->retries);
-    if (covered) {
-        if (!cli_read(covered, &one->covered, NULL))
-            one->covered = (cli_file){0};
-        unlink(covered);
+        if (status == CLI_OK || one->attempts > options->retries)
+            break;
     }
-    bc_text_release(&name);
+    take_file(files.covered, &one->covered);
+    take_file(files.used, &one->used);
+    bc_text_release(&covered);
+    bc_text_release(&used);
     return status;
 }
 
@@ -187,6 +221,7 @@ static void run_case(suite_case *one, const suite_options *options, size_t numbe
 void suite_case_release(suite_case *one)
 {
     cli_file_free(&one->covered);
+    cli_file_free(&one->used);
     report_file_release(&one->report);
 }
 
@@ -195,7 +230,7 @@ void suite_case_release(suite_case *one)
 typedef struct suite_work {
     suite_case *cases;
     const suite_options *options;
-    void (*done)(void *user, const suite_case *one);
+    void (*done)(void *user, suite_case *one);
     void *user;
 } suite_work;
 
@@ -213,8 +248,8 @@ static void take_at(void *user, size_t i, cli_progress *progress)
     w->done(w->user, &w->cases[i]);
 }
 
-bool suite_run(suite_case *cases, size_t count, const suite_options *options,
-               void (*done)(void *user, const suite_case *one), void *user)
+bool suite_run(suite_case *cases, size_t count, const suite_options *options, void (*done)(void *user, suite_case *one),
+               void *user)
 {
     suite_work w = {cases, options, done, user};
     return cli_work_run(&(cli_work){.count = count,

@@ -2,6 +2,7 @@
 #ifndef TILEVM_TOOLS_SUITE_SUITE_H
 #define TILEVM_TOOLS_SUITE_SUITE_H
 
+#include "tools/tilevm/report/config.h"
 #include "tools/tilevm/report/coverage.h"
 #include "tools/tilevm/report/report.h"
 
@@ -15,6 +16,7 @@ typedef struct suite_options {
     double timeout;       /* seconds after which a test is ended and has failed; 0: none */
     unsigned retries;     /* times that a test which did not pass runs again */
     const char *checks;   /* what tests on the CPU look for besides, as `tilevm run --check` takes it; or NULL */
+    const char *config;   /* with checks: the file of suppressions; NULL: there is none */
     const char *coverage; /* a file beside which tests on the CPU write their own; or NULL */
 } suite_options;
 
@@ -24,20 +26,24 @@ typedef struct suite_case {
     const char *device;    /* "cpu" or "cuda" */
     report_file report;    /* path: what it is called */
     bool updated;
-    unsigned attempts; /* how often it ran */
-    double seconds;    /* all of them together */
-    cli_file covered;  /* with coverage: what the last wrote; size 0: nothing; owned */
+    unsigned attempts;   /* how often it ran */
+    double seconds;      /* all of them together */
+    cli_file covered;    /* with coverage: what the last wrote; size 0: nothing; owned */
+    cli_file used;       /* with config: the same of the suppressions */
+    uint64_t suppressed; /* findings */
 } suite_case;
 
 void suite_case_release(suite_case *one);
 
 /* Runs the cases on many threads; calls done for each as soon as it and all before it have ended. False: out of
    memory. */
-bool suite_run(suite_case *cases, size_t count, const suite_options *options,
-               void (*done)(void *user, const suite_case *one), void *user);
+bool suite_run(suite_case *cases, size_t count, const suite_options *options, void (*done)(void *user, suite_case *one),
+               void *user);
 
-/* The report as a document: the cases, and the coverage if that was asked for (or NULL). False: out of memory. */
-bool suite_json(const suite_case *cases, size_t count, const coverage *covered, cli_out *out);
+/* The report as a document: the cases, the suppressions if there are any, and the coverage if that was asked for (or
+   NULL). False: out of memory. */
+bool suite_json(const suite_case *cases, size_t count, const suppress_config *config, const coverage *covered,
+                cli_out *out);
 
 /* ---- parts ---- */
 
