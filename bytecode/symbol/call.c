@@ -8,6 +8,7 @@
 #include "bytecode/base/text.h"
 #include "bytecode/dtype.h"
 #include "bytecode/print/report.h"
+#include "bytecode/symbol/call.h"
 #include "bytecode/symbol/extent.h"
 
 enum { MAX_WORK = 8 * BC_MAX_PLACES }; /* of one call, to decide whether arrays overlap */
@@ -34,6 +35,7 @@ struct list_span {
 typedef struct checker {
     const tv_signature *signature;
     tv_sink sink;
+    tv_severity sharing; /* of memory that is shared against the promises */
     bc_arena *arena;
     bool bad;
     bc_overlap overlap;
@@ -48,11 +50,13 @@ static void wrong(checker *c, bc_rule rule, const char *format, ...) TV_PRINTF(3
 static void wrong(checker *c, bc_rule rule, const char *format, ...)
 {
     const bc_place nowhere = {.offset = TV_NO_OFFSET, .row = BC_NO_ROW};
+    bool sharing = rule == BC_RULE_C_ARG_08 || rule == BC_RULE_C_ARG_09;
+    tv_severity severity = sharing ? c->sharing : TV_ERROR;
     va_list args;
     va_start(args, format);
-    bc_report_as(NULL, c->sink, &nowhere, rule, TV_ERROR, NULL, format, args);
+    bc_report_as(NULL, c->sink, &nowhere, rule, severity, NULL, format, args);
     va_end(args);
-    c->bad = true;
+    c->bad |= severity == TV_ERROR;
 }
 
 /* ---- one array against its promises ---- */
@@ -361,12 +365,16 @@ static bool lay_out(tv_call *call, const checker *c, const tv_arg *args)
     return true;
 }
 
-static tv_status new_call(const tv_signature *signature, const tv_arg *args, size_t count,
+static tv_status new_call(const tv_signature *signature, const tv_arg *args, size_t count, tv_severity sharing,
                           const tv_allocator *allocator, tv_sink sink, tv_call **out_call)
 {
     bc_arena scratch;
     bc_arena_init(&scratch, allocator, 0);
-    checker c = {.signature = signature, .sink = sink, .arena = &scratch, .overlap = {&scratch.allocator, MAX_WORK}};
+    checker c = {.signature = signature,
+                 .sink = sink,
+                 .sharing = sharing,
+                 .arena = &scratch,
+                 .overlap = {&scratch.allocator, MAX_WORK}};
     tv_status status = TV_NO_MEMORY;
     tv_call *call = NULL;
     tv_allocator a = scratch.allocator;
@@ -392,10 +400,16 @@ done:
     return status;
 }
 
+tv_status bc_call_new(const tv_signature *signature, const tv_arg *args, size_t count, tv_severity sharing,
+                      const tv_allocator *allocator, tv_sink sink, tv_call **out_call)
+{
+    TV_RETURN_COMPUTED(new_call(signature, args, count, sharing, allocator, sink, out_call));
+}
+
 tv_status tv_call_new(const tv_signature *signature, const tv_arg *args, size_t count, const tv_allocator *allocator,
                       tv_sink sink, tv_call **out_call)
 {
-    TV_RETURN_COMPUTED(new_call(signature, args, count, allocator, sink, out_call));
+    return bc_call_new(signature, args, count, TV_ERROR, allocator, sink, out_call);
 }
 
 void tv_call_free(tv_call *call)

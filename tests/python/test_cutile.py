@@ -213,6 +213,24 @@ ct.launch(0, (4,), vadd, (x, x, out, 256))
 ct.launch(0, (1,), twice, ([wide, wide + 1], (np.zeros((4, 8), np.float32), x), out, 2.5, 16))
 """
 
+SHARED = HEAD + """
+@ct.kernel
+def shift(a, b, T: ct.Constant[int]):
+    ct.store(b, (0,), ct.load(a, (0,), (T,)) + 1)
+
+@ct.kernel
+def both(xs, y, T: ct.Constant[int]):
+    ct.store(y, (0,), ct.load(xs[0], (0,), (T,)) + ct.load(xs[1], (0,), (T,)))
+
+m = np.arange(64, dtype=np.float32)
+ct.launch(0, (1,), shift, (m, m, 64))
+ct.launch(0, (1,), shift, (m[17:33], m[16:], 16))
+ct.launch(0, (1,), both, ([m[:32], m[16:32]], m[:32], 16))
+ct.launch(0, (1,), shift, (m.view(np.int32)[8:24], m[:32], 16))
+ct.launch(0, (1,), shift, (m[0::2], m[1::2], 32))
+ct.launch(0, (1,), shift, (m[0:16], m[8:24], 16))
+"""
+
 LONG = HEAD + """
 @ct.kernel
 def slow(x):
@@ -376,6 +394,29 @@ class CuTile(unittest.TestCase):
                     self.assertIn(words, result.stdout)
         said = self.python(CAPTURED, "--tile-capture", "script.py", status=2)
         self.assertIn("cannot make the folder 'script.py'", said)
+
+    def test_capture_of_shared_memory(self):
+        """Arguments share memory that changes again where one of them holds all of it; else the script says so."""
+        said = self.python(SHARED, "--tile-capture", "all")
+        self.assertRegex(said, r"in 1 launch arguments share memory and do not when repeated; .*: all/0006-shift\n")
+        tools = Path(os.environ["TILEVM_LIBRARY"]).parent
+        environment = {**self.environment, "PATH": f"{tools}:{os.environ['PATH']}"}
+        for folder, args in (("0001-shift", {"a": "a.npy", "b": "@a(f32, [64])"}),
+                             ("0002-shift", {"a": "@b(f32, [16], offset=1)", "b": "b.npy"}),
+                             ("0003-both", {"xs": "[xs.0.npy, @xs[0](f32, [16], offset=16)]", "y": "@xs[0](f32, [32])"}),
+                             ("0004-shift", {"a": "@b(i32, [16], offset=8)", "b": "b.npy"}),
+                             ("0005-shift", {"a": "file(a.npy, strides=[2])", "b": "file(b.npy, strides=[2])"}),
+                             ("0006-shift", {"a": "a.npy", "b": "b.npy"})):
+            with self.subTest(folder):
+                file = json.loads((self.folder / "all" / folder / "k.args.json").read_text())
+                self.assertEqual(file["args"], args)
+                self.assertEqual(file.get("allow_sharing", False), "@" in str(args))
+                self.assertEqual(bool(file["expect"]), folder != "0006-shift")
+                result = subprocess.run(["sh", self.folder / "all" / folder / "run.sh", "test"], capture_output=True,
+                                        text=True, env=environment, timeout=300)
+                self.assertIn("1 test: 1 passed", result.stdout)
+                note = "run.sh: note: a, b share memory in the launch and do not here: none of them has all of it\n"
+                self.assertEqual(result.stderr, note if folder == "0006-shift" else "")
 
     def test_progress(self):
         self.assertIn("slow: 0 of 1 tile blocks, ", self.python(LONG, "--tile-progress"))

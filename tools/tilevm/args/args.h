@@ -336,6 +336,7 @@ typedef struct arg_file {
     const char *folder;  /* of the file; NULL: the current one */
     tv_str entry, names; /* empty when not given */
     bool has_grid, has_rtol, has_atol, has_seed;
+    bool allow_sharing; /* of memory, against the promises of the symbol */
     uint32_t grid[3];
     double rtol, atol;
     uint64_t seed;

@@ -157,7 +157,14 @@ static bool read_names(reader *r, const cJSON *item)
     return cJSON_IsString(item) ? read_text(r, item, &r->out->names) : value_text(r, item, &r->out->names);
 }
 
-static const char *const members[] = {"entry", "grid", "names", "args", "save", "expect", "rtol", "atol", "seed", NULL};
+static bool read_flag(reader *r, const cJSON *item, bool *out)
+{
+    *out = cJSON_IsTrue(item);
+    return cJSON_IsBool(item) || io_fail(r->error, "%s: '%s' must be true or false", r->path, item->string);
+}
+
+static const char *const members[] = {"entry", "grid", "names", "args",          "save", "expect",
+                                      "rtol",  "atol", "seed",  "allow_sharing", NULL};
 
 static const char *member_at(const void *user, size_t i)
 {
@@ -187,6 +194,8 @@ static bool read_member(reader *r, const cJSON *item)
         return read_bound(r, item, &out->has_atol, &out->atol);
     if (strcmp(key, "seed") == 0)
         return read_seed(r, item);
+    if (strcmp(key, "allow_sharing") == 0)
+        return read_flag(r, item, &out->allow_sharing);
     const char *closest = cli_closest(key, member_at, NULL);
     return io_fail(r->error, "%s: unknown member '%.60s'%s%s%s", r->path, key, closest ? "; did you mean '" : "",
                    closest ? closest : "", closest ? "'?" : "");

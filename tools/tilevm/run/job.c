@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bytecode/symbol/call.h"
 #include "tools/tilevm/cli/images.h"
 #include "tools/tilevm/run/run.h"
 
@@ -48,6 +49,7 @@ bool run_take_option(cli_args *args, int id, const char *value, run_options *o)
             return false;
         o->vm.memory_limit = (size_t)number << 20;
         return true;
+    case RUN_OPT_SHARING: o->allow_sharing = true; return true;
     case RUN_OPT_STEPS: return cli_number(args, "--max-steps", value, 1, UINT64_MAX, &o->vm.step_limit);
     default: break;
     }
@@ -216,6 +218,7 @@ static bool read_argument_file(run_job *job, io_error *error)
     }
     if (!o->has_seed)
         o->seed = f->seed;
+    o->allow_sharing |= f->allow_sharing;
     return true;
 }
 
@@ -404,7 +407,8 @@ tv_status run_job_call(run_job *job, void *(*address)(const void *user, const ar
             views[used].data = address(user, &value->arrays[k]);
         }
     }
-    return tv_call_new(job->signature, args, job->set.count, NULL, job->sink, out_call);
+    tv_severity sharing = job->options.allow_sharing ? TV_WARNING : TV_ERROR;
+    return bc_call_new(job->signature, args, job->set.count, sharing, NULL, job->sink, out_call);
 }
 
 static void *address_here(const void *user, const arg_array *array)

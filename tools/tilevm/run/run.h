@@ -62,6 +62,7 @@ typedef struct run_options {
     uint32_t grid[3];
     tv_vm_options vm;
     uint64_t seed;
+    bool allow_sharing; /* of memory, against the promises */
     bool has_seed, has_rtol, has_atol;
     double rtol, atol;
     run_where where;

@@ -5,12 +5,15 @@ import itertools
 import json
 import os
 import re
+import shlex
 import stat
 from pathlib import Path
-from typing import Any, Iterator
+from typing import Any
 
-from tilevm.arrays import host_array, is_torch, span
+from tilevm.arrays import is_torch
 from tilevm.cutile import _driver
+from tilevm.cutile._shared import Place, groups
+from tilevm.cutile._shared import forms as shared_forms
 from tilevm.diagnostics import UsageError
 
 _MOST = 10000  # launches
@@ -22,7 +25,7 @@ _RUN = """#!/bin/sh
 #   gpu     on a GPU and on the CPU, and names the first operation whose result differs
 set -eu
 cd "$(dirname "$0")"
-what=${{1:-run}}
+{notes}what=${{1:-run}}
 [ $# -eq 0 ] || shift
 case $what in
 run) exec tilevm run k.tbc --device cpu "$@" ;;
@@ -41,6 +44,7 @@ class Capture:
     def __init__(self, folder: str):
         self._folder = Path(folder)
         self._numbers = itertools.count(1)
+        self._separate: list[Path] = []  # launches whose arguments have memory of their own where they had not
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -48,14 +52,20 @@ class Capture:
 
     def before(self, args: tuple[Any, ...]) -> "Launch | None":
         number = next(self._numbers)
-        return Launch(self._folder, number, args) if number <= _MOST else None
+        return Launch(self._folder, number, args, self._separate) if number <= _MOST else None
+
+    def summary(self) -> list[str]:
+        """What is to be said at the end: launches whose arguments share memory in a way that cannot be repeated."""
+        count = len(self._separate)
+        return [f"--tile-capture: in {count} launch{'es' if count > 1 else ''} arguments share memory and do not when"
+                f" repeated; run.sh names them: {self._separate[0]}{', ...' if count > 1 else ''}"] if count else []
 
 
 class Launch:
     """One launch: the arguments are copied before it, the results when it has ended."""
 
-    def __init__(self, folder: Path, number: int, args: tuple[Any, ...]):
-        self._folder, self._number, self._args = folder, number, args
+    def __init__(self, folder: Path, number: int, args: tuple[Any, ...], separate: list[Path]):
+        self._folder, self._number, self._args, self._separate = folder, number, args, separate
         self._before = [_copies(arg) for arg in args]
 
     def after(self) -> None:
@@ -65,18 +75,24 @@ class Launch:
         name = _driver.kernel_names.get(kernel.symbol, kernel.name)
         folder = self._folder / f"{self._number:04}-{re.sub('[^A-Za-z0-9_.-]', '_', name)[:60]}"
         folder.mkdir(exist_ok=True)
-        given: dict[str, Any] = {}
-        expected: dict[str, str] = {}
         names = _driver.parameter_names.get(kernel.symbol, ())
-        written = _Writer(folder, given, expected, self._args)
+        written = _Writer(folder)
         for parameter, path, arg, before in zip(kernel.parameters, names, self._args, self._before):
             if parameter.kind != "constant":
                 written.add(path, parameter, arg, before)
-        said = {"entry": kernel.symbol, "grid": list(grid), "names": list(names[:len(kernel.parameters)]), "args": given,
-                "expect": expected}
+        said = {"entry": kernel.symbol, "grid": list(grid), "names": list(names[:len(kernel.parameters)]),
+                "args": written.given(), "expect": written.expected}
+        if written.shares:
+            said["allow_sharing"] = True  # as the launch did, whatever the symbol promises
         _write(folder / "k.tbc", kernel.module.data or kernel.module.write())
         _write(folder / "k.args.json", (json.dumps(said, indent=1) + "\n").encode())
-        _write(folder / "run.sh", _RUN.format(name=name).encode(), executable=True)
+        _write(folder / "run.sh", _RUN.format(name=name, notes=_notes(written.notes)).encode(), executable=True)
+        if written.notes:
+            self._separate.append(folder)
+
+
+def _notes(notes: list[str]) -> str:
+    return "".join(f"echo {shlex.quote('run.sh: note: ' + note)} >&2\n" for note in notes)
 
 
 def _write(path: Path, data: bytes, executable: bool = False) -> None:
@@ -89,14 +105,6 @@ def _write(path: Path, data: bytes, executable: bool = False) -> None:
 
 def _is_array(arg: Any) -> bool:
     return is_torch(arg) or hasattr(arg, "__array_interface__")
-
-
-def _arrays(arg: Any) -> Iterator[Any]:
-    if _is_array(arg):
-        yield arg
-    elif isinstance(arg, (list, tuple)):
-        for item in arg:
-            yield from _arrays(item)
 
 
 def _copies(arg: Any) -> Any:
@@ -121,17 +129,27 @@ def _elements(array: Any) -> Any:
         return copy.view(torch.uint8).numpy().view(f"V{copy.element_size()}").reshape(shape)
 
 
+class _Array:
+    """An array of the arguments: its name for `tilevm run`, its file's, what it held before the launch and holds now."""
+
+    def __init__(self, name: str, file: str, array: Any, before: Any):
+        self.place, self.file, self.before, self.after = Place(name, array, before), file, before, _elements(array)
+        self.changed = self.after.tobytes() != before.tobytes()
+        self.form = ""
+
+
 class _Writer:
     """Writes the arrays of the arguments, and says what to write of them into the argument file. Arguments that share
-    memory become arrays of their own, of which nothing is expected: which of them the kernel writes is not known."""
+    memory which the launch has changed do so again where an argument file can say it. Else they become arrays of their
+    own, of which nothing is expected, since which of them the kernel writes is not known; and notes says so."""
 
-    def __init__(self, folder: Path, given: dict[str, Any], expected: dict[str, str], args: tuple[Any, ...]):
-        self._folder, self._given, self._expected = folder, given, expected
-        self._spans = [span(array) for array in _arrays(args)]
-
-    def _is_shared(self, array: Any) -> bool:
-        low, high = span(array)
-        return sum(a < high and low < b for a, b in self._spans) > 1
+    def __init__(self, folder: Path):
+        self._folder = folder
+        self._values: dict[str, Any] = {}
+        self._arrays: list[_Array] = []
+        self.expected: dict[str, str] = {}
+        self.notes: list[str] = []
+        self.shares = False  # arguments share memory when the launch is repeated
 
     def add(self, name: str, parameter: Any, arg: Any, before: Any) -> None:
         if parameter.kind in ("tuple", "struct") and isinstance(arg, tuple):
@@ -139,20 +157,45 @@ class _Writer:
                 if item.kind != "constant":
                     self.add(f"{name}.{item.name.rpartition('.')[2]}", item, a, b)
         elif isinstance(arg, (list, tuple)):
-            values = [self._array(f"{name}[{i}]", f"{name}.{i}", a, b) for i, (a, b) in enumerate(zip(arg, before))]
-            self._given[name] = f"[{', '.join(values)}]"
+            self._values[name] = [self._keep(f"{name}[{i}]", f"{name}.{i}", a, b)
+                                  for i, (a, b) in enumerate(zip(arg, before))]
         elif _is_array(arg):
-            self._given[name] = self._array(name, name, arg, before)
+            self._values[name] = self._keep(name, name, arg, before)
         else:
-            self._given[name] = arg if isinstance(arg, (bool, int)) else repr(float(arg))
+            self._values[name] = arg if isinstance(arg, (bool, int)) else repr(float(arg))
 
-    def _array(self, name: str, file: str, array: Any, before: Any) -> str:
+    def _keep(self, name: str, file: str, array: Any, before: Any) -> _Array:
+        self._arrays.append(_Array(name, file, array, before))
+        return self._arrays[-1]
+
+    def given(self) -> dict[str, Any]:
+        """All arguments as an argument file has them, once the arrays are written."""
+        forms: dict[str, "str | None"] = {}
+        changed = {a.place.name for a in self._arrays if a.changed}
+        for group in groups([a.place for a in self._arrays]):
+            names = [p.name for p in group]
+            if not changed.intersection(names):
+                continue
+            said = shared_forms(group)
+            forms.update(said or dict.fromkeys(names))
+            self.shares |= said is not None
+            if said is None:
+                self.notes.append(f"{', '.join(names)} share memory in the launch and do not here: none of them has all of"
+                                  " it")
+        for array in self._arrays:
+            self._write(array, forms.get(array.place.name, array.place.options(0)))
+        return {name: f"[{', '.join(a.form for a in value)}]" if isinstance(value, list)
+                else value.form if isinstance(value, _Array) else value for name, value in self._values.items()}
+
+    def _write(self, array: _Array, form: "str | None") -> None:
+        """form: what is said of the array, or the options of its file; None: it shares memory, which cannot be said."""
         import numpy
-        described, after = host_array(array), _elements(array)
-        numpy.save(self._folder / f"{file}.npy", before)
-        if after.tobytes() != before.tobytes() and not self._is_shared(array):
-            numpy.save(self._folder / f"{file}.after.npy", after)
-            self._expected[name] = f"{file}.after.npy"
-        strides = list(described.c.strides[: len(before.shape)]) if before.size else []
-        plain = [s // before.itemsize for s in before.strides]
-        return f"{file}.npy" if strides == plain or not strides else f"file({file}.npy, strides={json.dumps(strides)})"
+        if form is not None and array.changed:
+            numpy.save(self._folder / f"{array.file}.after.npy", array.after)
+            self.expected[array.place.name] = f"{array.file}.after.npy"
+        if form is not None and form.startswith("@"):
+            array.form = form
+            return
+        numpy.save(self._folder / f"{array.file}.npy", array.before)
+        options = array.place.options(0) if form is None else form
+        array.form = f"file({array.file}.npy{options})" if options else f"{array.file}.npy"

@@ -10,7 +10,7 @@ import types
 from pathlib import Path
 from typing import Any, Callable
 
-from tilevm.cutile import enable
+from tilevm.cutile import _client, enable
 from tilevm.cutile._findings import CONFIG, session
 from tilevm.diagnostics import Error, UsageError
 
@@ -57,6 +57,8 @@ def report(given: Any) -> list[str]:
     if suppressed:
         lines.append(f"{session.config}: {suppressed} finding{'s' if suppressed > 1 else ''} suppressed")
     lines += session.unused()
+    if _client.capture is not None:
+        lines += _client.capture.summary()
     if given.tile_report:
         session.write(given.tile_report)
     return lines
