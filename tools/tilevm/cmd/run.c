@@ -296,21 +296,19 @@ static void open_sink(run_job *job, suppress_config *config)
     job->sink = report_file_sink(&job->report);
 }
 
-/* What became of the suppressions, after a kernel has run; gives the exit code. */
+/* What became of the suppressions, after a kernel has run and all was done that was asked for; gives the exit code. */
 static int report_suppressed(const run_job *job, const suppress_config *config, int code)
 {
     const run_options *o = &job->options;
-    if (!o->vm.checks || !job->ran)
+    if (!o->vm.checks || !job->ran || code == CLI_ERROR)
         return code;
     if (!o->json && job->report.lost)
         return cli_error("out of memory");
-    if (!o->suppressed) {
-        if (code != CLI_ERROR)
-            suppress_config_tell_unused(config);
-        return code;
-    }
-    int written = suppress_config_write_uses(config, o->suppressed);
-    return written > code ? written : code;
+    if (!o->suppressed)
+        suppress_config_tell_unused(config);
+    else if (suppress_config_write_uses(config, o->suppressed) != CLI_OK)
+        return CLI_ERROR;
+    return code;
 }
 
 static int run_with(run_job *job, suppress_config *config)

@@ -87,6 +87,7 @@ typedef struct test_told {
     size_t passed, failed, errors, updated, flaky;
     coverage covered;
     bool lost;           /* coverage that could not be read */
+    bool uses_lost;      /* the same of suppressions */
     uint64_t suppressed; /* findings */
     bool unknown;        /* a test did not tell which: it did not come to its end */
 } test_told;
@@ -119,8 +120,11 @@ static void put_line(const test_told *told, const suite_case *one)
 static void take_uses(test_told *told, suite_case *one)
 {
     bool counts = told->request->suite.config && strcmp(one->device, "cpu") == 0;
-    if (counts && !suppress_config_add_uses(&told->request->config, one->used.bytes, one->used.size, &one->suppressed))
-        told->unknown = true;
+    suppress_config *config = &told->request->config;
+    told->unknown |= counts && !one->used.size;
+    if (one->used.size && !suppress_config_add_uses(config, one->used.bytes, one->used.size, &one->suppressed))
+        one->lost = true;
+    told->uses_lost |= one->lost;
     told->suppressed += one->suppressed;
 }
 
@@ -246,6 +250,8 @@ static int finish(test_told *told, const suite_case *cases, size_t count)
                                                           : "--coverage: a kernel has changed while its tests ran");
     if (covered && coverage_write(&told->covered, covered) != CLI_OK)
         return CLI_ERROR;
+    if (told->uses_lost)
+        return cli_error("out of memory");
     if (!told->unknown && !told->request->filter)
         suppress_config_tell_unused(&told->request->config);
     return told->errors ? CLI_ERROR : told->failed ? CLI_FAILED : CLI_OK;

@@ -58,20 +58,15 @@ void suppress_config_json(json_doc *doc, cJSON *parent, const suppress_config *c
 
 int suppress_config_write_uses(const suppress_config *c, const char *path)
 {
-    bc_text text;
     json_doc doc = {0};
     cli_out out;
-    int code = CLI_ERROR;
-    bc_text_init(&text, NULL);
+    if (!cli_out_open(&out, path))
+        return CLI_ERROR;
     suppress_config_json(&doc, json_document(&doc, "suppressed"), c);
-    if (!json_finish_text(&doc, &text)) {
-        cli_error("out of memory");
-    } else if (cli_out_open(&out, path)) {
-        cli_out_write(&out, text.ptr, text.len);
-        code = cli_out_commit(&out) ? CLI_OK : CLI_ERROR;
-    }
-    bc_text_release(&text);
-    return code;
+    if (json_finish(&doc, &out))
+        return cli_out_commit(&out) ? CLI_OK : CLI_ERROR;
+    cli_out_abort(&out);
+    return cli_error("out of memory");
 }
 
 /* The number of uses of an entry. False: it is none. */

@@ -163,14 +163,16 @@ static const char *used_file(bc_text *name, const suite_options *options, bc_tex
     return name->ptr;
 }
 
-/* What was written to the file, which goes. */
-static void take_file(const char *path, cli_file *out)
+/* What was written to the file, which goes. False: it cannot be read, or is not there. */
+static bool take_file(const char *path, cli_file *out)
 {
     if (!path)
-        return;
-    if (!cli_read(path, out, NULL))
+        return true;
+    bool fine = cli_read(path, out, NULL);
+    if (!fine)
         *out = (cli_file){0};
     unlink(path);
+    return fine;
 }
 
 /* Runs the kernel until it passes, at most once more than there are retries; said is about the last time. */
@@ -188,8 +190,8 @@ static int run_attempts(suite_case *one, const char *kernel, const suite_options
         if (status == CLI_OK || one->attempts > options->retries)
             break;
     }
-    take_file(files.covered, &one->covered);
-    take_file(files.used, &one->used);
+    take_file(files.covered, &one->covered); /* a test that did not run has written none */
+    one->lost = !take_file(files.used, &one->used);
     bc_text_release(&covered);
     bc_text_release(&used);
     return status;

@@ -30,6 +30,7 @@ typedef struct suite_case {
     double seconds;      /* all of them together */
     cli_file covered;    /* with coverage: what the last wrote; size 0: nothing; owned */
     cli_file used;       /* with config: the same of the suppressions */
+    bool lost;           /* used could not be read */
     uint64_t suppressed; /* findings */
 } suite_case;
 
