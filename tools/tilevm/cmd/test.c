@@ -166,6 +166,7 @@ static suite_case *make_cases(const cli_paths *paths, const suite_options *suite
             bc_text_init(&name, NULL);
             bc_text_printf(&name, d ? "%s on %s" : "%s", paths->items[i], devices[d]);
             const char *copy = bc_arena_dup(names, bc_text_get(&name)).ptr;
+            names->failed |= name.failed;
             bc_text_release(&name);
             if (!wanted[d])
                 continue;
