@@ -223,7 +223,7 @@ cg_product cg_product_of(const cg_func *c, const ct_op *op)
         p.atom.k_bits = CG_BLOCK_K_BITS;
         p.blocked = cg_step_fits(c, &p);
     }
-    bool shape = !p.batch && p.m >= 6 && p.n >= 4 && c->warp_bits >= 2;
+    bool shape = cg_wgmma_fits(&p) && c->warp_bits >= CG_WARPGROUP_BITS;
     p.async = p.has_atom && (c->target->features & CG_HAS_WGMMA) && p.atom.element_bits == 1 && p.acc == BC_F32
               && shape;
     p.async = p.async || (op->direct && shape);

@@ -100,6 +100,11 @@ bool cg_is_loaded_operand(const ct_value *v);
 uint32_t cg_mma_part_bits(const cg_func *c, const ct_op *op, uint32_t *out_k);
 /* Does wgmma multiply such elements of 8 bits, or tf32? */
 bool cg_wgmma_takes(const cg_func *c, const ct_op *op, const cg_product *p);
+/* Has the product, in one batch, the rows and columns of its instruction? */
+static inline bool cg_wgmma_fits(const cg_product *p)
+{
+    return !p->batch && p->m >= 6 && p->n >= 4;
+}
 /* Would the instruction of the target keep less of the product's sums than their type does, and may it not? Source:
    memory reference, section 7.1 (`fast_acc`). */
 bool cg_cuts_sums(const cg_func *c, const ct_op *op);

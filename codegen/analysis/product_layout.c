@@ -216,24 +216,29 @@ cg_layout cg_scale_layout(const cg_func *c, const cg_product *p, bool left)
     return l;
 }
 
+/* Do the registers of `run` follow each other along the index from bit `from` on? */
+static bool runs_from(const cg_layout *run, uint32_t from, uint32_t most)
+{
+    bool along = run->reg_bits <= most;
+    for (uint32_t i = 0; i < run->reg_bits; i++)
+        along = along && run->reg[i] == (uint32_t)1 << (from + i);
+    return along;
+}
+
 cg_feed cg_mma_feed(cg_func *c, const ct_op *op, uint32_t index, const cg_layout *run)
 {
     if (!cg_is_product(op) || index > 1)
         return CG_NO_FEED;
     cg_product p = cg_product_of(c, op);
     uint32_t k = p.k + p.packed, last = index ? p.n : k, other = index ? k : p.m;
-    bool along_last = run->reg_bits <= last, along_other = run->reg_bits <= other;
-    for (uint32_t i = 0; i < run->reg_bits; i++) {
-        along_last = along_last && run->reg[i] == (uint32_t)1 << i;
-        along_other = along_other && run->reg[i] == (uint32_t)1 << (last + i);
-    }
+    bool along_last = runs_from(run, 0, last), along_other = runs_from(run, last, other);
     if ((!p.has_atom && !p.blocked) || (!along_last && !along_other))
         return CG_NO_FEED;
     bool along_k = index ? along_other : along_last;
     if (p.blocked)
         return along_k ? CG_FEED_FOURTHS : CG_FEED_ONE;
-    if (p.turned && index)
-        return cg_turned_feed(&p, along_k);
+    if (p.turned && (index || !along_k))
+        return index ? cg_turned_feed(&p, along_k) : CG_FEED_ACROSS;
     if (p.in == BC_F64)
         return CG_FEED_DOUBLES;
     if (p.atom.element_bits == 1)

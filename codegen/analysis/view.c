@@ -15,7 +15,6 @@ cg_view_op cg_view_op_of(const ct_op *op)
     switch ((int)op->opcode) {
     case CT_copy:
     case CT_prefetch:
-    case CT_fetch:
     case CT_cursor:
     case CT_staged:
     case OP_load_view_tko:

@@ -375,6 +375,8 @@ void cg_lower_copy(cg_func *c, const ct_op *op)
     if (copy->wraps)
         runs = cg_and(c, negated(c, runs), valid);
     const cg_ring_load *load = copy->load;
+    if (!ring->by_threads && cg_layout_thread_replicas(&load->layout, load->layout.warp_bits))
+        runs = cg_and(c, runs, cg_is_owner(c, &load->layout)); /* fewer chunks than threads */
     bc_kind kind = bc_elem_kind(bc_results(op->from)[0].type);
     copying k = {.load = load,
                  .kind = kind,
@@ -382,7 +384,8 @@ void cg_lower_copy(cg_func *c, const ct_op *op)
                  .base = cg_new(c, CG_B32),
                  .valid = valid,
                  .runs = runs,
-                 .places = ring->by_threads ? load->places : cg_encoding_layout(&load->encoding, &load->layout),
+                 .places = ring->by_threads || load->is_put ? load->places
+                                                            : cg_encoding_layout(&load->encoding, &load->layout),
                  .padding = ring->by_threads ? find_padding(c, op, kind, &load->layout) : NULL};
     for (uint32_t b = 0; b < ring->parts; b++)
         k.part |= copy->part >> b & 1 ? load->part_bit[b] : 0;

@@ -11,6 +11,8 @@
    whose index is a second counter, or whose pointers are advanced, can be prefetched. Amounts that depend on the loop,
    values that are multiplied, and loops whose step is not constant stay as they are.
 
+   Nested loops with products whose counters form one number are combined first (codegen/passes/collapse.c).
+
    Why it is right: iteration number n, which is (counter - start) / step without rounding, has seen n additions of
    the same amount, and n * amount is their sum, modulo 2^bits for integers and modulo 2^64 for addresses. No memory
    access moves. Where an addition promised not to wrap, so did all additions before it.
@@ -18,6 +20,7 @@
    The pass runs after hoist, which moves the amounts out of the loop where it can. It visits inner loops first, since
    the final value of an inner loop is the amount by which an outer one advances. */
 #include "codegen/facts/recurrence.h"
+#include "codegen/passes/canonical.h"
 #include "codegen/passes/hoist.h"
 #include "codegen/passes/pass.h"
 #include "codegen/passes/simplify.h"
@@ -172,7 +175,8 @@ static bool canonicalise_all(cg_func *c, ct_block *block)
 
 void cg_pass_canonical(cg_func *c)
 {
-    if (canonicalise_all(c, c->ir->body) && !c->failed)
+    bool collapsed = !cg_loops_stay_plain(c) && cg_collapse_nests(c);
+    if ((canonicalise_all(c, c->ir->body) || collapsed) && !c->failed)
         cg_simplify(c);
 }
 

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "codegen/analysis/order.h"
-#include "codegen/analysis/product.h"
+#include "codegen/analysis/turned.h"
 #include "codegen/kernel/groups.h"
 #include "codegen/passes/groups_find.h"
 #include "codegen/passes/block_order.h"
@@ -29,12 +29,12 @@ enum { LEAST_IN_FLIGHT = 3 /* slots: of the product before, which is freed last,
 
 static bool is_of_slot(const ct_op *op)
 {
-    return op->opcode == CT_acquire || op->opcode == CT_commit || op->opcode == CT_put;
+    return op->opcode == CT_acquire || op->opcode == CT_commit || op->opcode == CT_put || op->opcode == CT_put_rest;
 }
 
 static bool is_copy(const ct_op *op)
 {
-    return op->opcode == CT_copy || op->opcode == CT_fetch || is_of_slot(op);
+    return op->opcode == CT_copy || is_of_slot(op);
 }
 
 /* Producers wait themselves for the grid that writes what they copy. */
@@ -54,31 +54,41 @@ static bool in_both(const ct_op *op)
            || op->opcode == CT_tile_block || (bc_op_in(op->opcode, BC_OPS(TOKEN)) && !ct_info(op)->effects);
 }
 
-/* In the producers' program: an acquire, all copies of a ring, a commit. What is put is fetched in the iteration
-   before: its loads are on their way while the next slot is awaited and copies are started. */
+/* In the producers' program: an acquire, all copies of a ring, a commit; what is to be put is put some slots behind. */
 static void copy_loads(const cg_splitting *x, const cg_ring_place *p)
 {
     const ct_op *original = p->loop->regions[0]->first;
     uint32_t done = 0;
-    bool has_slot = false;
     for (ct_op *op = p->copy->regions[0]->first; op && done < p->ring->load_count; op = op->next) {
         if (op->from != original->from || is_of_slot(op))
             continue; /* put there for another ring */
         if (original == p->loads[done]) {
-            const cg_ring_load *load = &p->ring->loads[done];
-            if (load->is_put)
-                cg_ring_put(x->c, CT_put, p->value, op);
-            else if (!has_slot)
+            if (!done)
                 cg_ring_put(x->c, CT_acquire, p->value, op);
-            has_slot = has_slot || !load->is_put;
-            cg_ring_copy_load(x->c, op, load, p->value);
-            if (++done == p->ring->load_count)
+            cg_ring_copy_load(x->c, op, &p->ring->loads[done], p->value);
+            if (++done == p->ring->load_count) {
+                if (p->ring->puts)
+                    cg_ring_put_behind(x->c, CT_put, p->value, op);
                 cg_ring_put_behind(x->c, CT_commit, p->value, op);
+            }
         }
         original = original->next;
     }
-    if (p->ring->puts)
-        cg_ring_put_behind(x->c, CT_put, p->value, p->copy);
+}
+
+/* The last slots of a loop are put at the program's end, so that copies run ahead of them across loops, unless
+   consumers could wait for them while producers wait for another ring. */
+static void put_rest(const cg_splitting *x, const cg_ring_place *p, ct_block *producers)
+{
+    if (!p->ring->puts)
+        return;
+    if (x->count > 1 || x->kept_count) {
+        cg_ring_put_behind(x->c, CT_put_rest, p->value, p->copy);
+        return;
+    }
+    for (ct_op *op = producers->first; op; op = ct_next_op(op, producers))
+        if (op->opcode == OP_return)
+            cg_ring_put(x->c, CT_put_rest, p->value, op);
 }
 
 /* The same of a load before loops. */
@@ -129,6 +139,8 @@ static ct_block *make_producers(cg_splitting *x)
     }
     for (uint32_t i = 0; i < x->count; i++)
         copy_loads(x, &x->places[i]);
+    for (uint32_t i = 0; i < x->count; i++)
+        put_rest(x, &x->places[i], block);
     for (uint32_t i = 0; i < x->kept_count; i++)
         copy_kept(x, &x->kept[i]);
     if (ct_prune(x->f, block, is_root, x->places[0].value) && is_feasible(block)) {
@@ -148,7 +160,7 @@ static void put_cursors(const cg_splitting *x)
     for (uint32_t i = 0; i < x->count; i++) {
         ct_op *loop = x->places[i].copy;
         for (ct_op *op = loop->regions[0]->first; op; op = op->next)
-            if ((op->opcode == CT_copy || op->opcode == CT_fetch) && !((cg_ring_copy *)op->detail)->map
+            if (op->opcode == CT_copy && !((cg_ring_copy *)op->detail)->map
                 && op->operands[op->from->operand_count] == x->places[i].value) {
                 cg_ring_put_cursor(x->c, op, loop, &loop->regions[0]->args[0], loop->operands[0]);
                 cg_ring_put_addresses(x->c, op, loop);
@@ -243,10 +255,17 @@ static void consume_kept(const cg_splitting *x, const cg_kept_load *kept)
     cg_ring_stage_loads(x->c, kept->ring, kept->value);
 }
 
+/* Of a turned product: has it fragments that are multiplied while the first ones of the next slot are loaded? */
+static bool has_pieces(const cg_splitting *x, const ct_op *product)
+{
+    cg_product p = cg_product_of(x->c, product);
+    return !product->turned || cg_turned_of(&p, x->c->warp_bits).steps;
+}
+
 static void consume(const cg_splitting *x, const cg_ring_place *p)
 {
     uint32_t carried;
-    bool may_fly = p->ring->behind && p->ring->slots >= LEAST_IN_FLIGHT;
+    bool may_fly = p->ring->behind && p->ring->slots >= LEAST_IN_FLIGHT && has_pieces(x, p->product);
     ct_op *product = may_fly ? product_in_flight(p->loop, &carried) : NULL;
     for (uint32_t i = 0; i < p->ring->load_count; i++)
         p->ring->loads[i].op = p->loads[i];
@@ -269,7 +288,48 @@ static void consume(const cg_splitting *x, const cg_ring_place *p)
 
 /* ---- the pass ---- */
 
-/* How the producers' threads share the copies of a tile: eight have 128 bytes of a row, and what is left of the row
+/* How the producers' threads share the copies of a tile that they transpose: a thread has blocks of four elements along
+   memory and, along the other dimension, of 16 bytes, which go to shared memory at once. Two neighbours have 8 elements
+   along memory and four threads the chunks of 64 bytes there, so that chunks of eight threads lie in different banks;
+   the other threads follow along memory. */
+static cg_layout transposing_layout(const cg_ring_load *load, uint32_t warp_bits)
+{
+    const bc_type *tile = load->op->results[0].type;
+    cg_shape s = cg_shape_of(tile);
+    uint32_t across = 2 * s.rank - 3 - load->fast, chunk = cg_chunk_bits(tile);
+    const struct {
+        uint32_t dim, from, to;
+    } parts[] = {{load->fast, 0, CG_BLOCK_BITS},
+                 {across, 0, chunk},
+                 {load->fast, CG_BLOCK_BITS, CG_BLOCK_BITS + 1},
+                 {across, chunk, chunk + 2},
+                 {load->fast, CG_BLOCK_BITS + 1, CG_MAX_TILE_BITS},
+                 {across, chunk + 2, CG_MAX_TILE_BITS}};
+    uint8_t order[CG_MAX_TILE_BITS];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        for (uint32_t b = parts[i].from; b < s.bits[parts[i].dim] && b < parts[i].to; b++)
+            order[count++] = (uint8_t)(s.shift[parts[i].dim] + b);
+    return cg_layout_ordered(order, count, CG_BLOCK_BITS + chunk, warp_bits);
+}
+
+/* Where they have it until it is transposed: four neighbours of one thread, of all threads, and so on. */
+static cg_layout places_of_blocks(const cg_layout *l)
+{
+    cg_layout p = *l;
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < CG_BLOCK_BITS; i++)
+        p.reg[i] = (uint32_t)1 << at++;
+    for (uint32_t i = 0; i < CG_LANE_BITS; i++)
+        p.lane[i] = l->lane[i] ? (uint32_t)1 << at++ : 0;
+    for (uint32_t i = 0; i < l->warp_bits; i++)
+        p.warp[i] = l->warp[i] ? (uint32_t)1 << at++ : 0;
+    for (uint32_t i = CG_BLOCK_BITS; i < l->reg_bits; i++)
+        p.reg[i] = (uint32_t)1 << at++;
+    return p;
+}
+
+/* How they share those of other tiles: eight have 128 bytes of a row, and what is left of the row
    they reach from the same addresses, one after the other. So there are few addresses, and producers have few
    registers. */
 static cg_layout copy_layout(const cg_ring_load *load, uint32_t warp_bits)
@@ -280,7 +340,7 @@ static cg_layout copy_layout(const cg_ring_load *load, uint32_t warp_bits)
     uint32_t chunk = cg_chunk_bits(tile), one = 1, bits = chunk + CG_LANE_BITS + warp_bits,
              row = cg_dim_mask(&s, load->fast), others = (one << s.tile_bits) - 1 - row;
     if (s.tile_bits < bits || s.bits[load->fast] < chunk)
-        return cg_layout_memory(&s, load->fast, chunk, 0, warp_bits);
+        return cg_layout_memory(&s, load->fast, chunk, chunk, warp_bits);
     uint32_t line = row & ((one << (s.shift[load->fast] + chunk + LINE)) - 1), threads = 0;
     for (uint32_t b = 0; b < s.tile_bits && cg_count_bits(line | threads) < bits; b++)
         threads |= others & one << b;
@@ -295,9 +355,15 @@ static cg_layout copy_layout(const cg_ring_load *load, uint32_t warp_bits)
 
 static void spread_copies(cg_ring *ring)
 {
-    for (uint32_t i = 0; i < ring->load_count; i++)
-        ring->loads[i].layout =
-            copy_layout(&ring->loads[i], ring->by_maps ? CG_STARTER_WARP_BITS : CG_PRODUCER_WARP_BITS);
+    for (uint32_t i = 0; i < ring->load_count; i++) {
+        cg_ring_load *load = &ring->loads[i];
+        load->layout = load->is_transposed
+                           ? transposing_layout(load, CG_PRODUCER_WARP_BITS)
+                           : copy_layout(load, ring->by_maps ? CG_STARTER_WARP_BITS : CG_PRODUCER_WARP_BITS);
+        if (load->is_put)
+            load->places = load->is_transposed ? places_of_blocks(&load->layout)
+                                               : cg_encoding_layout(&load->encoding, &load->layout);
+    }
 }
 
 /* Where everything lies: the slots of all rings, then their barriers, then tensor maps. */

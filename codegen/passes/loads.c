@@ -33,6 +33,19 @@ typedef struct candidate {
     cg_ring *own; /* of loads that products do not take as they are */
 } candidate;
 
+/* The only product in the body, if it stands in it itself; else NULL. */
+static ct_op *only_product(const ct_block *body)
+{
+    ct_op *found = NULL;
+    for (ct_op *op = body->first; op; op = ct_next_op(op, body))
+        if (cg_is_product(op)) {
+            if (found || op->block != body)
+                return NULL;
+            found = op;
+        }
+    return found;
+}
+
 static bool has_blocked(const cg_func *c, const ct_block *body)
 {
     for (const ct_op *op = body->first; op; op = op->next)
@@ -69,21 +82,6 @@ static uint32_t half_bit(const cg_shape *s, uint32_t fast, const bc_type *tile)
     return bc_kind_memory_bytes(bc_elem_kind(tile)) ? 0 : (uint32_t)1 << s->shift[fast];
 }
 
-/* The encoding for a tile of which dimension `fast`, one of the last two, lies in 16-byte chunks in memory; without the
-   bits of left_out. */
-static cg_encoding encoding_for(const cg_shape *s, uint32_t fast, uint32_t bytes, cg_feed feed, uint32_t left_out)
-{
-    uint32_t last = s->rank - 1, bits[2],
-             all = s->tile_bits - cg_count_bits(left_out); /* bits of the last two dimensions */
-    for (uint32_t i = 0; i < 2; i++)
-        bits[i] = i <= last ? s->bits[last - i] - cg_count_bits(left_out & cg_dim_mask(s, last - i)) : 0;
-    uint32_t columns = bits[last - fast], rows = fast == last ? all - columns : bits[0];
-    cg_encoding encoding = cg_encoding_new(rows, columns, all - rows - columns, bytes, feed);
-    encoding.flipped = fast != last;
-    encoding.left_out = left_out;
-    return encoding;
-}
-
 static const char unaligned[] = "base, strides, extent and index are not known to be aligned to 16 bytes";
 
 /* Of a load whose tile comes in aligned pieces of 2^piece elements along dimension `fast`: of 16 bytes, or of 4 bytes
@@ -96,7 +94,7 @@ static const char *feed_obstacle(cg_func *c, ct_op *op, const ct_block *body, ui
     uint32_t chunk = cg_chunk_bits(tile->type), bytes = cg_memory_bytes(bc_elem_kind(tile->type));
     uint8_t bits[5];
     cg_layout run = {.tile_bits = s.tile_bits, .reg_bits = (uint8_t)chunk},
-              l = cg_layout_memory(&s, fast, piece, 0, c->warp_bits);
+              l = cg_layout_memory(&s, fast, piece, piece, c->warp_bits);
     for (uint32_t i = 0; i < chunk; i++)
         run.reg[i] = (uint32_t)1 << (s.shift[fast] + i);
     if (cg_layout_vector(&l, s.shift[fast], piece, bits) < piece)
@@ -104,13 +102,16 @@ static const char *feed_obstacle(cg_func *c, ct_op *op, const ct_block *body, ui
     cg_feed feed = feed_of(c, body, tile, &run, MOST_SEEN + 1);
     if (feed == CG_NO_FEED)
         return "it has uses other than products that read shared memory";
-    if (piece < chunk && feed != CG_FEED_DOUBLES && feed != CG_FEED_FOURTHS && feed != CG_FEED_ONE)
+    bool across = feed == CG_FEED_ACROSS;
+    if (piece < chunk && !across && feed != CG_FEED_DOUBLES && feed != CG_FEED_FOURTHS && feed != CG_FEED_ONE)
         return unaligned;
     *out = (cg_ring_load){.op = op,
                           .fast = fast,
                           .feed = feed,
                           .layout = l,
-                          .encoding = encoding_for(&s, fast, bytes, feed, half_bit(&s, fast, tile->type))};
+                          .is_transposed = across,
+                          .encoding = cg_encoding_for(&s, across ? 2 * s.rank - 3 - fast : fast, bytes, feed,
+                                                      half_bit(&s, fast, tile->type))};
     return NULL;
 }
 
@@ -236,21 +237,22 @@ static bool is_fed(candidate *p, const ct_op *op, const cg_product *product)
 {
     find_loads(p, false);
     const cg_ring_load *left = ring_load_of(p->ring, op->operands[0]), *right = ring_load_of(p->ring, op->operands[1]);
-    return left && right && cg_wgmma_reads(product, true, false, &left->encoding)
-           && (op->turned || cg_wgmma_reads(product, false, false, &right->encoding));
+    if (!left || !right || !cg_wgmma_reads(product, true, false, &left->encoding))
+        return false;
+    if (op->turned && product->k == product->atom.k_bits && !left->is_transposed)
+        return false; /* nothing is in flight over iterations: `mma.sync`, which can read both, is faster */
+    return op->turned ? cg_may_turn(p->c, op, product) || right->feed == CG_FEED_SECONDS
+                      : cg_wgmma_reads(product, false, false, &right->encoding);
 }
 
 /* Finds out whether wgmma can compute the only product of the body, of bytes or tf32: as it is, or turned where N is
-   contiguous in B, or elements are still to be rounded. */
+   contiguous in B, or elements are still to be rounded. One that cannot be turned counts as turned, too, if it can be
+   as it is once tensor maps have rounded it (codegen/passes/turn.c). */
 static void choose_wgmma(candidate *p)
 {
-    ct_op *found = NULL;
-    for (ct_op *op = p->body->first; op; op = ct_next_op(op, p->body))
-        if (cg_is_product(op)) {
-            if (found || op->block != p->body)
-                return;
-            found = op;
-        }
+    ct_op *found = only_product(p->body);
+    if (!found)
+        return;
     cg_product product = cg_product_of(p->c, found);
     if (!cg_wgmma_takes(p->c, found, &product))
         return;
@@ -258,7 +260,7 @@ static void choose_wgmma(candidate *p)
     if (cg_mma_is_async(p->c, found) && is_fed(p, found, &product))
         return;
     found->direct = false;
-    cg_set_turned(found, cg_may_turn(p->c, found, &product));
+    cg_set_turned(found, cg_may_turn(p->c, found, &product) || cg_wgmma_fits(&product));
     if (found->turned && !is_fed(p, found, &product))
         cg_set_turned(found, false);
 }
@@ -285,18 +287,10 @@ static bool has_products(const ct_block *body)
 /* ---- tiles in parts ---- */
 
 /* The one product of the body, when every iteration comes by it and multiplies all loads of the ring; else NULL. */
-static ct_op *only_product(const candidate *k)
+static ct_op *product_of_all(const candidate *k)
 {
-    ct_op *found = NULL;
-    if (k->ring->async || !cg_is_straight(k->body) || k->ring->load_count != 2)
-        return NULL;
-    for (ct_op *op = k->body->first; op; op = ct_next_op(op, k->body))
-        if (cg_is_product(op)) {
-            if (found || op->block != k->body)
-                return NULL;
-            found = op;
-        }
-    return found;
+    bool all = !k->ring->async && cg_is_straight(k->body) && k->ring->load_count == 2;
+    return all ? only_product(k->body) : NULL;
 }
 
 /* Makes the load come in 2^parts parts along the upper bits of K, which the operand's index has from bit `low` on.
@@ -322,7 +316,7 @@ static bool cut_load(const cg_func *c, cg_ring_load *load, const ct_value *opera
     if (s.tile_bits < parts + vector + CG_LANE_BITS + c->warp_bits)
         return false;
     load->layout = cg_layout_ordered(order, s.tile_bits, vector, c->warp_bits);
-    load->encoding = encoding_for(&s, load->fast, bytes, load->feed, left_out | half_bit(&s, load->fast, type));
+    load->encoding = cg_encoding_for(&s, load->fast, bytes, load->feed, left_out | half_bit(&s, load->fast, type));
     return true;
 }
 
@@ -343,7 +337,7 @@ static bool cut_loads(const candidate *p, ct_op *product, uint32_t k, uint32_t p
 static void take_parts(const candidate *p)
 {
     cg_ring *ring = p->ring;
-    ct_op *product = only_product(p);
+    ct_op *product = product_of_all(p);
     uint32_t all = cg_static_shared(p->c->target);
     if (!product || 3 * ring->slot_bytes <= all)
         return;

@@ -91,7 +91,7 @@ void cg_ring_copy_load(cg_func *c, ct_op *op, const cg_ring_load *load, ct_value
         return;
     }
     *copy = (cg_ring_copy){.load = load};
-    op->opcode = load->is_put ? CT_fetch : CT_copy;
+    op->opcode = CT_copy;
     op->detail = copy;
 }
 

@@ -72,11 +72,11 @@ void cg_ring_put(cg_func *c, ct_opcode opcode, ct_value *ring, ct_op *place);
 void cg_ring_put_behind(cg_func *c, ct_opcode opcode, ct_value *ring, ct_op *place);
 /* Do their slots have the same contents, at the same offsets? */
 bool cg_ring_is_like(const cg_ring *a, const cg_ring *b);
-/* A load becomes a copy into the ring, or a fetch for it. */
+/* Makes a load a copy into the ring. */
 void cg_ring_copy_load(cg_func *c, ct_op *op, const cg_ring_load *load, ct_value *ring);
 /* Replaces the loads by reads of the ring. */
 void cg_ring_stage_loads(cg_func *c, cg_ring *ring, ct_value *value);
-/* Inserts a cursor in front of the loop for a copy or fetch that every iteration executes, if the index along one
+/* Inserts a cursor in front of the loop for a copy that every iteration executes, if the index along one
    dimension is `counter`, or the sum of that and an outer value, and all other operands are computed before the loop.
    `first`: the counter of the first iteration. */
 void cg_ring_put_cursor(cg_func *c, ct_op *copy, ct_op *loop, const ct_value *counter, ct_value *first);
