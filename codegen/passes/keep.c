@@ -68,7 +68,8 @@ static bool lie_alike(const cg_ring_load *a, const cg_ring_load *b)
 
 static bool may_keep(const ct_op *op)
 {
-    return op->opcode == OP_for && op->detail && ring_of(op)->by_threads && !ring_of(op)->beside;
+    return op->opcode == OP_for && op->detail && ring_of(op)->by_threads && !ring_of(op)->refills
+           && !ring_of(op)->beside;
 }
 
 /* Which load of the other loop, of those that are not taken, brings the tile that the first one's does. */
