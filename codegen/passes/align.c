@@ -11,10 +11,11 @@
    Why it is right: either version is what the ops were (versions.c), and the first one assumes only what was tested.
 
    Which parameters have to be multiples is found out by trying: facts are found as if all of them were, then without
-   one after the other, and those that make no access shorter are not asked for. For kernels without products, which the
-   lift pass looks at, that have short accesses without, which could have 16 bytes with. Either version runs with the
-   registers of both, so that whole rows in registers stay as they are: they need many blocks more than long accesses.
-   So do maps in loops, and others whose accesses have 4 bytes: those of a warp fill sectors anyway. */
+   one after the other, and those that make no access shorter are not asked for. For kernels without products, which
+   the lift pass looks at, that have short accesses without, which could have 16 bytes with; and whose pointers
+   nobody promises anything of. Either version runs with the registers of both, so that whole rows in registers stay
+   as they are: they need many blocks more than long accesses. So do maps in loops, and others whose accesses have 4
+   bytes: those of a warp fill sectors anyway. */
 #include "bytecode/verify/hints.h"
 #include "codegen/access/pointers.h"
 #include "codegen/analysis/order.h"
@@ -148,19 +149,20 @@ static void take_back(asked *a)
     a->promise = NULL;
 }
 
-/* Is it promised to be a multiple, but of less? Who compiles for what arrays are like would have promised more. */
-static bool is_promised_less(const asked *a)
+/* Is the pointer promised to be a multiple? */
+static bool is_promised(const ct_value *v)
 {
-    for (const ct_use *use = a->v->uses; use; use = use->next) {
+    for (const ct_use *use = v->uses; use; use = use->next) {
         const ct_op *op = use->op;
         const bc_tagged *said = op->opcode == OP_assume ? ct_attr_of(op, F_assume_predicate)->tagged : NULL;
-        if (said && said->tag == BC_TAG_DIV_BY && said->u.bits > 1 && said->u.bits < (uint64_t)1 << a->bits)
+        if (said && said->tag == BC_TAG_DIV_BY && said->u.bits > 1)
             return true;
     }
     return false;
 }
 
-/* All parameters that are single pointers or integers. */
+/* All parameters that are single pointers or integers. None where a pointer is promised to be a multiple: who compiles
+   for what arrays are like promises what they are, and the rest is not so. */
 static bool find_params(aligning *x)
 {
     const ct_block *body = x->c->ir->body;
@@ -175,11 +177,9 @@ static bool find_params(aligning *x)
                        && bc_kind_in(bc_elem_kind(v->type), BC_SET_INT);
         if (v->type->rank || !v->uses || !(is_pointer || is_size))
             continue;
-        if (x->count == MOST_ASKED)
+        if (x->count == MOST_ASKED || (is_pointer && is_promised(v)))
             return false;
-        asked a = {.v = v, .bits = is_pointer ? WIDE_BITS : WIDE_BITS - least};
-        if (!is_pointer || !is_promised_less(&a))
-            x->params[x->count++] = a;
+        x->params[x->count++] = (asked){.v = v, .bits = is_pointer ? WIDE_BITS : WIDE_BITS - least};
     }
     return x->count;
 }

@@ -319,7 +319,7 @@ cg_slot_budget cg_slot_budget_of(cg_func *c, const cg_slot_work *work)
         if (slot_rows[i].kind != work->kind)
             continue;
         b = slots_of(c, &slot_rows[i], work);
-        if (b.slots >= slot_rows[i].least || c->is_versioned)
+        if (b.slots >= slot_rows[i].least || (c->is_versioned && b.slots >= 2))
             break;
     }
     b.slots = b.slots < work->iterations ? b.slots : work->iterations;

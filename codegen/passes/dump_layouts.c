@@ -1,7 +1,6 @@
-/* Prints layouts, in the notation of docs/internals/codegen.md: for every bit of the register, the lane and the warp
-   number the bit of the index that it flips: c0 is the lowest bit of the column (the last dimension), r0 of
-   the row, d0.0 of
-   dimension 0 of three or more; - flips none: replicas. */
+/* Prints layouts, in the notation of docs/internals/codegen.md: for every bit of the register, lane and warp number,
+   the bit of the index that it flips. c0 is the lowest bit of the column (the last dimension), r0 that of the row, and
+   d0.0 that of dimension 0 (with three or more dimensions); - stands for none, which means replicas. */
 #include "codegen/passes/pass.h"
 #include "codegen/values/values.h"
 

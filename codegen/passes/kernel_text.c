@@ -1,4 +1,4 @@
-/* The text of a kernel around its ops, and its figures. */
+/* Writes the parts of a kernel's text around its ops, and reports its figures. */
 #include "bytecode/print/print.h"
 #include "bytecode/verify/hints.h"
 #include "codegen/analysis/encoding.h"

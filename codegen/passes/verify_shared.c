@@ -1,8 +1,8 @@
-/* Checks that no byte of shared memory has two uses at once; see the header. It works from lives, which it derives from
-   the ops themselves, and knows nothing of how the shared pass found the places: a ring, its barriers and tensor maps
-   live as SSA values do, from the op that makes them to the last one that reads them, in the block where they are made,
-   so that a loop in between is part of the life with all of its iterations. An op has its scratch while it is at it, a
-   product in flight until it is awaited. */
+/* Checks that no byte of shared memory has two uses at once; see the header. It derives live ranges from the ops
+   themselves, independently of the shared pass. A ring, its barriers and tensor maps are live like SSA values: from the
+   op that creates them to the last op that reads them, in the block that creates them, so that a loop in between
+   belongs to the live range with all of its iterations. The scratch of an op is live while the op executes; that of a
+   product in flight is live until the product is awaited. */
 #include "codegen/analysis/boxes.h"
 #include "codegen/analysis/encoding.h"
 #include "codegen/kernel/groups.h"

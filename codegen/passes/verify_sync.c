@@ -1,6 +1,6 @@
-/* Checks what the sync pass leaves; see the header. The ops become a list of effects and jumps, as they will be
-   instructions; from each effect that lasts, all ways through it are followed up to the first barrier, and from what is
-   written up to the first fence. */
+/* Checks the result of the sync pass; see the header. The ops are turned into a list of effects and jumps, in the order
+   of the instructions; from each effect that other threads can observe later, all paths are followed to the first
+   barrier, and from each write to the first fence. */
 #include "codegen/passes/pass.h"
 #include "codegen/values/effects.h"
 
