@@ -17,10 +17,10 @@
    threads have read it, and then for its own copies. Where a stage holds a K slice, the product is executed once per
    slice, each between an await and a release.
 
-   Kernels without products get the same ops; each thread has its own part of the ring and awaits its own copies. If the
-   ring has one slot, the copies of the next iteration stand behind the ops that read the tiles of this one into
-   registers. A load without a ring is prefetched one iteration ahead into registers; the second example below reads rows
-   whose numbers come from a table, whose entries are loaded two iterations ahead.
+   Kernels without products get the same ops; each thread has its own part of the ring and awaits its own copies. If
+   the ring has one slot, the copies of the next iteration stand behind the ops that read the tiles of this one into
+   registers. A load without a ring is prefetched one iteration ahead into registers; the second example below reads
+   rows whose numbers come from a table, whose entries are loaded two iterations ahead.
 
    Why it is right: the loads pass has shown that nothing in the loop writes what a copy reads, and a stage is
    overwritten only after the release of the iteration that read it. */

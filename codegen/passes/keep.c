@@ -235,7 +235,8 @@ static slots choose_slots(const chain *x, const cg_ring *kept, uint32_t others, 
     return enough ? s : (slots){0};
 }
 
-/* Bytes of shared memory, at least `scratch`, to convert tiles of the rest, which lie otherwise than those that stay. */
+/* Bytes of shared memory, at least `scratch`, that it takes to convert tiles of the rest to the layout of those that
+   stay. */
 static uint32_t converted(const cg_ring *kept, const cg_ring *rest, uint32_t scratch)
 {
     for (uint32_t i = 0; i < rest->load_count; i++) {
