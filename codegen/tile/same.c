@@ -5,16 +5,6 @@
 /* How far up two values are followed, and how many pairs are compared. */
 enum { DEPTH = 32, MOST_PAIRS = 256 };
 
-bool ct_are_alike(const ct_op *a, const ct_op *b)
-{
-    bool same = a && b && a->opcode == b->opcode && a->opcode < OP_LIMIT && a->from->opcode == b->from->opcode
-                && ct_is_pure(a) && a->operand_count == b->operand_count && a->result_count == b->result_count
-                && a->from->attr_slots == b->from->attr_slots;
-    for (uint32_t i = 0; same && i < a->from->attr_slots; i++)
-        same = bc_attrs(a->from)[i].u == bc_attrs(b->from)[i].u;
-    return same;
-}
-
 static bool are_equal(const int64_t *a, const int64_t *b, uint32_t count)
 {
     return count == 0 || memcmp(a, b, count * sizeof *a) == 0;
@@ -38,6 +28,32 @@ static bool types_agree(const bc_type *a, const bc_type *b)
            && a->result_count == b->result_count && are_equal(a->dim_map, b->dim_map, a->result_count);
 }
 
+/* Constants that passes make have records of their own. */
+static bool are_equal_constants(const ct_op *a, const ct_op *b)
+{
+    int64_t x, y;
+    return a->opcode == OP_constant && b->opcode == OP_constant && ct_constant_value(a, &x) && ct_constant_value(b, &y)
+           && x == y;
+}
+
+static bool have_equal_attributes(const ct_op *a, const ct_op *b)
+{
+    bool same = a->from->attr_slots == b->from->attr_slots;
+    for (uint32_t i = 0; same && i < a->from->attr_slots; i++)
+        same = bc_attrs(a->from)[i].u == bc_attrs(b->from)[i].u;
+    return same || are_equal_constants(a, b);
+}
+
+bool ct_are_alike(const ct_op *a, const ct_op *b)
+{
+    bool same = a && b && a->opcode == b->opcode && a->opcode < OP_LIMIT && a->from->opcode == b->from->opcode
+                && ct_is_pure(a) && a->operand_count == b->operand_count && a->result_count == b->result_count
+                && have_equal_attributes(a, b);
+    for (uint32_t i = 0; same && i < a->result_count; i++)
+        same = types_agree(a->results[i].type, b->results[i].type);
+    return same;
+}
+
 /* Two loops, in whose same iteration values are compared, or none; pairs: that may still be compared. */
 typedef struct comparison {
     const ct_op *first, *other;
@@ -50,8 +66,7 @@ static bool is_same(comparison *x, const ct_value *a, const ct_value *b, uint32_
         return true;
     if (x->first && a == &x->first->regions[0]->args[0])
         return b == &x->other->regions[0]->args[0];
-    if (depth == 0 || x->pairs == 0 || !types_agree(a->type, b->type) || a->number != b->number
-        || !ct_are_alike(a->op, b->op))
+    if (depth == 0 || x->pairs == 0 || a->number != b->number || !ct_are_alike(a->op, b->op))
         return false;
     x->pairs--;
     for (uint32_t i = 0; i < a->op->operand_count; i++)
