@@ -119,11 +119,20 @@ void cg_assign_scan(cg_func *c, const ct_op *op)
     cg_fold_assign_body(c, op);
 }
 
+/* The lines of one strip; those of others take its place. */
+static cg_layout lines_of_strip(const cg_func *c, const ct_op *op, const cg_layout *l)
+{
+    uint32_t gone = cg_fold_mask(op, F_scan_dim);
+    for (uint32_t i = cg_real_warp_bits(c); i < c->warp_bits; i++)
+        gone |= l->warp[i];
+    return cg_fold_layout(l, gone, NULL);
+}
+
 void cg_effects_scan(cg_func *c, ct_op *op)
 {
     const cg_layout *l = cg_value_of(c, cg_result(op, 0))->home;
-    cg_layout line = cg_fold_layout(l, cg_fold_mask(op, F_scan_dim), NULL);
-    cg_fold_add_exchange(c, op, op, &line, scan_shape_of(c, op, l).warps);
+    cg_layout lines = lines_of_strip(c, op, l);
+    cg_fold_add_exchange(c, op, op, &lines, scan_shape_of(c, op, l).warps);
 }
 
 typedef struct scanner {
@@ -295,11 +304,12 @@ static cg_layout number_warps(const scanner *s, const cg_layout *line)
 static cg_val scan_warps(const scanner *s, cg_val has, cg_fold_row *totals, cg_fold_row *before)
 {
     cg_func *c = s->c;
-    uint32_t n = s->op->operand_count, kept, below = s->shape.regs + s->shape.lanes + s->shape.pieces;
-    cg_layout line = cg_fold_layout(&s->shape.layout, cg_fold_mask(s->op, F_scan_dim), &kept),
-              slots = number_warps(s, &line);
+    uint32_t n = s->op->operand_count, below = s->shape.regs + s->shape.lanes + s->shape.pieces;
+    cg_layout line = lines_of_strip(c, s->op, &s->shape.layout), slots = number_warps(s, &line);
     cg_val *parts[CG_FOLD_OPERANDS], warp = position(s, below, s->shape.warps), later = at_least(c, warp, 1);
+    cg_strip_puts_own(c, true);
     cg_fold_exchange(c, s->op, &line, &slots, s->shape.warps, totals, parts);
+    cg_strip_puts_own(c, false);
     uint32_t count = (uint32_t)1 << s->shape.warps;
     for (uint32_t k = 0; k < lines_of(s) && !c->failed; k++) {
         cg_val front[CG_FOLD_OPERANDS], sum[CG_FOLD_OPERANDS];

@@ -202,16 +202,12 @@ uint32_t cg_blocks_that_suit(const cg_func *c)
     return t.block && t.held && sums <= MOST_SUMS ? REGISTERS / OF_A_THREAD / cg_threads(c) : 0;
 }
 
-uint32_t cg_hinted_blocks(const cg_func *c)
+uint32_t cg_product_registers(const cg_func *c)
 {
-    enum { REGISTERS = 1 << 16, BESIDES = 40 /* what a product needs beside its sums: addresses, operands */ };
-    int64_t hint = bc_entry_hint(c->f, c->target->sm, "occupancy");
+    enum { OPERANDS = 24 };
     tiles t = tiles_of(c);
     uint32_t sums = ((1u << (t.held > t.product ? t.held : t.product)) / cg_threads(c)) << t.is_wide;
-    uint32_t most = REGISTERS / ((sums + BESIDES) * cg_threads(c));
-    if (hint <= 0)
-        return 0;
-    return !t.product || hint < most ? (uint32_t)hint : most ? most : 1;
+    return t.product ? sums + OPERANDS : 0;
 }
 
 uint32_t cg_least_blocks(const cg_func *c)
@@ -283,7 +279,7 @@ static const slot_row slot_rows[] = {
 static uint32_t blocks_asked_for(cg_func *c)
 {
     enum { REGISTER_BITS = 32 };
-    uint32_t hint = cg_hinted_blocks(c);
+    uint32_t hint = cg_blocks_hinted(c, cg_product_registers(c));
     uint64_t bits;
     if (!hint || tiles_of(c).has_products)
         return hint;

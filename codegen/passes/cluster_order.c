@@ -74,6 +74,6 @@ bool cg_cluster_is_torn(cg_spreading *x)
             all[next++] = cg_ordered_op_of(op);
     for (uint32_t i = 0; i < count; i++)
         if (cg_cluster_is_store(all[i].op, &value) && is_store_torn(x, &all[i], all, count))
-            return !cg_cluster_refuse(x, all[i].op, "other thread blocks may read or write what it stores");
+            return !cg_cluster_refuse(x, all[i].op, "other thread blocks may access the memory that it writes");
     return false;
 }

@@ -43,7 +43,7 @@ static void describe(cg_func *c, const ct_value *v, bc_text *out)
     cg_shape s = cg_shape_of(v->type);
     bool lazy = x->form == CG_LAZY;
     if (lazy)
-        bc_text_puts(out, x->variants ? "made anew in" : "never wanted");
+        bc_text_puts(out, x->variants ? "recomputed in" : "never used");
     else
         put_layout(&s, x->home, out);
     for (const cg_variant *variant = lazy ? x->variants : NULL; variant;

@@ -220,8 +220,8 @@ static void stand_alone(cg_forming *x, ct_op *op)
     if (bc_op_in(op->opcode, BC_OPS(FOLD)))
         along = cg_fold_strips(c, op, &others);
     if (along)
-        op = cg_strips_enclose(
-            x, &op, 1, (cg_trips){.mask = along, .descending = scans && ct_attr_u(op, F_scan_reverse), .apart = scans});
+        op = cg_strips_enclose(x, &op, 1,
+                               (cg_trips){.mask = along, .descending = scans && ct_attr_u(op, F_scan_reverse)});
     wrap(x, op, others);
 }
 

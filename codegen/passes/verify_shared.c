@@ -109,8 +109,7 @@ static void add_lasting(lives *x, const ct_op *op)
 {
     const cg_ring *ring = op->opcode == CT_ring && !op->operand_count ? op->detail : NULL;
     if (ring)
-        add(x, op, span_at(x->c, ring->offset, ring->slots * ring->slot_bytes),
-            "its ring lies where another one still is");
+        add(x, op, span_at(x->c, ring->offset, ring->slots * ring->slot_bytes), "its ring overlaps another live ring");
     if (ring && ring->by_groups)
         add(x, op, span_at(x->c, ring->barriers, ring->slots * CG_RING_BARRIER_BYTES),
             "the barriers of its ring lie where something else is");
@@ -208,7 +207,7 @@ bool cg_verify_shared(cg_func *c, ct_fault *out_fault)
         if (e->kind == CG_USES_SCRATCH && e->op->in_flight && !is_scratch_kept(c, e))
             return is_faulty(out_fault, e->op, "others have its scratch, or meet, before it has been awaited");
         if (e->kind == CG_USES_SCRATCH && !is_scratch_apart(&x, e))
-            return is_faulty(out_fault, e->op, "its scratch lies where a ring still is");
+            return is_faulty(out_fault, e->op, "its scratch overlaps a live ring");
     }
     return are_apart(&x, out_fault);
 }

@@ -246,9 +246,9 @@ bool cg_verify_sync(cg_func *c, ct_fault *out_fault)
         const cg_effect *early = find_too_early(&s, i, places), *unfenced = find_unfenced(&s, i, places);
         if (early)
             return is_faulty(out_fault, early,
-                             "no barrier before what it does with memory that another thread may not be done with");
+                             "no barrier before it accesses memory that another thread may still use");
         if (unfenced)
-            return is_faulty(out_fault, unfenced, "no fence between what it reads by wgmma and what has written it");
+            return is_faulty(out_fault, unfenced, "no fence between its wgmma read and the write of the same memory");
     }
     return true;
 }

@@ -1,5 +1,5 @@
-/* The widen pass keeps sums of products in f32 where the kernel asks for f16 and the product can be computed by wgmma.
-   A sum that a loop carries is f32 in the loop and is rounded once behind it.
+/* The widen pass keeps sums of products in f32 if the kernel asks for f16 and wgmma can compute the product. A sum that
+   a loop carries is f32 in the loop and is rounded once after it.
 
        for c = start : f16 {                    for c = ftof start : f32 {
            c = mmaf a, b, c : f16       ->          c = mmaf a, b, c : f32
@@ -7,8 +7,8 @@
                                                 c = ftof c : f16
 
    wgmma takes as long for f32 sums as for f16 sums, and all later passes deal with f32 sums: rings, warp
-   specialisation, products in flight. `mma.sync`, to which the pass leaves small products, keeps f16 sums, as do
-   targets without wgmma, some of which compute them twice as fast.
+   specialisation, products in flight. Small products, which use `mma.sync`, keep f16 sums, as do targets without wgmma,
+   some of which compute f16 sums twice as fast.
 
    Why it is right: no access to memory moves. The instruction set leaves open how often a sum of products is rounded
    inside mmaf; a result in f16 differs from the sum by the roundings that are left out, so it is at least as exact. A
