@@ -108,6 +108,33 @@ static cg_layout layout_of_product(const cg_ptr_op *p, const cg_layout *wish, ui
     return cg_layout_drop_replicas(wish, NULL);
 }
 
+/* In which they are reached best, whatever is stored there. */
+static cg_layout layout_of_memory(cg_func *c, const cg_ptr_op *p)
+{
+    cg_shape s = cg_shape_of(p->pointers->type);
+    uint32_t bits, fast = fast_dim(c, p, &bits);
+    return cg_layout_memory(&s, fast, bits, cg_pointee_shift(p->pointers->type) < 0, c->warp_bits);
+}
+
+bool cg_pointers_go_as_well(cg_func *c, const cg_ptr_op *p, const cg_layout *l)
+{
+    enum { SECTOR_BYTES = 32 };
+    cg_shape s = cg_shape_of(p->pointers->type);
+    cg_layout own = layout_of_memory(c, p);
+    const cg_axis *axes = p->pointers->fact->axes;
+    uint32_t most, fast = fast_dim(c, p, &most), from = s.shift[fast],
+                   bytes = cg_memory_bytes((bc_kind)p->pointers->type->elem->elem->kind);
+    uint8_t reg_bit[CG_MAX_REG_BITS];
+    if (!s.rank || cg_pointee_shift(p->pointers->type) < 0 || !axes || !axes[fast].run
+        || (cg_layout_has_replicas(l) && !cg_layout_has_replicas(&own)))
+        return false;
+    uint32_t vector = cg_layout_vector(l, from, most, reg_bit), side_by_side = vector;
+    for (uint32_t i = 0; i < CG_LANE_BITS; i++)
+        if (side_by_side < s.bits[fast] && l->lane[i] == (uint32_t)1 << (from + side_by_side))
+            side_by_side++;
+    return vector >= cg_layout_vector(&own, from, most, reg_bit) && bytes << side_by_side >= SECTOR_BYTES;
+}
+
 cg_layout cg_pointer_layout(cg_func *c, const cg_ptr_op *p)
 {
     cg_shape s = cg_shape_of(p->pointers->type);
@@ -117,12 +144,16 @@ cg_layout cg_pointer_layout(cg_func *c, const cg_ptr_op *p)
     bool ordered = p->single || p->order != BC_MemoryOrderingSemantics_weak;
     if (c->strip_bits && ordered) /* no replicas among threads, which could not be shared strip by strip */
         return cg_layout_memory(&s, fast, 0, cg_pointee_shift(p->pointers->type) < 0, c->warp_bits);
-    if (p->value && cg_wish(c, p->value, &wish, &weight) && weight >= CG_WEIGHT_MMA)
-        return layout_of_product(p, &wish, fast, bits);
+    if (p->value && cg_wish(c, p->value, &wish, &weight)) {
+        if (weight >= CG_WEIGHT_MMA)
+            return layout_of_product(p, &wish, fast, bits);
+        if (!p->single && !c->strip_bits && cg_pointers_go_as_well(c, p, &wish)) /* nothing is converted */
+            return wish;
+    }
     if (s.rank && (!axes || !axes[fast].run)
         && (cg_wish(c, p->pointers, &wish, &weight) || (p->value && cg_wish(c, p->value, &wish, &weight))))
         return cg_layout_drop_replicas(&wish, NULL);
-    return cg_layout_memory(&s, fast, bits, cg_pointee_shift(p->pointers->type) < 0, c->warp_bits);
+    return layout_of_memory(c, p);
 }
 
 void cg_want_pointers(cg_func *c, const cg_ptr_op *p, const cg_layout *l)

@@ -54,6 +54,7 @@ typedef struct cg_ring {
     uint32_t at_start; /* by_maps: so many slots are filled by threads first, while the maps are made */
     bool to_all;       /* some of them come to all blocks of the cluster: a slot is free when it is in all */
     bool by_threads;   /* every thread reads what it has copied itself: no barriers (codegen/passes/streams.c) */
+    bool refills;      /* by_threads: the slot of an iteration is filled anew as soon as its tiles are in registers */
     cg_layout
         threads; /* by_threads: the part of a thread, in bytes, of all places that the loads do not have themselves */
     /* As lowered: addresses of the slots that are read and written next; by_groups, their numbers, */
@@ -68,6 +69,12 @@ typedef struct cg_ring {
     cg_val put, put_count;     /* and of the slots that are still to be put the first one, and how many they are, */
     cg_val left, takes;        /* and at_start how many slots threads have left to fill; whether none */
 } cg_ring;
+
+/* How many iterations copies run ahead. */
+static inline uint32_t cg_ring_distance(const cg_ring *ring)
+{
+    return ring->refills ? ring->slots : ring->slots - 1;
+}
 
 /* Is the op repeated for each iteration for which copies are started? */
 static inline bool cg_is_in_slice(const cg_ring *ring, const ct_op *op)

@@ -275,14 +275,30 @@ static const slot_row slot_rows[] = {
 #include "codegen/passes/budget.def"
 };
 
-uint32_t cg_room_beside(const cg_func *c, uint32_t threads)
+/* As many blocks as the hint asks for; without products, if they have registers for their tiles. */
+static uint32_t blocks_asked_for(cg_func *c)
+{
+    enum { REGISTER_BITS = 32 };
+    uint32_t hint = cg_blocks_hinted(c, cg_product_registers(c));
+    uint64_t bits;
+    if (!hint || tiles_of(c).has_products)
+        return hint;
+    if (!cg_bits_held(c, &bits)) {
+        cg_no_memory(c);
+        return hint;
+    }
+    uint32_t blocks = cg_blocks_hinted(c, (uint32_t)(bits / REGISTER_BITS / cg_threads(c)));
+    return blocks < hint ? blocks : hint;
+}
+
+uint32_t cg_room_beside(cg_func *c, uint32_t threads)
 {
     uint32_t own = cg_threads(c), blocks = threads > own ? threads / own : 1;
-    uint32_t hint = cg_blocks_hinted(c, cg_product_registers(c));
+    uint32_t hint = blocks_asked_for(c);
     return ((uint32_t)c->target->shared_kib << 10) / (hint > blocks ? hint : blocks);
 }
 
-static cg_slot_budget slots_of(const cg_func *c, const slot_row *r, const cg_slot_work *w)
+static cg_slot_budget slots_of(cg_func *c, const slot_row *r, const cg_slot_work *w)
 {
     uint32_t share = r->threads == ANY ? r->bytes : cg_room_beside(c, r->threads),
              room = share > w->rest ? share - w->rest : 0;
@@ -292,14 +308,14 @@ static cg_slot_budget slots_of(const cg_func *c, const slot_row *r, const cg_slo
     return (cg_slot_budget){.slots = slots, .room = room, .why = r->why};
 }
 
-cg_slot_budget cg_slot_budget_of(const cg_func *c, const cg_slot_work *work)
+cg_slot_budget cg_slot_budget_of(cg_func *c, const cg_slot_work *work)
 {
     cg_slot_budget b = {.slots = 0};
     for (size_t i = 0; i < TV_COUNT(slot_rows); i++) {
         if (slot_rows[i].kind != work->kind)
             continue;
         b = slots_of(c, &slot_rows[i], work);
-        if (b.slots >= slot_rows[i].least)
+        if (b.slots >= slot_rows[i].least || (c->is_versioned && b.slots >= 2))
             break;
     }
     b.slots = b.slots < work->iterations ? b.slots : work->iterations;

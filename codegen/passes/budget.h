@@ -49,7 +49,7 @@ const cg_group_budget *cg_group_budget_of(const cg_group_work *work, uint32_t mo
 
 /* Bytes of shared memory for a block if that many threads, or more if the hint says so, are to share the memory of a
    multiprocessor. */
-uint32_t cg_room_beside(const cg_func *c, uint32_t threads);
+uint32_t cg_room_beside(cg_func *c, uint32_t threads);
 
 typedef enum cg_slot_kind {
     CG_PRODUCTS, /* loops with products: all threads read what all have copied */
@@ -72,7 +72,7 @@ typedef struct cg_slot_budget {
     const char *why;
 } cg_slot_budget;
 
-cg_slot_budget cg_slot_budget_of(const cg_func *c, const cg_slot_work *work);
+cg_slot_budget cg_slot_budget_of(cg_func *c, const cg_slot_work *work);
 
 /* Tiles that are kept for later loops (codegen/passes/keep.c). */
 typedef struct cg_kept_row {

@@ -13,6 +13,7 @@
    The operand that an op reads in a given layout is recorded at its use (`ct_use.read`). */
 #include <string.h>
 
+#include "codegen/access/pointers.h"
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
 #include "codegen/analysis/view.h"
@@ -180,18 +181,29 @@ static bool comes_at_once(cg_func *c, const ct_value *tile, const cg_view_op *v,
     return cg_memory_bytes(bc_elem_kind(tile->type)) << l->tile_bits <= MOST_BYTES && cg_view_fills_sectors(c, v, l);
 }
 
+/* May the tile come in that layout, in which it is read, as well as in its own? */
+static bool comes_as_well(cg_func *c, const ct_op *load, const cg_layout *l)
+{
+    if (load->opcode == OP_load_ptr_tko) {
+        cg_ptr_op p = cg_ptr_op_of(load);
+        return !c->strip_bits && cg_pointers_go_as_well(c, &p, l);
+    }
+    cg_view_op v = cg_view_op_of(load);
+    return cg_view_reads_sectors(c, &v, l)
+           || (!c->strip_bits && (cg_view_loads_as_well(c, &v, l) || comes_at_once(c, v.tile, &v, l)));
+}
+
 /* Behind the first walk: a tile that is read in one layout alone comes in that, where threads reach memory as well. */
 static void decide_loads(cg_func *c)
 {
     for (const ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
-        const ct_value *tile = op->opcode == OP_load_view_tko ? cg_result(op, 0) : NULL;
-        const cg_layout *only = tile ? cg_only_wanted(cg_value_of(c, carried_as(tile))) : NULL;
-        cg_view_op v = only ? cg_view_op_of(op) : (cg_view_op){0};
-        if (only && only != cg_value_of(c, tile)->home && cg_is_weak_access(op)
-            && (cg_view_reads_sectors(c, &v, only)
-                || (!c->strip_bits && (cg_view_loads_as_well(c, &v, only) || comes_at_once(c, tile, &v, only)))))
+        if (op->opcode != OP_load_view_tko && op->opcode != OP_load_ptr_tko)
+            continue;
+        const ct_value *tile = cg_result(op, 0);
+        const cg_layout *only = cg_only_wanted(cg_value_of(c, carried_as(tile))), *home = cg_value_of(c, tile)->home;
+        if (only && only != home && cg_is_weak_access(op) && comes_as_well(c, op, only))
             c->homes->decided[tile->id] = only;
-        else if (tile && (!only || only == cg_value_of(c, tile)->home))
+        else if ((!only || only == home) && op->opcode == OP_load_view_tko)
             decide_for_excerpts(c, op);
     }
 }
