@@ -137,6 +137,9 @@ ct_op *ct_yield_new(ct_func *f, ct_block *block, const ct_op *from, ct_value *co
 /* A loop that carries nothing, for the sake of an op, in no block yet: from, to and step, signed; its empty body is to
    end with OP_continue. */
 ct_op *ct_for_new(ct_func *f, const ct_op *like, ct_value *const bounds[3]);
+/* The same of one that carries values, which start with `first`. */
+ct_op *ct_carrying_for_new(ct_func *f, const ct_op *like, ct_value *const bounds[3], ct_value *const *first,
+                           uint32_t count);
 /* A token that orders nothing. */
 ct_op *ct_token_new(ct_func *f, const ct_op *like, const bc_type *type);
 /* For an op in no block. */
