@@ -99,7 +99,7 @@ static int64_t step_of(const cg_lift_dim *d)
 
 static ct_value *put_base(ct_builder *b, const cg_lifted *l)
 {
-    ct_value *base = ct_build_multiple(b, l->base, cg_lift_byte_bits(l));
+    ct_value *base = ct_build_multiple(b, l->base, l->byte_bits);
     if (!l->rest.count)
         return base;
     ct_value *rest = ct_build_multiple(b, put_poly(b, &l->rest, 1, BC_I64), cg_lift_chunk_bits(l));
@@ -148,7 +148,7 @@ static ct_value *put_promised_view(ct_builder *b, const cg_lifted *l, ct_value *
     ct_insert_before(tensor, b->place);
     ct_insert_before(view, b->place);
     ct_builder before = {b->f, tensor, false};
-    ct_set_operand(tensor, 0, ct_build_multiple(&before, tensor->operands[0], cg_lift_byte_bits(l)));
+    ct_set_operand(tensor, 0, ct_build_multiple(&before, tensor->operands[0], l->byte_bits));
     for (uint32_t d = 0; d < type->rank; d++)
         if (type->shape[d] == BC_DYNAMIC) {
             ct_set_operand(tensor, at,
@@ -269,7 +269,17 @@ static void replace(cg_func *c, const cg_lifted *l, ct_value *view)
 /* Views are asked about signs alone. What divides their rows is asked of pointers only: where it does not, the second
    version runs with the registers and shared memory of the first, which costs a view more than whole pieces gain
    (bf16, rows of 4097 elements: 827 to 1,417 microseconds on an H100; of 4096: 813 to 237). */
-/* anywhere: as tiles of views of which nothing is known to divide rows and address. */
+/* Of how many bytes rows are to start at multiples: 16, or what is known. A promise of less than 16 is taken at its
+   word where copies can be as short: who promises 4 or 8 bytes has no more to promise. Where less is known, nothing may
+   have been said at all. */
+static uint32_t byte_bits_for(const cg_lifted *l, bool as_known)
+{
+    enum { LEAST_COPY_BITS = 2 };
+    uint32_t known = cg_lift_known_bits(l);
+    return as_known || known >= LEAST_COPY_BITS ? known : CG_LIFT_CHUNK_BITS;
+}
+
+/* anywhere: as tiles of views of which no more is asked to divide rows and address. */
 static void find_all(lifting *x, const ct_block *block, bool anywhere)
 {
     x->count = 0;
@@ -278,7 +288,7 @@ static void find_all(lifting *x, const ct_block *block, bool anywhere)
         bool of_pointers = op->opcode == OP_load_ptr_tko;
         if (of_pointers ? !cg_lift_find(x->c, op, l) : anywhere || !cg_lift_find_view(op, l))
             continue;
-        l->anywhere = anywhere;
+        l->byte_bits = of_pointers ? byte_bits_for(l, anywhere) : CG_LIFT_CHUNK_BITS;
         cg_lift_checks k = {.dry = true};
         cg_lift_check(&k, &x->loads[x->count]);
         x->asks[x->count] = k.any;
@@ -407,7 +417,11 @@ static ct_block *lift_asked(lifting *x)
         if (x->asks[i])
             replace(x->c, &x->loads[i], x->views[i]);
     hoist_around(place);
-    return k.divides ? otherwise : NULL;
+    if (!k.divides)
+        return NULL;
+    for (ct_op *op = otherwise->first; op; op = ct_next_op(op, otherwise))
+        op->likely = op->plain && !ct_loop_around(otherwise->parent);
+    return otherwise;
 }
 
 /* Do versions pay? Where copies by tensor maps and wgmma are to be had for what is known. */

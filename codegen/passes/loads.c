@@ -85,10 +85,9 @@ static cg_encoding encoding_for(const cg_shape *s, uint32_t fast, uint32_t bytes
     return encoding;
 }
 
-static const char unaligned[] = "base, strides, extent and index are not known to be aligned to 16 bytes";
+static const char unaligned[] = "base, strides, extent and index are not known to be aligned to 4 bytes";
 
-/* Of a load whose tile comes in aligned pieces of 2^piece elements along dimension `fast`: of 16 bytes, or of 4 bytes
-   at least for products that read elements of their own size. */
+/* Of a load whose tile comes in aligned pieces of 2^piece elements along dimension `fast`, of 4 bytes at least. */
 static const char *feed_obstacle(cg_func *c, ct_op *op, const ct_block *body, uint32_t fast, uint32_t piece,
                                  cg_ring_load *out)
 {
@@ -105,12 +104,11 @@ static const char *feed_obstacle(cg_func *c, ct_op *op, const ct_block *body, ui
     cg_feed feed = feed_of(c, body, tile, &run, MOST_SEEN + 1);
     if (feed == CG_NO_FEED)
         return "it has uses other than products that read shared memory";
-    if (piece < chunk && feed != CG_FEED_DOUBLES && feed != CG_FEED_FOURTHS && feed != CG_FEED_ONE)
-        return unaligned;
     *out = (cg_ring_load){.op = op,
                           .fast = fast,
                           .feed = feed,
                           .layout = l,
+                          .vector_bits = piece,
                           .encoding = encoding_for(&s, fast, bytes, feed, half_bit(&s, fast, tile->type))};
     return NULL;
 }

@@ -58,7 +58,8 @@ struct ct_op {
     bool direct;    /* by loads: wgmma reads its bytes or tf32 where the ring has them */
     /* Of a `staged`, by expand, ahead: */
     bool in_registers; /* it reads its tile, which others read in registers */
-    bool plain; /* of a loop, by lift: another version of it is expected to run, so that nothing runs ahead in it */
+    bool plain;  /* of a loop, by lift: another version of it is expected to run, so that nothing runs ahead in it */
+    bool likely; /* of a plain loop, by lift: it may run as well as the other one, in no loop */
     uint16_t operand_count, result_count;
     ct_value **operands, *results;
     ct_use *uses;               /* by operand */
