@@ -120,7 +120,10 @@ static tiles tiles_of(const cg_func *c)
 {
     tiles t = {.once = true};
     for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
-        look_at(&t, c, op);
+        if (op->plain && !op->likely && op->regions[0]->last)
+            op = op->regions[0]->last; /* what the loop's other version has suits it, too */
+        else
+            look_at(&t, c, op);
     return t;
 }
 

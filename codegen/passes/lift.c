@@ -14,6 +14,7 @@
 
 #include "codegen/facts/facts.h"
 #include "codegen/kernel/remarks.h"
+#include "codegen/passes/budget.h"
 #include "codegen/passes/hoist.h"
 #include "codegen/passes/pass.h"
 #include "codegen/passes/simplify.h"
@@ -348,14 +349,27 @@ static bool is_before(const ct_op *op, const ct_op *other)
     return op;
 }
 
+/* The loop around so many others around the load; NULL: there are not as many. */
+static const ct_op *loop_at(const cg_lifted *l, uint32_t level)
+{
+    const ct_op *loop = ct_loop_around(l->load);
+    for (; loop && level; level--)
+        loop = ct_loop_around(loop);
+    return loop;
+}
+
 /* From the first to the last of the loads for which something is asked, or their loops, in the block of the first of
-   these loops. */
-static bool find_range(const lifting *x, range *out)
+   these loops, or of one around it. */
+static bool find_range(const lifting *x, uint32_t level, range *out)
 {
     *out = (range){0};
     for (uint32_t i = 0; i < x->count && !out->block; i++)
-        if (x->asks[i] && ct_loop_around(x->loads[i].load))
-            out->block = ct_loop_around(x->loads[i].load)->block;
+        if (x->asks[i] && ct_loop_around(x->loads[i].load)) {
+            const ct_op *loop = loop_at(&x->loads[i], level);
+            if (!loop)
+                return false;
+            out->block = loop->block;
+        }
     for (uint32_t i = 0; i < x->count && out->block; i++) {
         ct_op *op = x->asks[i] ? in_block(x->loads[i].load, out->block) : NULL;
         if (!op)
@@ -375,10 +389,50 @@ static cg_lift_checks checks_of(const lifting *x, const range *r, bool dry)
 static bool may_be_asked(const lifting *x, const range *r, uint32_t i)
 {
     cg_lift_checks k = checks_of(x, r, true);
-    if (!x->asks[i] || !in_block(x->loads[i].load, r->block))
+    if (!x->asks[i] || !in_block(x->loads[i].load, r->block) || !cg_lift_is_there(&k, &x->loads[i]))
         return false;
     cg_lift_check(&k, &x->loads[i]);
     return !k.failed;
+}
+
+/* How many loads of loops, if there are any, can be asked about in front of the range; 0: it cannot be there twice. */
+static uint32_t count_asked(const lifting *x, range *r)
+{
+    uint32_t count = 0;
+    bool any = false;
+    cg_clear_range(&r->first, r->last);
+    for (uint32_t i = 0; i < x->count && cg_may_version(r->first, r->last); i++)
+        if (may_be_asked(x, r, i)) {
+            any = any || ct_loop_around(x->loads[i].load);
+            count++;
+        }
+    return any ? count : 0;
+}
+
+/* Around as many loops as can be, so that inner ones need no question each time, where that leaves out no load. */
+static bool choose_range(const lifting *x, range *out)
+{
+    range r;
+    uint32_t most = 0;
+    for (uint32_t level = 0; find_range(x, level, &r); level++) {
+        uint32_t count = count_asked(x, &r);
+        if (!count || count < most)
+            continue;
+        most = count;
+        *out = r;
+    }
+    return most;
+}
+
+/* In a nest of loops, rings between groups of warps run on where the inner loop ends, which gains more than it takes.
+ */
+static void note_likely(const ct_block *otherwise)
+{
+    bool nested = ct_loop_around(otherwise->parent);
+    for (const ct_op *op = otherwise->first; op; op = ct_next_op(op, otherwise))
+        nested = nested || (op->plain && ct_loop_around(op));
+    for (ct_op *op = otherwise->first; op && !nested; op = ct_next_op(op, otherwise))
+        op->likely = op->plain;
 }
 
 /* One question for all, the views, and the ops in two versions. The ops of the second one, if what divides numbers was
@@ -386,19 +440,11 @@ static bool may_be_asked(const lifting *x, const range *r, uint32_t i)
 static ct_block *lift_asked(lifting *x)
 {
     range r;
-    bool any = false;
     ct_block *otherwise = NULL;
-    if (!find_range(x, &r))
+    if (!choose_range(x, &r))
         return NULL;
-    cg_clear_range(&r.first, r.last);
-    if (!cg_may_version(r.first, r.last))
-        return NULL;
-    for (uint32_t i = 0; i < x->count; i++) {
+    for (uint32_t i = 0; i < x->count; i++)
         x->asks[i] = may_be_asked(x, &r, i);
-        any = any || (x->asks[i] && ct_loop_around(x->loads[i].load));
-    }
-    if (!any)
-        return NULL;
     cg_lift_checks k = checks_of(x, &r, false);
     for (uint32_t i = 0; i < x->count && !k.b.failed; i++)
         if (x->asks[i])
@@ -419,8 +465,7 @@ static ct_block *lift_asked(lifting *x)
     hoist_around(place);
     if (!k.divides)
         return NULL;
-    for (ct_op *op = otherwise->first; op; op = ct_next_op(op, otherwise))
-        op->likely = op->plain && !ct_loop_around(otherwise->parent);
+    note_likely(otherwise);
     return otherwise;
 }
 
@@ -460,8 +505,10 @@ void cg_pass_lift(cg_func *c)
     lifted = x->count;
     if (otherwise && !c->failed)
         lift_in(x, otherwise, true);
-    if (lifted && !c->failed)
-        cg_simplify(c);
+    if (!lifted || c->failed)
+        return;
+    cg_simplify(c);
+    cg_set_warps(c);
 }
 
 void cg_dump_lift(cg_func *c, bc_text *out)

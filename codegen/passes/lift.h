@@ -35,6 +35,10 @@ bool cg_lift_find(cg_func *c, ct_op *load, cg_lifted *out);
 /* The same for a load of a view whose tensor has a number, or an address, that is not known before it runs. */
 bool cg_lift_find_view(ct_op *load, cg_lifted *out);
 
+/* Terms that fall with the counter of a loop become ones that grow with the iterations that are left
+   (codegen/passes/lift_mirror.c). False: the polynomial has too many terms then. */
+bool cg_lift_mirror(cg_func *c, cg_poly *p);
+
 enum { CG_LIFT_ASKED = 24 };
 
 /* Scalars that are asked for in front of a place. */
@@ -54,6 +58,8 @@ typedef struct cg_lift_checks {
 
 /* What has to hold for the load to be one of the view, and for copies of 2^byte_bits bytes and, of 16, tensor maps. */
 void cg_lift_check(cg_lift_checks *k, const cg_lifted *l);
+/* Is all that the view is made of there? */
+bool cg_lift_is_there(const cg_lift_checks *k, const cg_lifted *l);
 
 /* Of how many bytes rows are known to start at multiples, as a logarithm, up to 16. */
 uint32_t cg_lift_known_bits(const cg_lifted *l);

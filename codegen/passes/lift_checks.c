@@ -91,13 +91,31 @@ static bool has_narrow_type(const ct_value *v)
     return bc_kind_bits(bc_elem_kind(v->type)) <= 32;
 }
 
+/* v without promises about it. */
+static const ct_op *maker_of(const ct_value *v)
+{
+    while (v->op && v->op->opcode == OP_assume)
+        v = v->op->operands[0];
+    return v->op;
+}
+
+/* A value that is there and of which the factor, which is at least 0, is left when a counter from 0 on is taken away.
+   NULL: there is none. */
+static const ct_value *most_of(const cg_lift_checks *k, const ct_value *v)
+{
+    int64_t step;
+    const ct_op *op = maker_of(v);
+    bool is_left = op && op->opcode == OP_subi && range_of(v).low >= 0 && cg_counted_loop(op->operands[1], &step)
+                   && range_of(op->operands[1]).low >= 0;
+    return is_left && is_there(k, op->operands[0]) ? op->operands[0] : NULL;
+}
+
 /* A value that is there, which is more than the factor, the sign of either apart: a remainder's divisor. NULL: there is
    none. */
 static const ct_value *more_than(const cg_lift_checks *k, const ct_value *v)
 {
-    while (v->op && v->op->opcode == OP_assume)
-        v = v->op->operands[0];
-    const ct_op *op = v->op && v->op->opcode == OP_remi ? v->op : NULL;
+    const ct_op *op = maker_of(v);
+    op = op && op->opcode == OP_remi ? op : NULL;
     bool is_signed = op && ct_attr_u(op, F_remi_signedness) == BC_Signedness_signed;
     return is_signed && has_narrow_type(v) && is_there(k, op->operands[1]) ? op->operands[1] : NULL;
 }
@@ -118,7 +136,7 @@ static bool is_asked(const cg_lift_checks *k, const ct_value *v)
     int64_t step;
     const ct_op *loop = cg_counted_loop(v, &step);
     return loop ? is_there(k, loop->operands[0]) && is_there(k, loop->operands[1]) && has_narrow_type(v)
-                : is_there(k, v) || more_than(k, v);
+                : is_there(k, v) || more_than(k, v) || most_of(k, v);
 }
 
 /* The same while it runs, 64 bits. */
@@ -128,6 +146,8 @@ static ct_value *put_most(cg_lift_checks *k, const ct_value *v)
     const ct_op *loop = cg_counted_loop(v, &step);
     if (!loop && is_there(k, v))
         return put_end(k, OP_mini, wide(k, v), CUT);
+    if (!loop && most_of(k, v))
+        return put_end(k, OP_mini, put_end(k, OP_maxi, wide(k, most_of(k, v)), 0), CUT);
     if (!loop && more_than(k, v))
         return put_end(k, OP_mini, put_below(k, more_than(k, v)), most);
     if (!is_asked(k, v))
@@ -436,6 +456,27 @@ static void check_tensor(cg_lift_checks *k, const cg_lifted *l)
     }
     k->failed = k->failed || contiguous != 1 || !is_there(k, l->load->operands[0]);
     k->of_view = false;
+}
+
+static bool are_there(const cg_lift_checks *k, const cg_poly *p)
+{
+    for (uint32_t i = 0; i < p->count; i++)
+        for (uint32_t f = 0; f < p->terms[i].count; f++)
+            if (!is_there(k, p->terms[i].factors[f]))
+                return false;
+    return true;
+}
+
+bool cg_lift_is_there(const cg_lift_checks *k, const cg_lifted *l)
+{
+    if (l->tensor)
+        return is_there(k, l->load->operands[0]);
+    bool there = is_there(k, l->base) && are_there(k, &l->rest);
+    for (uint32_t d = 0; there && d < l->rank; d++) {
+        cg_poly stride = of_term(&l->dims[d].stride);
+        there = are_there(k, &stride) && are_there(k, &l->dims[d].extent);
+    }
+    return there;
 }
 
 void cg_lift_check(cg_lift_checks *k, const cg_lifted *l)
