@@ -167,7 +167,9 @@ static bool canonicalise_all(cg_func *c, ct_block *block)
 {
     bool found = false;
     for (ct_op *op = block->first; op && !c->failed; op = op->next) {
-        bool inside = false;
+        ct_op *one = ct_is_loop(op) ? cg_collapse_loops(c, op) : NULL;
+        bool inside = one;
+        op = one ? one : op;
         for (uint32_t r = 0; r < op->region_count; r++)
             if (op->regions[r])
                 inside = canonicalise_all(c, op->regions[r]) || inside;
