@@ -8,8 +8,9 @@
    Why it is right: the load reads the same elements from the same addresses, in its place and order, and has the same
    padding where the mask leaves elements out (lift_find.c). What that takes beside what is known is asked in front of
    the ops that load so, and they are done as they were where it does not hold (lift_checks.c, versions.c). If what
-   divides rows and addresses is asked for, the second version is lifted in turn, to views whose rows start anywhere:
-   those have no copies of 16 bytes, but one address and one bound a row instead of one an element. */
+   divides rows and addresses is asked for, the second version is lifted in turn, to views of which no more is known
+   than of the pointers: those have no copies of 16 bytes, but one address and one bound a row instead of one an
+   element. */
 #include "codegen/passes/lift.h"
 
 #include "codegen/facts/facts.h"

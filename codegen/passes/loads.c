@@ -1,8 +1,8 @@
 /* The loads pass chooses the loads of a loop that are prefetched in earlier iterations (software pipelining), and
    how. Loads that only products read are copied by `cp.async` into a ring of stages in shared memory. They must be
    weak, read a view from outside the loop or pointers, have an index computed only from the induction variable and
-   outer values, come in pieces of 16 bytes (of 4 or 8 for products that read element by element), and read memory that
-   the loop does not write.
+   outer values, come in pieces of 4 bytes at least, of 16 where they come through pointers, and read memory that the
+   loop does not write.
 
    Where stages of whole tiles are too large, a stage holds a K slice. A tile that is converted, unpacked or scaled on
    its way to a product goes through a second ring beside that one, if each thread has at least 16 bytes of it: each
