@@ -33,6 +33,7 @@ typedef struct tiles {
     uint32_t block;    /* elements of a product without an instruction that suit a thread, if the largest one is such */
     bool is_together;  /* it is one of several that are computed together */
     bool is_wide;      /* it is one of f64 */
+    uint32_t made;     /* of the largest operand, of a product of at least 128 rows, that others make than loads */
     bool adds_up;      /* sums of products lie in registers twice, one part of them at a time */
     bool reduces, once; /* once: no element is wanted later on */
 } tiles;
@@ -78,6 +79,17 @@ static bool loads_rows(const ct_op *op)
            && type->shape[type->rank - 1] >= LONG;
 }
 
+static void look_at_operands(tiles *t, const ct_op *product)
+{
+    enum { TWO_WARPGROUPS = 128 /* rows */ };
+    const bc_type *type = product->results[0].type;
+    for (uint32_t i = 0; i < 2 && type->shape[type->rank - 2] >= TWO_WARPGROUPS; i++) {
+        const ct_value *operand = product->operands[i];
+        uint32_t bits = cg_is_loaded_operand(operand) ? 0 : cg_shape_of(operand->type).tile_bits;
+        t->made = bits > t->made ? bits : t->made;
+    }
+}
+
 static void look_at(tiles *t, const cg_func *c, const ct_op *op)
 {
     t->reduces = t->reduces || op->opcode == OP_reduce;
@@ -96,6 +108,8 @@ static void look_at(tiles *t, const cg_func *c, const ct_op *op)
         t->rows = loads_rows(op) && bits > t->rows ? bits : t->rows;
         t->has_products = t->has_products || cg_is_product(op);
         t->adds_up = t->adds_up || (c->target->features & CG_HAS_WGMMA && cg_is_product(op) && cg_cuts_sums(c, op));
+        if (cg_is_product(op))
+            look_at_operands(t, op);
         if ((op->opcode == OP_mmaf || op->opcode == OP_mmai) && bits > t->product) {
             t->product = bits;
             look_at_block(t, c, op);
@@ -107,7 +121,10 @@ static tiles tiles_of(const cg_func *c)
 {
     tiles t = {.once = true};
     for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
-        look_at(&t, c, op);
+        if (op->plain && !op->likely && op->regions[0]->last)
+            op = op->regions[0]->last; /* what the loop's other version has suits it, too */
+        else
+            look_at(&t, c, op);
     return t;
 }
 
@@ -126,14 +143,17 @@ static uint32_t warps_of_blocks(const tiles *t)
 /* Enough warps that a thread holds at most some 64 elements of the largest tile, 32 where tiles are reduced (on four
    warps of an H200, rows of 4096 came nearer to the memory's speed than rows of 8192), as long as 16 warps do that
    for long rows as they are loaded; where matrices are multiplied up to 128, because larger parts of the product for a
-   warp mean fewer reads of shared memory for each mma. */
+   warp mean fewer reads of shared memory for each mma, unless as large an operand is made in registers. */
 static uint32_t warps_that_suit(const tiles *t)
 {
     enum { ROWS_OF_16_WARPS = 14 }; /* log2 of elements */
     if (t->block && t->product + 1 >= t->most)
         return warps_of_blocks(t);
     if (t->product >= 13 && t->product == t->most)
-        return t->product + (t->adds_up || t->is_wide) >= 15 || t->held + t->is_wide >= 15 ? 3 : 2;
+        return t->product + (t->adds_up || t->is_wide) >= 15 || t->held + t->is_wide >= 15
+                       || (t->product >= 14 && t->made >= 14)
+                   ? 3
+                   : 2;
     if (t->reduces && !t->has_products && t->rows == t->most && t->most >= ROWS_OF_16_WARPS)
         return 4;
     return t->most >= (t->reduces ? 13 : 14) ? 3 : t->most >= 7 ? 2 : t->most >= 6 ? 1 : 0;

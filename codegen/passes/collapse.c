@@ -1,180 +1,157 @@
-/* Combines two nested loops into one. The outer loop only runs the inner one, which counts from 0 to a constant and
-   continues with what it carried before, and both counters are used only for the number of the inner iteration.
+/* Two loops, one in the other, become one where the inner one has few iterations and the outer one does nothing beside:
 
-       for i in (0 to n) iter (a) {                       for t in (0 to n * 4) iter (a) {
-         b = for j in (0 to 4) iter (c = a) {               load v[t]
-           load v[i * 4 + j]                       ->       continue ...
-           continue ...                                   }
-         }
-         continue b
+       for o in (0 to n, step 1) iter (c) {            for t in (0 to n * 4, step 1) iter (c) {
+         for i in (0 to 4, step 1) iter (c) {              o = t / 4, i = t % 4
+           ... o * 4 + i ...                      ->       ... t ...
+         }                                             }
        }
 
-   Loads of such a loop are prefetched across the former ends of the inner loop. The canonical pass combines loops
-   first, so that it finds values that advance evenly over both. Only nests with products are combined: at the end of an
-   inner loop with products all threads wait for each other. In other loops each thread waits for its own copies only,
-   and the longer ring costs as much as it saves (measured on an H100: a scan 236 and 249 microseconds, a map 233 and
-   238).
+   For loops with products: a pipeline that is filled for four iterations, and runs empty behind them, hides nothing.
 
-   Why it is right: i * 4 + j is 0, 1, 2, ... in the order in which the iterations run, n * 4 is known not to wrap, and
-   all ops of the inner body are executed as often as before, in the same order. */
+   Why it is right: o and i take the same values in the same order, what one iteration hands on is what the next one
+   takes, whichever of the loops comes between, and the number of iterations is exact, in 64 bits where it could leave
+   32. What the outer loop computes is done again in each iteration, and only computes. */
+#include "codegen/passes/count.h"
+
 #include "codegen/analysis/product.h"
 #include "codegen/facts/facts.h"
-#include "codegen/passes/canonical.h"
 #include "codegen/tile/build.h"
+
+enum { MOST_INNER = 8 /* iterations: rings have no more stages */ };
 
 typedef struct nest {
     ct_op *outer, *inner;
-    int64_t count; /* of the inner loop's iterations */
+    int64_t count; /* iterations of the inner one */
+    bool is_wide;
 } nest;
 
-static bool is_number(const ct_value *v, int64_t number)
+static bool is_constant(const ct_value *v, int64_t *out)
 {
-    int64_t is;
-    return v->op && v->op->opcode == OP_constant && ct_constant_value(v->op, &is) && is == number;
+    return v->op && v->op->opcode == OP_constant && ct_constant_value(v->op, out);
 }
 
-static bool counts_from_zero(const ct_op *loop)
+/* From 0 by steps of 1, of 32 bits, read as signed. */
+static bool is_simple(const ct_op *loop)
 {
-    return is_number(loop->operands[0], 0) && is_number(loop->operands[2], 1) && !ct_attr_u(loop, F_for_unsigned_cmp)
-           && bc_elem_kind(loop->operands[1]->type) == BC_I32;
+    int64_t first, step;
+    return loop->opcode == OP_for && !ct_attr_u(loop, F_for_unsigned_cmp)
+           && bc_elem_kind(loop->operands[0]->type) == BC_I32 && is_constant(loop->operands[0], &first) && first == 0
+           && is_constant(loop->operands[2], &step) && step == 1 && loop->regions[0]->last->opcode == OP_continue;
 }
 
-static bool is_sum_with(const ct_op *op, const ct_value *v)
+/* Does the outer loop carry what the inner one does, and hand on nothing else? */
+static bool hands_on(const nest *x)
 {
-    return op->opcode == OP_addi && (op->operands[0] == v) != (op->operands[1] == v);
-}
-
-static bool is_product_with(const ct_op *op, const ct_value *v, int64_t number)
-{
-    return op->opcode == OP_muli && is_number(op->operands[op->operands[0] == v], number);
-}
-
-static uint32_t count_uses(const ct_value *v)
-{
-    uint32_t count = 0;
-    for (const ct_use *use = v->uses; use; use = use->next)
-        count++;
-    return count;
-}
-
-/* Are the counters used for the number of an iteration of the inner loop alone, counted over all of them? */
-static bool are_one_number(const nest *n)
-{
-    const ct_value *i = &n->outer->regions[0]->args[0], *j = &n->inner->regions[0]->args[0];
-    uint32_t sums = 0;
-    for (const ct_use *use = i->uses; use; use = use->next) {
-        if (!is_product_with(use->op, i, n->count))
-            return false;
-        for (const ct_use *of = use->op->results[0].uses; of; of = of->next, sums++)
-            if (!is_sum_with(of->op, j))
-                return false;
+    const ct_block *body = x->outer->regions[0];
+    bool same = x->outer->result_count == x->inner->result_count;
+    for (uint32_t i = 0; same && i < x->outer->result_count; i++) {
+        const ct_value *arg = &body->args[i + 1], *result = &x->inner->results[i];
+        same = x->inner->operands[3 + i] == arg && arg->uses && !arg->uses->next && body->last->operands[i] == result
+               && result->uses && !result->uses->next;
     }
-    return sums && sums == count_uses(j);
+    return same;
 }
 
-/* Does the outer loop hand all that it carries to the inner one, and back? */
-static bool hands_on(const nest *n)
+static bool multiplies(const ct_op *loop)
 {
-    const ct_block *body = n->outer->regions[0], *inside = n->inner->regions[0];
-    const ct_op *last = body->last;
-    uint32_t first = ct_first_carried(n->inner);
-    bool all = last->opcode == OP_continue && last->operand_count == n->inner->result_count
-               && inside->arg_count == body->arg_count && inside->last->opcode == OP_continue;
-    for (uint32_t k = 0; all && k < n->inner->result_count; k++) {
-        const ct_use *use = n->inner->results[k].uses;
-        all = last->operands[k] == &n->inner->results[k] && !use->next
-              && n->inner->operands[first + k] == &body->args[1 + k] && !body->args[1 + k].uses->next;
-    }
-    return all;
-}
-
-/* Does the outer body only compute, beside the loop in it? */
-static bool has_nothing_else(const nest *n)
-{
-    for (const ct_op *op = n->outer->regions[0]->first; op; op = op->next)
-        if (op != n->inner && op != n->outer->regions[0]->last && !ct_is_pure(op))
-            return false;
-    return true;
-}
-
-static bool has_product(const ct_block *body)
-{
-    for (const ct_op *op = body->first; op; op = op->next)
+    for (const ct_op *op = loop->regions[0]->first; op; op = ct_next_op(op, loop->regions[0]))
         if (cg_is_product(op))
             return true;
     return false;
 }
 
-static bool find_nest(ct_op *outer, nest *out)
+static bool find_nest(ct_op *outer, nest *x)
 {
-    *out = (nest){.outer = outer};
-    if (outer->opcode != OP_for || !counts_from_zero(outer))
+    *x = (nest){.outer = outer};
+    if (!is_simple(outer))
         return false;
-    for (ct_op *op = outer->regions[0]->first; op; op = op->next)
-        if (op->region_count && (out->inner || op->opcode != OP_for))
+    for (ct_op *op = outer->regions[0]->first; op->next; op = op->next) {
+        if (op->opcode == OP_for && !x->inner)
+            x->inner = op;
+        else if (x->inner || !ct_is_pure(op) || !ct_gives_no_tiles(op))
             return false;
-        else if (op->region_count)
-            out->inner = op;
-    if (!out->inner || !has_product(out->inner->regions[0]) || !counts_from_zero(out->inner)
-        || !out->inner->operands[1]->op || out->inner->operands[1]->op->opcode != OP_constant
-        || !ct_constant_value(out->inner->operands[1]->op, &out->count) || out->count < 1 || !hands_on(out))
-        return false;
-    return are_one_number(out) && has_nothing_else(out);
+    }
+    return x->inner && is_simple(x->inner) && is_constant(x->inner->operands[1], &x->count) && x->count > 1
+           && x->count <= MOST_INNER && multiplies(x->inner) && hands_on(x)
+           && ct_ends_in_one_place(x->inner) && ct_ends_in_one_place(outer);
 }
 
-/* Is the number of all iterations known to be one of 32 bits? */
-static bool is_small(const nest *n)
+/* ---- making the loop ---- */
+
+static ct_op *put_loop(cg_func *c, nest *x)
 {
-    const ct_value *end = n->outer->operands[1];
-    return end->fact && cg_range_of(end).high <= INT32_MAX / n->count && cg_range_of(end).low >= INT32_MIN / n->count;
+    ct_builder b = {c->ir, x->outer, false};
+    ct_value *end = x->outer->operands[1];
+    x->is_wide = !end->fact || cg_range_of(end).high > INT32_MAX / x->count
+                 || cg_range_of(end).low < -INT32_MAX / x->count;
+    bc_kind kind = x->is_wide ? BC_I64 : BC_I32;
+    ct_value *bounds[] = {ct_build_scalar(&b, kind, 0),
+                          ct_build_mul(&b, ct_build_resize(&b, end, kind, true), ct_build_scalar(&b, kind, x->count)),
+                          ct_build_scalar(&b, kind, 1)};
+    if (b.failed)
+        return NULL;
+    ct_op *loop = ct_carrying_for_new(c->ir, x->outer, bounds, x->outer->operands + 3, x->outer->result_count);
+    if (loop)
+        ct_insert_before(loop, x->outer);
+    return loop;
 }
 
-static bool collapse(cg_func *c, const nest *n)
+/* o * count + i is the number of the iteration. */
+static void replace_sums(const nest *x, ct_value *number)
 {
-    ct_op *outer = n->outer, *inner = n->inner;
-    uint32_t first = ct_first_carried(inner);
-    ct_builder b = {c->ir, outer, false};
-    ct_value *end = ct_build_mul(&b, outer->operands[1], ct_build_scalar(&b, BC_I32, n->count));
-    if (!end)
+    const ct_value *o = &x->outer->regions[0]->args[0], *i = &x->inner->regions[0]->args[0];
+    for (ct_use *use = i->uses, *next; use; use = next) {
+        next = use->next;
+        ct_op *sum = use->op;
+        const ct_op *product = sum->opcode == OP_addi ? sum->operands[1 - use->index]->op : NULL;
+        int64_t by;
+        for (uint32_t k = 0; product && product->opcode == OP_muli && k < 2; k++)
+            if (product->operands[k] == o && is_constant(product->operands[1 - k], &by) && by == x->count)
+                ct_replace_uses(&sum->results[0], number);
+    }
+}
+
+static bool put_counters(cg_func *c, const nest *x, ct_op *loop)
+{
+    ct_value *t = &loop->regions[0]->args[0];
+    ct_builder b = {c->ir, loop->regions[0]->first, false};
+    ct_value *number = ct_build_resize(&b, t, BC_I32, true);
+    ct_value *o = ct_build_resize(&b, ct_build_div_unsigned(&b, t, x->count), BC_I32, true);
+    ct_value *i = ct_build_sub(&b, number, ct_build_mul(&b, o, ct_build_scalar(&b, BC_I32, x->count)));
+    if (!i)
         return false;
-    ct_value *i = &outer->regions[0]->args[0], *j = &inner->regions[0]->args[0];
-    while (i->uses) {
-        ct_op *times = i->uses->op;
-        while (times->results[0].uses) {
-            ct_op *number = times->results[0].uses->op;
-            ct_replace_uses(&number->results[0], j);
-            ct_remove(number);
-        }
-        ct_remove(times);
-    }
-    while (outer->regions[0]->first != outer->regions[0]->last)
-        ct_move_before(outer->regions[0]->first, outer);
-    ct_set_operand(inner, 1, end);
-    for (uint32_t k = 0; k < inner->result_count; k++) {
-        ct_set_operand(inner, first + k, outer->operands[first + k]);
-        ct_set_operand(outer->regions[0]->last, k, outer->operands[first + k]);
-        ct_replace_uses(&outer->results[k], &inner->results[k]);
-    }
-    ct_remove(outer);
+    replace_sums(x, number);
+    ct_replace_uses(&x->outer->regions[0]->args[0], o);
+    ct_replace_uses(&x->inner->regions[0]->args[0], i);
     return true;
 }
 
-bool cg_collapse_nests(cg_func *c)
+ct_op *cg_collapse_loops(cg_func *c, ct_op *outer)
 {
-    bool any = false;
-    for (ct_op *op = c->ir->body->first, *next; op && !c->failed; op = next) {
-        nest n;
-        next = ct_next_op(op, c->ir->body);
-        if (!find_nest(op, &n))
-            continue;
-        if (!any && !cg_find_facts(c->ir))
-            cg_no_memory(c);
-        if (c->failed || !is_small(&n))
-            continue;
-        next = n.inner;
-        if (!collapse(c, &n))
-            cg_no_memory(c);
-        any = true;
+    nest x;
+    if (!find_nest(outer, &x))
+        return NULL;
+    ct_op *loop = cg_find_facts(c->ir) ? put_loop(c, &x) : NULL;
+    if (!loop) {
+        cg_no_memory(c);
+        return NULL;
     }
-    return any;
+    ct_block *body = x.outer->regions[0], *in = x.inner->regions[0], *to = loop->regions[0];
+    for (uint32_t i = 0; i < loop->result_count; i++) {
+        ct_replace_uses(&x.outer->results[i], &loop->results[i]);
+        ct_replace_uses(&in->args[i + 1], &to->args[i + 1]);
+    }
+    ct_remove(body->last);
+    while (body->first != x.inner) {
+        ct_op *op = body->first;
+        ct_move_before(op, in->first);
+    }
+    ct_move_all(in, to, loop);
+    if (!put_counters(c, &x, loop)) {
+        cg_no_memory(c);
+        return NULL;
+    }
+    ct_remove(x.inner);
+    ct_remove(x.outer);
+    return loop;
 }

@@ -329,7 +329,7 @@ static cg_layout places_of_blocks(const cg_layout *l)
     return p;
 }
 
-/* How they share those of other tiles: eight have 128 bytes of a row, and what is left of the row
+/* How they share those of other tiles: the copies of 128 bytes of a row follow each other, and what is left of the row
    they reach from the same addresses, one after the other. So there are few addresses, and producers have few
    registers. */
 static cg_layout copy_layout(const cg_ring_load *load, uint32_t warp_bits)
@@ -337,11 +337,11 @@ static cg_layout copy_layout(const cg_ring_load *load, uint32_t warp_bits)
     enum { LINE = 3 /* log2 of its chunks */ };
     const bc_type *tile = load->op->results[0].type;
     cg_shape s = cg_shape_of(tile);
-    uint32_t chunk = cg_chunk_bits(tile), one = 1, bits = chunk + CG_LANE_BITS + warp_bits,
+    uint32_t piece = load->vector_bits, one = 1, bits = piece + CG_LANE_BITS + warp_bits,
              row = cg_dim_mask(&s, load->fast), others = (one << s.tile_bits) - 1 - row;
-    if (s.tile_bits < bits || s.bits[load->fast] < chunk)
-        return cg_layout_memory(&s, load->fast, chunk, chunk, warp_bits);
-    uint32_t line = row & ((one << (s.shift[load->fast] + chunk + LINE)) - 1), threads = 0;
+    if (s.tile_bits < bits || s.bits[load->fast] < piece)
+        return cg_layout_memory(&s, load->fast, piece, piece, warp_bits);
+    uint32_t line = row & ((one << (s.shift[load->fast] + cg_chunk_bits(tile) + LINE)) - 1), threads = 0;
     for (uint32_t b = 0; b < s.tile_bits && cg_count_bits(line | threads) < bits; b++)
         threads |= others & one << b;
     uint32_t parts[] = {line, threads, row & ~line, others & ~threads}, count = 0;
@@ -350,7 +350,7 @@ static cg_layout copy_layout(const cg_ring_load *load, uint32_t warp_bits)
         for (uint32_t b = 0; b < s.tile_bits; b++)
             if (parts[i] >> b & 1)
                 order[count++] = (uint8_t)b;
-    return cg_layout_ordered(order, s.tile_bits, chunk, warp_bits);
+    return cg_layout_ordered(order, s.tile_bits, piece, warp_bits);
 }
 
 static void spread_copies(cg_ring *ring)

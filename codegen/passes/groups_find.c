@@ -205,10 +205,14 @@ static cg_group_work work_of(const cg_splitting *x)
     return work;
 }
 
+/* Loops that may run instead of those with rings, and have none, need what groups would take: other blocks that compute
+   while one waits. In another loop, rings of groups gain more, as they run on where the inner loop ends. */
 static bool find_loops(cg_splitting *x)
 {
     for (ct_op *op = x->f->body->first; op; op = ct_next_op(op, x->f->body)) {
         const cg_ring *ring = op->opcode == OP_for ? op->detail : NULL;
+        if (op->likely)
+            return false;
         if (ring && !ring->by_threads && (!ring->async || ring->slots < 2 || ring->parts || !add_rings(x, op)))
             return false;
     }

@@ -1,7 +1,7 @@
 /* The loads pass chooses the loads of a loop that are prefetched in earlier iterations (software pipelining), and how.
    Loads that only products read are copied by `cp.async` into a ring of stages in shared memory. They must be weak,
    read a view from outside the loop or pointers, have an index computed only from the induction variable and outer
-   values, come in pieces of 16 bytes (of 4 or 8 for products that read element by element), and read memory that the
+   values, come in pieces of at least 4 bytes (of 16 if they come through pointers), and read memory that the
    loop does not write.
 
    Where stages of whole tiles are too large, a stage holds a K slice. A tile that is converted, unpacked or scaled on
@@ -82,10 +82,9 @@ static uint32_t half_bit(const cg_shape *s, uint32_t fast, const bc_type *tile)
     return bc_kind_memory_bytes(bc_elem_kind(tile)) ? 0 : (uint32_t)1 << s->shift[fast];
 }
 
-static const char unaligned[] = "base, strides, extent and index are not known to be aligned to 16 bytes";
+static const char unaligned[] = "base, strides, extent and index are not known to be aligned to 4 bytes";
 
-/* Of a load whose tile comes in aligned pieces of 2^piece elements along dimension `fast`: of 16 bytes, or of 4 bytes
-   at least for products that read elements of their own size. */
+/* Of a load whose tile comes in aligned pieces of 2^piece elements along dimension `fast`, of 4 bytes at least. */
 static const char *feed_obstacle(cg_func *c, ct_op *op, const ct_block *body, uint32_t fast, uint32_t piece,
                                  cg_ring_load *out)
 {
@@ -103,13 +102,12 @@ static const char *feed_obstacle(cg_func *c, ct_op *op, const ct_block *body, ui
     if (feed == CG_NO_FEED)
         return "it has uses other than products that read shared memory";
     bool across = feed == CG_FEED_ACROSS;
-    if (piece < chunk && !across && feed != CG_FEED_DOUBLES && feed != CG_FEED_FOURTHS && feed != CG_FEED_ONE)
-        return unaligned;
     *out = (cg_ring_load){.op = op,
                           .fast = fast,
                           .feed = feed,
                           .layout = l,
                           .is_transposed = across,
+                          .vector_bits = piece,
                           .encoding = cg_encoding_for(&s, across ? 2 * s.rank - 3 - fast : fast, bytes, feed,
                                                       half_bit(&s, fast, tile->type))};
     return NULL;

@@ -71,7 +71,9 @@ static cg_tensor_map *map_for(cg_tensor_maps *all, const cg_view *view, const cg
 /* The boxes of a load or copy; why not. */
 static const char *boxes_of(const cg_splitting *x, const ct_op *op, const cg_ring_load *load, cg_boxes *out)
 {
-    const char *why = cg_boxes_obstacle(op, &load->encoding, load->fast, out);
+    const char *why = load->vector_bits < cg_chunk_bits(bc_results(op->from)[0].type)
+                          ? "rows are not known to start at multiples of 16 bytes"
+                          : cg_boxes_obstacle(op, &load->encoding, load->fast, out);
     out->rounds = load->is_rounded;
     if (!why && load->to_all && !cg_boxes_share(out, x->c->cluster))
         why = "a tile cannot be divided among the blocks of the cluster";
