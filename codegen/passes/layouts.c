@@ -8,11 +8,15 @@
    well: the second walk loads them in that layout. Tiles of up to 8 KB only have to fill sectors, because a
    conversion through shared memory costs its barriers however small the tile is. Where a sum would be converted
    from the layout of memory to that of the product and back, it is computed in the layout of memory, if the product
-   is needed there anyway.
+   is needed there anyway. A map of values that are made in any layout is done in the one in which it is read.
+
+   A small row that is read through pointers comes in the layout that reads it, even if several warps load the same
+   elements. Why it is right: the loads are weak, so that nobody may store between them what they read.
 
    The operand that an op reads in a given layout is recorded at its use (`ct_use.read`). */
 #include <string.h>
 
+#include "codegen/access/pointers.h"
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
 #include "codegen/analysis/view.h"
@@ -45,7 +49,7 @@ static cg_layout layout_for_users(cg_func *c, const ct_value *v, uint32_t *out_w
     enum { MOST_LOOPS = 4 };
     cg_layout l;
     bool found = accumulator_wish(c, v, MOST_LOOPS, &l);
-    *out_weight = found ? CG_WEIGHT_MMA : CG_WEIGHT_DEFAULT;
+    *out_weight = found ? CG_WEIGHT_MMA : CG_WEIGHT_FREE;
     return found ? l : cg_default_layout(c, v->type);
 }
 
@@ -60,9 +64,10 @@ static void assign_map(cg_func *c, const ct_op *op)
     }
     cg_layout best, layout;
     uint32_t best_weight = 0, weight;
-    bool lazy = true;
+    bool lazy = true, made = true;
     for (uint32_t i = 0; i < op->operand_count; i++) {
         lazy = lazy && cg_value_of(c, operands[i])->form == CG_LAZY;
+        made = made && operands[i]->op && (ct_is_map(operands[i]->op) || cg_value_of(c, operands[i])->form == CG_LAZY);
         if (cg_wish(c, operands[i], &layout, &weight) && weight > best_weight) {
             best = layout;
             best_weight = weight;
@@ -81,6 +86,8 @@ static void assign_map(cg_func *c, const ct_op *op)
         best = *decided;
     else if (!best_weight)
         best = layout_for_users(c, v, &best_weight);
+    if (best_weight == CG_WEIGHT_FREE && !made)
+        best_weight = CG_WEIGHT_DEFAULT;
     cg_set_home(c, v, &best, best_weight);
     for (uint32_t i = 0; i < op->operand_count; i++)
         cg_want(c, operands[i], &best);
@@ -180,10 +187,30 @@ static bool comes_at_once(cg_func *c, const ct_value *tile, const cg_view_op *v,
     return cg_memory_bytes(bc_elem_kind(tile->type)) << l->tile_bits <= MOST_BYTES && cg_view_fills_sectors(c, v, l);
 }
 
+/* The same through pointers, where a thread has no more accesses than before. What several warps read of a small tile
+   comes from a cache. */
+static void decide_by_pointers(cg_func *c, const ct_op *op)
+{
+    enum { MOST_BYTES = 8 << 10 };
+    const ct_value *tile = cg_result(op, 0);
+    const cg_value *x = cg_value_of(c, tile);
+    const cg_layout *only = cg_only_wanted(x);
+    if (!only || only == x->home || !cg_is_weak_access(op) || c->strip_bits
+        || (cg_layout_has_replicas(only) && cg_memory_bytes(bc_elem_kind(tile->type)) << only->tile_bits > MOST_BYTES))
+        return;
+    cg_ptr_op p = cg_ptr_op_of(op);
+    bool fills, filled;
+    uint32_t most = cg_pointer_accesses(c, &p, x->home, &filled), accesses = cg_pointer_accesses(c, &p, only, &fills);
+    if (accesses <= most && most < UINT32_MAX && fills)
+        c->homes->decided[tile->id] = only;
+}
+
 /* Behind the first walk: a tile that is read in one layout alone comes in that, where threads reach memory as well. */
 static void decide_loads(cg_func *c)
 {
     for (const ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
+        if (op->opcode == OP_load_ptr_tko)
+            decide_by_pointers(c, op);
         const ct_value *tile = op->opcode == OP_load_view_tko ? cg_result(op, 0) : NULL;
         const cg_layout *only = tile ? cg_only_wanted(cg_value_of(c, carried_as(tile))) : NULL;
         cg_view_op v = only ? cg_view_op_of(op) : (cg_view_op){0};
@@ -246,6 +273,37 @@ static void decide_maps(cg_func *c)
     }
 }
 
+/* The one layout in which all maps that read v are done now; NULL: there is none. */
+static const cg_layout *layout_of_readers(cg_func *c, const ct_value *v)
+{
+    const cg_layout *all = NULL;
+    for (const ct_use *use = v->uses; use; use = use->next) {
+        const cg_layout *l = ct_is_map(use->op) ? c->homes->decided[cg_result(use->op, 0)->id] : NULL;
+        if (!l || (all && l != all))
+            return NULL;
+        all = l;
+    }
+    return all;
+}
+
+/* A map whose operands are made in any layout is done in the one in which its result is read, if a thread then has no
+   more elements. From the last op to the first, so that those who read come before. */
+static void decide_free_maps(cg_func *c, const ct_block *block)
+{
+    for (const ct_op *op = block->last; op; op = op->prev) {
+        for (uint32_t r = 0; r < op->region_count; r++)
+            if (ct_regions(op)[r])
+                decide_free_maps(c, ct_regions(op)[r]);
+        const ct_value *v = ct_is_map(op) ? cg_result(op, 0) : NULL;
+        const cg_value *x = v ? cg_value_of(c, v) : NULL;
+        if (!x || x->form != CG_TILE || x->weight != CG_WEIGHT_FREE || c->homes->decided[v->id])
+            continue;
+        const cg_layout *only = cg_only_wanted(x), *best = only == x->home ? layout_of_readers(c, v) : only;
+        if (best && best->reg_bits <= x->home->reg_bits)
+            c->homes->decided[v->id] = best;
+    }
+}
+
 void cg_pass_layouts(cg_func *c)
 {
     cg_raise_operands(c);
@@ -268,6 +326,7 @@ void cg_pass_layouts(cg_func *c)
             break;
         decide_loads(c);
         decide_maps(c);
+        decide_free_maps(c, body);
     }
     c->homes = NULL;
 }
