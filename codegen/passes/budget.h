@@ -10,6 +10,8 @@ void cg_set_warps(cg_func *c);
 /* Logarithm: the elements of its largest tile, of 2^tile_bits elements, that a thread of a map should have at once;
    tile_bits for what is not a map (codegen/passes/at_once.c). */
 uint32_t cg_elements_at_once(cg_func *c, uint32_t tile_bits);
+/* Is it a map that may finish some elements, in strips, before it begins the next ones? */
+bool cg_is_strip_map(const cg_func *c);
 /* Of a kernel whose loops multiply without an instruction: the blocks that a multiprocessor should have at a time, so
    that a thread has the registers that its sums and operands take; 0: no matter. */
 uint32_t cg_blocks_that_suit(const cg_func *c);
