@@ -92,13 +92,37 @@ static uint64_t elements_of_a_thread(const cone *x, const bc_type *tile)
     return different ? different : 1;
 }
 
+/* Is v the same in all iterations? visits: how many values may still be looked at. */
+static bool is_invariant(const ct_block *body, const ct_value *v, uint32_t *visits)
+{
+    if (!ct_is_inside(v->block, body))
+        return true;
+    bool same = v->op && *visits && !v->op->region_count && v->type->kind != BC_TOKEN;
+    *visits -= *visits != 0;
+    for (uint32_t i = 0; same && i < v->op->operand_count; i++)
+        same = is_invariant(body, v->op->operands[i], visits);
+    return same;
+}
+
+static bool is_same_in_all_iterations(const cone *x)
+{
+    const ct_op *loop = ct_loop_around(x->end);
+    uint32_t visits = 8 * MOST_VALUES;
+    for (uint32_t i = 0; loop && i < x->count; i++)
+        if (x->wide[i]->op->opcode == OP_broadcast
+            && !is_invariant(loop->regions[0], x->wide[i]->op->operands[0], &visits))
+            return false;
+    return loop;
+}
+
 static bool pays(const cone *x)
 {
     enum { A_WAY_THROUGH_SHARED_MEMORY = 40 /* instructions in whose time a barrier and two accesses are done */ };
     const bc_type *tile = x->end->results[0].type;
     uint64_t row = elements_of(x->row), wide = elements_of_a_thread(x, tile), narrow = row / cg_threads(x->c);
     narrow = narrow ? narrow : 1;
-    return row < elements_of(tile) && wide > narrow && (wide - narrow) * x->instructions >= A_WAY_THROUGH_SHARED_MEMORY;
+    bool saves = wide > narrow && (wide - narrow) * x->instructions >= A_WAY_THROUGH_SHARED_MEMORY;
+    return row < elements_of(tile) && (saves || is_same_in_all_iterations(x));
 }
 
 /* ---- sinking ---- */
