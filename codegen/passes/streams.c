@@ -140,6 +140,8 @@ const char *cg_stream_obstacle(cg_func *c, const ct_block *body, cg_ring *ring, 
                                              : cg_ring_takes_pointers(ring, body, op);
     if (!why && cg_iterations_hold_back(c, body, op))
         why = "it may depend on another access in the loop";
+    if (!why && !op->results[0].type->rank)
+        why = "each thread would copy the same element";
     return why;
 }
 
