@@ -123,12 +123,19 @@ static bool suits_a_map(const ct_op *op)
     }
 }
 
+bool cg_is_map(const cg_func *c)
+{
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
+        if (!suits_a_map(op))
+            return false;
+    return true;
+}
+
 uint32_t cg_elements_at_once(cg_func *c, uint32_t tile_bits)
 {
     uint64_t bits;
-    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
-        if (!suits_a_map(op))
-            return tile_bits;
+    if (!cg_is_map(c))
+        return tile_bits;
     if (!cg_bits_held(c, &bits)) {
         cg_no_memory(c);
         return tile_bits;

@@ -161,7 +161,9 @@ static void choose_slots(const stream *x)
 {
     cg_func *c = x->c;
     cg_ring *ring = x->ring;
-    cg_slot_work work = {.kind = is_nest(x->body) ? CG_NESTS : CG_STREAMS,
+    cg_slot_work work = {.kind = is_nest(x->body) ? CG_NESTS
+                                 : cg_is_map(c)   ? CG_MAPS
+                                                  : CG_STREAMS,
                          .slot_bytes = ring->slot_bytes,
                          .iterations = cg_iterations_of(x->loop),
                          .fits = cg_shared_for_ring(c, x->body, ring, cg_shared_for_the_rest(c))};
