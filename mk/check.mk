@@ -65,6 +65,21 @@ check-corpus: all $(filter $(OUT)/corpus_%,$(TEST_BIN)) $(BUILD)/corpus/unpacked
 check-matrix: $(OUT)/matrix
 	$(Q)$(OUT)/matrix --part=$(TEST_PART) $(if $(filter asan,$(CONFIG)),--quick)
 
+## check-toml: read random documents as tilevm.toml, beside Python's tomllib (PYTHON: 3.11 or later)
+.PHONY: check-toml
+check-toml: $(OUT)/toml_dump
+	$(Q)if command -v $(PYTHON) >/dev/null; then $(PYTHON) tests/toml/differential.py $< 20000 $(or $(ROUND),1); \
+	    else echo "toml: skipped, there is no $(PYTHON)"; fi
+
+BATCH_KERNELS ?= $(if $(filter release,$(CONFIG)),4000,400)
+BATCH_FIRST ?= $(shell expr 1 + $(or $(ROUND),0) '*' 10000)
+## check-batches: run random kernels, and the corpus, by batches of tile blocks, beside block by block
+##   BATCH_KERNELS: so many (4000), from seed BATCH_FIRST
+.PHONY: check-batches
+check-batches: $(OUT)/batches $(OUT)/corpus_run $(BUILD)/corpus/unpacked
+	$(Q)status=0; $< $(BATCH_KERNELS) $(BATCH_FIRST) || status=1; \
+	    $(OUT)/corpus_run $(BUILD)/corpus --part $(TEST_PART) --batch 2 || status=1; exit $$status
+
 # OOM_MOST: allocations of each command; FULL=1: all of them, and of more commands.
 OOM_MOST ?= $(if $(filter asan,$(CONFIG)),6,10)
 OOM := $(OUT)/oom $(if $(FULL),,--most $(OOM_MOST)) --work $(OUT)/oom-work

@@ -129,7 +129,11 @@ class Bench:
             return z * z + np.minimum(a, b) * np.float32(0.5)
         if self.wanted("add f32"):
             self.compare("add f32, 2^26", "add_f32", [n // 4096], [a, b, c], c, add, 0.9, 12 * n)
-            self.compare("add f32, 2^26, tiles of 256", "add_f32_256", [n // 256], [a, b, c], c, add, None, 12 * n)
+            self.compare("add f32, 2^26, tiles of 256", "add_f32_256", [n // 256], [a, b, c], c, add, 0.75, 12 * n)
+        if self.wanted("tanh f32"):
+            m = 1 << 21
+            self.compare("tanh f32, 2^21, tiles of 32", "tanh_f32_32", [m // 32], [a[:m], c[:m]], c[:m],
+                         lambda: np.tanh(a[:m], out=d[:m]), None, 8 * m)
         if self.wanted("chain f32"):
             self.compare("max(a-b,0)^2 + min(a,b)/2 f32, 2^26", "chain_f32", [n // 4096], [a, b, c], c, chain, None,
                          12 * n)

@@ -2,10 +2,12 @@
 #include <string.h>
 
 #include "vm/check/check.h"
+#include "vm/compile/batch.h"
 #include "vm/compile/compile.h"
 #include "vm/compile/group.h"
 #include "vm/compile/plan.h"
 #include "vm/compile/storage.h"
+#include "vm/compile/widen.h"
 
 /* Results larger than this stay where their op stands: moving them out would hold the memory longer. */
 enum { MOVE_BYTES = 64 * 1024 };
@@ -119,6 +121,8 @@ static void emit_op(vm_emit *e, const bc_op *op)
         e->at = place_of(e, op);
         if (e->checks && !e->lanes)
             vm_emit_checks(e, op);
+        if (e->widened)
+            vm_emit_notes(e, op);
         hooks[op->opcode](e, op);
         if (e->checks && !e->lanes)
             vm_emit_open_elements(e, op);
@@ -289,9 +293,11 @@ static tv_status compile(vm_emit *e)
     return TV_OK;
 }
 
-tv_status vm_compile_entry(const tv_vm *vm, const bc_function *f, tv_sink sink, vm_code *code)
+static tv_status compile_function(const tv_vm *vm, const bc_function *f, const vm_widened *widened, tv_sink sink,
+                                  vm_code *code)
 {
-    *code = (vm_code){.module = vm->module, .function = f, .kernels = vm->kernels};
+    const vm_note *notes[VM_BATCH_ACCESSES] = {NULL};
+    *code = (vm_code){.module = vm->module, .function = f, .kernels = vm->kernels, .batch = 1};
     const tv_allocator *a = &vm->allocator;
     vm_emit *e = a->alloc(a->user, sizeof *e);
     if (!e)
@@ -309,10 +315,45 @@ tv_status vm_compile_entry(const tv_vm *vm, const bc_function *f, tv_sink sink, 
     e->checks = vm->options.checks != 0;
     e->tokens = e->checks && vm_checks_tokens(e);
     e->plain = vm->options.trace || e->checks;
+    e->widened = widened;
+    e->notes = notes;
     tv_status status = compile(e);
     bc_arena_release(&e->temp);
     a->release(a->user, e, sizeof *e);
     if (status != TV_OK)
         bc_arena_release(&code->arena);
     return status;
+}
+
+tv_status vm_compile_entry(const tv_vm *vm, const bc_function *f, tv_sink sink, vm_code *code)
+{
+    return compile_function(vm, f, NULL, sink, code);
+}
+
+/* A segment of the wide code stands for that of the same number: both functions have the same regions in the same
+   order, and with the same way through them. */
+static bool count_as(vm_code *code, const vm_code *single)
+{
+    vm_segment *segments = (vm_segment *)(uintptr_t)code->segments;
+    if (code->segment_count != single->segment_count)
+        return false;
+    for (uint32_t i = 0; i < code->segment_count; i++)
+        if (segments[i].op_count)
+            segments[i].op_count = single->segments[i].op_count * code->batch;
+    return true;
+}
+
+bool vm_compile_batch(const tv_vm *vm, const vm_code *single, unsigned axis, uint32_t count, bc_arena *arena,
+                      vm_code *code)
+{
+    vm_widened *widened = bc_new(arena, vm_widened, 1);
+    if (!widened || !vm_widen(single->function, axis, count, arena, widened)
+        || compile_function(vm, &widened->function, widened, (tv_sink){0}, code) != TV_OK)
+        return false;
+    code->batch = count;
+    code->batch_axis = axis;
+    if (count_as(code, single))
+        return true;
+    bc_arena_release(&code->arena);
+    return false;
 }

@@ -5,6 +5,7 @@
 
 #include "bytecode/base/text.h"
 #include "bytecode/print/report.h"
+#include "vm/batches.h"
 #include "vm/check/check.h"
 #include "vm/compile/compile.h"
 #include "vm/run/schedule.h"
@@ -13,6 +14,7 @@ typedef struct vm_entry {
     const bc_function *function;
     vm_code code;
     bool compiled;
+    vm_batches batches;
 } vm_entry;
 
 enum { MAX_GRID = (1 << 24) - 1 };
@@ -173,9 +175,11 @@ void tv_vm_free(tv_vm *vm)
         return;
     tv_allocator a = vm->given;
     free_names(vm);
-    for (size_t i = 0; vm->entries && i < vm->entry_count; i++)
+    for (size_t i = 0; vm->entries && i < vm->entry_count; i++) {
+        vm_batches_release(&vm->entries[i].batches);
         if (vm->entries[i].compiled)
             bc_arena_release(&vm->entries[i].code.arena);
+    }
     if (vm->entries)
         a.release(a.user, vm->entries, (vm->entry_count + 1) * sizeof *vm->entries);
     for (size_t i = 0; i < vm->global_count; i++)
@@ -332,7 +336,9 @@ static tv_status run_entry(tv_vm *vm, const char *name, const uint32_t grid[3], 
     memset(entry->code.segment_runs, 0, entry->code.segment_count * sizeof *entry->code.segment_runs);
     if (vm->options.checks)
         return vm_run_checked(vm, &entry->code, grid, params, sink);
-    return vm_run_grid(vm, &entry->code, grid, params, sink);
+    const vm_code *batch = vm_batches_for(vm, &entry->batches, &entry->code, grid);
+    atomic_store(&vm->starved, false); /* without memory for batches, blocks run one by one */
+    return vm_run_grid(vm, &entry->code, batch, grid, params, sink);
 }
 
 tv_status tv_vm_run(tv_vm *vm, const char *name, const uint32_t grid[3], const void *const *params, size_t count,

@@ -1,6 +1,6 @@
-/* The forward pass replaces a load from the kernel's own storage by the value that was stored there last, and
-   removes storage that nobody loads from any more. A C++ variable whose address is taken lies in such storage
-   (`alloca`), which comes from the heap of the device: a call, two barriers, and a load at every use. A lambda that
+/* The forward pass replaces a load from the kernel's own storage by the value that was stored there last, and removes
+   storage that nobody loads from any more. A C++ variable whose address is taken is in such storage (`alloca`), which
+   is allocated on the heap of the device: this takes a call, two barriers, and a load at every use. A lambda that
    captures by reference takes the address of each variable.
 
        %1 = alloca 4 bytes
@@ -10,11 +10,11 @@
 
    Why it is right: every address of the storage is known, at constant offsets that do not overlap; the accesses are
    weak and scalar; and no other pointer leads there. The order of the ops is therefore an order that tokens allow.
-   Values are followed through branches that agree, and around loops that do not store. Where two values could have
-   been stored, the load stays, and so do all stores to its place.
+   Values are followed through branches that agree, and around loops that do not store. If two values could have been
+   stored, the load stays, and so do all stores to its address.
 
-   The pass runs after simplify, which makes offsets constant, and then has simplify run again: an address that was
-   itself stored becomes visible when it is forwarded. */
+   The pass runs after simplify, which makes offsets constant, and then runs simplify again: an address that was itself
+   stored becomes visible when it is forwarded. */
 #include <string.h>
 
 #include "codegen/analysis/order.h"

@@ -1,6 +1,6 @@
 /* The simplify pass replaces the uses of an op whose result is a constant, or equals one of its operands, by that
-   constant or operand, and removes ops that have no effect and no use. CUDA Tile C++ computes the sizes and strides
-   of a view from constants, anew wherever the view is used; later passes see only the result.
+   constant or operand, and removes ops that have no effect and no use. CUDA Tile C++ computes the sizes and strides of
+   a view from constants, again wherever the view is used; later passes see only the result.
 
        %33 = exti (cmpi equal 1, 0)     0
        %34 = muli %33, %n               0             make_tensor_view shape = [%39]
@@ -8,15 +8,15 @@
        %39 = addi %34, %38              %k
 
    Integer results are computed as the op defines them, in the width and signedness of their type
-   (codegen/facts/evaluate.c); floats are left alone. Identities such as `x + 0`, `x * 1`, `max` of ranges that do
-   not overlap, and a conversion and its inverse become their operand. `fpowi` by 2 or 3 becomes one or two
-   products. Storage that nobody reaches is removed too.
+   (codegen/facts/evaluate.c); floats are left alone. Identities such as `x + 0`, `x * 1`, `max` of ranges that do not
+   overlap, and a conversion and its inverse become their operand. `fpowi` by 2 or 3 becomes one or two products.
+   Unreachable storage is removed too.
 
-   A weak load whose tile nobody reads is removed. Why it is right: it changes no memory and no value, and as an order
-   of memory it hands on only what its own token says, which whoever comes after it now comes after directly.
+   A weak load whose tile is never read is removed. Why it is right: it changes neither memory nor a value, and what its
+   token orders, its operand token orders as well.
 
-   The pass runs first, since all others look at ops. It learns facts on the way, so that an op sees what its
-   operands have become. */
+   The pass runs first, since all others examine ops. It computes facts as it goes, so that the facts of an op's
+   operands are up to date when it visits the op. */
 #include "codegen/passes/simplify.h"
 
 #include "codegen/analysis/order.h"

@@ -36,6 +36,12 @@ def chain(a, b, c, T: CI):
 
 
 @ct.kernel
+def tanh(a, b, T: CI):
+    i = ct.bid(0)
+    ct.store(b, index=(i,), tile=ct.tanh(ct.load(a, index=(i,), shape=(T,))))
+
+
+@ct.kernel
 def matmul(A, B, C, TM: CI, TN: CI, TK: CI):
     m = ct.bid(0)
     n = ct.bid(1)
@@ -126,6 +132,7 @@ def attend(dtype, *tiles):
 FILES = {
     "add_f32": (add, [array(F32, 1)] * 3 + [4096]),
     "add_f32_256": (add, [array(F32, 1)] * 3 + [256]),
+    "tanh_f32_32": (tanh, [array(F32, 1)] * 2 + [32]),
     "chain_f32": (chain, [array(F32, 1)] * 3 + [4096]),
     "matmul_f32": product(F32, F32, 128, 128, 32),
     "matmul_f16": product(F16, F32, 128, 128, 32),

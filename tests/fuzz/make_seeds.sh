@@ -8,7 +8,7 @@ program=$1/program
 corpus=$2
 out=$3
 rm -rf "$out"
-mkdir -p "$out/read" "$out/text" "$out/symbol" "$out/args" "$out/bundle" "$out/fleet" "$out/container" "$out/demangle"
+mkdir -p "$out/read" "$out/text" "$out/symbol" "$out/args" "$out/bundle" "$out/fleet" "$out/toml" "$out/container" "$out/demangle"
 ln -s read "$out/body"
 ln -s read "$out/ptx"
 ln -s read "$out/vm"
@@ -94,6 +94,10 @@ sed -n 's/^\({.*tilevm-fleet.*}\)$/\1/p' tests/fleet/*.test | while read -r text
     n=$((${n:-0} + 1))
     printf '%s' "$text" > "$out/fleet/$n"
 done
+# Suppressions: those of the documents and of the fixtures.
+sed -n '/^\[\[suppress/,/^```/p' docs/guides/ci.md | grep -v '^```' > "$out/toml/documented"
+sed -n '/^--- input races.toml/,/^--- input other/{/^---/!p;}' tests/check/suppressed.test > "$out/toml/fixture"
+printf "a = 1\r\n[b]\n'c d' = -2 # x\n[[e]]\n\"f\" = true\n" > "$out/toml/kinds"
 # Symbols of C++, without their _Z.
 n=0
 for symbol in $(grep -o '"_Z[A-Za-z0-9_]*"' tests/unit/demangle.c | tr -d '"' | sort -u); do

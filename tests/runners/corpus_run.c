@@ -46,6 +46,7 @@ typedef struct driver {
     int minor; /* 0: all */
     unsigned threads, jobs;
     uint64_t seed;
+    uint8_t batch; /* tv_batch */
     bool perf, times;
     const char *target; /* of --ptx or --gpu, or NULL */
     bool gpu, alone;    /* alone: this process may lose its context */
@@ -258,6 +259,7 @@ static tv_status run_machine(attempt *a, const tv_module *m, const void *const *
     tv_vm *vm;
     tv_vm_options options = {.threads = a->driver->threads,
                              .order_seed = a->driver->seed,
+                             .batch = a->driver->batch,
                              .output = {&a->output, bc_text_append},
                              .checks = a->driver->findings ? TV_CHECK_ALL : 0};
     tv_status status = tv_vm_new(m, &options, sink, &vm);
@@ -733,6 +735,8 @@ static bool parse(driver *d, int argc, char **argv)
             d->threads = (unsigned)atoi(value);
         else if (strcmp(option, "--seed") == 0)
             d->seed = strtoull(value, NULL, 0);
+        else if (strcmp(option, "--batch") == 0)
+            d->batch = (uint8_t)strtoul(value, NULL, 0);
         else if (strcmp(option, "--checks") == 0)
             d->findings = files_read(value, &size), wants_findings = true;
         else if (strcmp(option, "--ptx") == 0)

@@ -142,6 +142,8 @@ if build build tests corpus; then
     run random check-random ROUND="$round"
     run strips check-strips "$(in_parts 2)"
     run matrix check-matrix
+    run batches check-batches
+    run toml check-toml ROUND="$round"
     run matrix-ptx check-matrix-ptx "$(in_parts 2)"
     run ptx check-ptx
     run loader check-loader
@@ -182,6 +184,7 @@ if build build-sanitized CONFIG=asan tests; then
     run property-sanitized CONFIG=asan check-property
     run random-sanitized CONFIG=asan check-random ROUND="$round"
     run fuzz-replay CONFIG=asan check-fuzz-replay
+    run batches-sanitized CONFIG=asan check-batches
     run matrix-sanitized CONFIG=asan check-matrix
     run ptx-sanitized CONFIG=asan PTX_TARGETS=sm_90a check-ptx "$(in_parts 3)"
     run malformed CONFIG=asan check-malformed "$(in_parts 2)"

@@ -25,6 +25,11 @@ typedef struct vm_compile {
    failure nothing is left to release. */
 tv_status vm_compile_entry(const tv_vm *vm, const bc_function *f, tv_sink sink, vm_code *code);
 
+/* Compiles code that runs `count` tile blocks of an entry at once, which follow each other along `axis`. Its function
+   lies in `arena`, which stays the caller's. False: that cannot be done, or out of memory. */
+bool vm_compile_batch(const tv_vm *vm, const vm_code *single, unsigned axis, uint32_t count, bc_arena *arena,
+                      vm_code *code);
+
 /* Reports a call that makes no sense, by rule X-RUN-01. Returns TV_USAGE. */
 tv_status vm_wrong(const bc_module *m, tv_sink sink, const char *format, ...) TV_PRINTF(3, 4);
 

@@ -100,6 +100,9 @@ struct vm_emit {
     struct vm_compile *compile;
     struct vm_plan *plan;
     struct vm_storages *storages;
+    const struct vm_widened *widened; /* code for batches: the function is a wide one; else NULL */
+    const struct vm_note **notes;     /* of its accesses, as far as they are emitted */
+    bool committed;
     size_t scratch_bytes;
     alignas(64) unsigned char trash[4096]; /* what allocations give after the arena failed */
 };

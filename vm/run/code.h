@@ -99,7 +99,9 @@ typedef struct vm_code {
     bool allocas;                        /* has an alloca: addresses may lie in one */
     const struct vm_check_op *check_ops; /* with checks: the ops that touch memory */
     uint32_t check_op_count;
-    bool opens; /* with checks: has loads that leave elements open */
+    bool opens;          /* with checks: has loads that leave elements open */
+    uint32_t batch;      /* tile blocks that the code runs at once */
+    unsigned batch_axis; /* of the grid: they follow each other along it */
 } vm_code;
 
 /* Storage from alloca, released when its scope ends. */
@@ -118,6 +120,7 @@ struct vm_frame {
     uint32_t segment;       /* entered last */
     uint32_t cut_ops;       /* executed of it, where it is not counted: the steps were used up */
     uint64_t ops, ops_told; /* executed by this worker; of these, what the run knows of */
+    uint64_t blocks_untold; /* ended, and the run does not know of it */
     int64_t patience;       /* work until the clock is looked at */
     uint64_t bytes_loaded, bytes_stored;
     vm_held *allocas; /* newest first */
@@ -126,6 +129,7 @@ struct vm_frame {
     bool streamed;                /* wrote past the caches since the last vm_finish_streams */
     double *inst_seconds;         /* by inst->index, when profiling */
     struct vm_check_block *check; /* with checks */
+    struct vm_batch_span *spans;  /* of a batch: what its accesses touch, by slot; NULL: a single tile block */
 };
 
 static inline void *vm_at(const vm_frame *f, size_t at)

@@ -8,9 +8,10 @@
 
 #include "bytecode/print/report.h"
 #include "vm/kernels/kernels.h"
+#include "vm/run/batch.h"
 #include "vm/run/loop.h"
 
-enum { FRAME_ALIGN = 64 };
+enum { FRAME_ALIGN = 64, MOST_REFUSED = 4 };
 #define PROGRESS_SECONDS 0.2
 
 double vm_seconds(void)
@@ -44,12 +45,21 @@ void vm_execute(vm_frame *f, const vm_inst *inst)
         inst = inst->run(f, inst);
 }
 
+/* Workers share the counter, so that telling it of every block would take longer than a small block. */
+static void tell_blocks(vm_frame *f)
+{
+    if (f->blocks_untold)
+        atomic_fetch_add_explicit(&f->run->blocks_done, f->blocks_untold, memory_order_relaxed);
+    f->blocks_untold = 0;
+}
+
 bool vm_look(vm_frame *f, const bc_op *op, bool inside)
 {
     vm_run *run = f->run;
     f->patience = VM_PATIENCE;
     atomic_fetch_add_explicit(&run->ops, f->ops - f->ops_told, memory_order_relaxed);
     f->ops_told = f->ops;
+    tell_blocks(f);
     vm_report_progress(f, op);
     f->trapped |= atomic_load_explicit(inside ? &run->interrupted : &run->stopping, memory_order_relaxed);
     return !f->trapped;
@@ -69,115 +79,6 @@ bool vm_pay(vm_frame *f, uint32_t segment)
     vm_trap_op(f, f->code->segment_ops[s->first_op + paid], BC_RULE_X_LIM_01, "%llu op%s executed, which is the limit",
                (unsigned long long)limit, limit == 1 ? " was" : "s were");
     return false;
-}
-
-/* ---- regions and alloca ---- */
-
-const vm_region *vm_run_find(vm_frame *f, uint64_t address, uint64_t size)
-{
-    vm_run *run = f->run;
-    const vm_region *region = vm_regions_find(&run->vm->regions, address, size);
-    if (region || !run->code->allocas)
-        return region;
-    pthread_mutex_lock(&run->lock);
-    region = vm_regions_find(&run->allocas, address, size);
-    if (region) {
-        f->alloca_region = *region;
-        region = &f->alloca_region;
-    }
-    pthread_mutex_unlock(&run->lock);
-    return region;
-}
-
-struct vm_held {
-    vm_held *older;
-    const vm_inst *maker;
-    void *memory; /* as the allocator gave it */
-    size_t held;  /* bytes of it */
-    uint64_t start;
-};
-
-static bool add_alloca(vm_run *run, uint64_t start, size_t bytes, size_t held)
-{
-    bool added = false;
-    pthread_mutex_lock(&run->lock);
-    if (held <= run->alloca_limit - run->alloca_bytes) {
-        vm_region region = {
-            .start = start, .end = start + bytes, .name = "alloca", .writable = true, .undefined = true};
-        added = vm_regions_add(&run->allocas, &run->vm->allocator, region) == TV_OK;
-        if (added)
-            run->alloca_bytes += held;
-    }
-    pthread_mutex_unlock(&run->lock);
-    return added;
-}
-
-/* What the op made before goes: its block has ended since, and with it those inside. */
-static void release_made_by(vm_frame *f, const vm_inst *maker)
-{
-    const vm_held *record = f->allocas;
-    while (record && record->maker != maker)
-        record = record->older;
-    if (record)
-        vm_release_allocas(f, record->older);
-}
-
-void *vm_make_alloca(vm_frame *f, const vm_inst *maker, size_t bytes, size_t align)
-{
-    tv_allocator *a = &f->run->vm->allocator;
-    release_made_by(f, maker);
-    if (bytes == 0)
-        bytes = 1;
-    if (align < 16)
-        align = 16;
-    if (align > SIZE_MAX / 4 || bytes > SIZE_MAX / 4)
-        return NULL;
-    size_t held = bytes + align + sizeof(vm_held);
-    if (held > f->run->alloca_limit)
-        return NULL;
-    vm_held *record = a->alloc(a->user, sizeof *record);
-    unsigned char *memory = record ? a->alloc(a->user, bytes + align) : NULL;
-    if (!memory) {
-        if (record)
-            a->release(a->user, record, sizeof *record);
-        return NULL;
-    }
-    uint64_t start = ((uintptr_t)memory + align - 1) / align * align;
-    if (!add_alloca(f->run, start, bytes, held)) {
-        a->release(a->user, memory, bytes + align);
-        a->release(a->user, record, sizeof *record);
-        return NULL;
-    }
-    memset((void *)(uintptr_t)start, 0, bytes);
-    if (f->run->check)
-        f->run->forget(f->run->check, start, bytes);
-    *record = (vm_held){f->allocas, maker, memory, held, start};
-    f->allocas = record;
-    return (void *)(uintptr_t)start;
-}
-
-void vm_release_allocas(vm_frame *f, const vm_held *until)
-{
-    vm_run *run = f->run;
-    tv_allocator *a = &run->vm->allocator;
-    while (f->allocas && f->allocas != until) {
-        vm_held *record = f->allocas;
-        f->allocas = record->older;
-        pthread_mutex_lock(&run->lock);
-        vm_regions_remove(&run->allocas, record->start);
-        run->alloca_bytes -= record->held;
-        pthread_mutex_unlock(&run->lock);
-        a->release(a->user, record->memory, record->held - sizeof *record);
-        a->release(a->user, record, sizeof *record);
-    }
-}
-
-uint64_t vm_global_address(const tv_vm *vm, const bc_string *name)
-{
-    for (size_t i = 0; i < vm->global_count; i++)
-        if (bc_str_eq(vm->globals[i].global->name->s, name->s))
-            return (uintptr_t)vm->globals[i].start;
-    return 0;
 }
 
 /* ---- the order of blocks ---- */
@@ -230,6 +131,30 @@ size_t vm_worker_bytes(const vm_code *code, bool profile)
            + (profile ? code->inst_count * sizeof(double) : 0);
 }
 
+/* A frame of the code in memory of vm_worker_bytes; gives the first byte behind the counters of segments. */
+static unsigned char *open_frame(vm_frame *f, const vm_code *code, vm_run *run, unsigned char *memory, size_t bytes)
+{
+    unsigned char *p = (unsigned char *)(((uintptr_t)memory + FRAME_ALIGN - 1) / FRAME_ALIGN * FRAME_ALIGN);
+    *f = (vm_frame){.base = p, .scratch = p + code->frame_bytes, .code = code, .run = run};
+    p += code->frame_bytes + code->scratch_bytes;
+    f->segment_counts = (uint64_t *)(void *)p;
+    memset(p, 0, (size_t)(memory + bytes - p) / 8 * 8);
+    if (code->image_bytes)
+        memcpy(f->base, code->image, code->image_bytes);
+    for (uint32_t i = 0; i < code->param_count; i++) {
+        const vm_param *param = &code->params[i];
+        if (param->at == SIZE_MAX)
+            continue; /* never used */
+        unsigned char *at = f->base + param->at;
+        memcpy(at, run->params[i], param->bytes);
+        if (param->kind == BC_I1)
+            *at &= 1;
+        if (param->kind == BC_I4)
+            *at &= 15;
+    }
+    return p + code->segment_count * sizeof(uint64_t);
+}
+
 bool vm_worker_open(vm_worker *w, vm_run *run)
 {
     const vm_code *code = run->code;
@@ -239,27 +164,29 @@ bool vm_worker_open(vm_worker *w, vm_run *run)
     w->memory = a->alloc(a->user, w->memory_bytes);
     if (!w->memory)
         return false;
-    unsigned char *p = (unsigned char *)(((uintptr_t)w->memory + FRAME_ALIGN - 1) / FRAME_ALIGN * FRAME_ALIGN);
-    w->frame = (vm_frame){.base = p, .scratch = p + code->frame_bytes, .code = code, .run = run};
-    p += code->frame_bytes + code->scratch_bytes;
-    w->frame.segment_counts = (uint64_t *)(void *)p;
-    memset(p, 0, (size_t)(w->memory + w->memory_bytes - p) / 8 * 8);
+    unsigned char *behind = open_frame(&w->frame, code, run, w->memory, w->memory_bytes);
     if (profile)
-        w->frame.inst_seconds = (double *)(void *)(p + code->segment_count * sizeof(uint64_t));
-    if (code->image_bytes)
-        memcpy(w->frame.base, code->image, code->image_bytes);
-    for (uint32_t i = 0; i < code->param_count; i++) {
-        const vm_param *param = &code->params[i];
-        if (param->at == SIZE_MAX)
-            continue; /* never used */
-        unsigned char *at = w->frame.base + param->at;
-        memcpy(at, run->params[i], param->bytes);
-        if (param->kind == BC_I1)
-            *at &= 1;
-        if (param->kind == BC_I4)
-            *at &= 15;
-    }
+        w->frame.inst_seconds = (double *)(void *)behind;
     return true;
+}
+
+static size_t batch_bytes(const vm_code *batch)
+{
+    return vm_worker_bytes(batch, false) + batch->segment_count * sizeof(uint64_t)
+           + VM_BATCH_ACCESSES * sizeof(vm_batch_span);
+}
+
+/* Without it the worker runs its blocks one by one. */
+static void open_batch(vm_worker *w, vm_run *run)
+{
+    tv_allocator *a = &run->vm->allocator;
+    w->batch_bytes = batch_bytes(run->batch);
+    w->batch_memory = a->alloc(a->user, w->batch_bytes);
+    if (!w->batch_memory)
+        return;
+    unsigned char *behind = open_frame(&w->batch, run->batch, run, w->batch_memory, w->batch_bytes);
+    w->counts_before = (uint64_t *)(void *)behind;
+    w->batch.spans = (vm_batch_span *)(void *)(w->counts_before + run->batch->segment_count);
 }
 
 static void run_block(vm_frame *f, uint64_t ticket)
@@ -267,8 +194,64 @@ static void run_block(vm_frame *f, uint64_t ticket)
     vm_set_block(f, ticket);
     vm_execute(f, f->code->body);
     vm_release_allocas(f, NULL);
-    if (!f->trapped)
-        atomic_fetch_add_explicit(&f->run->blocks_done, 1, memory_order_relaxed);
+    f->blocks_untold += !f->trapped;
+}
+
+/* Runs the batch that begins with a block. False: it gave up, and has done nothing. */
+static bool run_batch(vm_worker *w, uint64_t first)
+{
+    vm_frame *f = &w->batch;
+    size_t counts = f->code->segment_count * sizeof *w->counts_before;
+    uint64_t loaded = f->bytes_loaded, stored = f->bytes_stored;
+    if (!w->batch_memory || w->refused == MOST_REFUSED)
+        return false;
+    memcpy(w->counts_before, f->segment_counts, counts);
+    memset(f->spans, 0, VM_BATCH_ACCESSES * sizeof *f->spans);
+    vm_set_block(f, first);
+    vm_execute(f, f->code->body);
+    if (!f->trapped) {
+        f->blocks_untold += f->code->batch;
+        w->batches++;
+        return true;
+    }
+    if (atomic_load_explicit(&f->run->stopping, memory_order_relaxed)) {
+        w->frame.trapped = true;
+        return true;
+    }
+    memcpy(f->segment_counts, w->counts_before, counts);
+    f->bytes_loaded = loaded;
+    f->bytes_stored = stored;
+    f->trapped = false;
+    w->refused++;
+    return false;
+}
+
+/* Batches begin at multiples of their size in each row of blocks. */
+static uint64_t units_of_row(const vm_run *run)
+{
+    const vm_code *b = run->batch;
+    return b ? (run->grid[b->batch_axis] + b->batch - 1) / b->batch : 1;
+}
+
+static uint64_t count_units(const vm_run *run)
+{
+    return run->batch ? run->blocks / run->grid[run->batch->batch_axis] * units_of_row(run) : run->blocks;
+}
+
+static void run_unit(vm_worker *w, uint64_t unit)
+{
+    const vm_run *run = w->frame.run;
+    if (!run->batch) {
+        run_block(&w->frame, unit);
+        return;
+    }
+    uint64_t per_row = units_of_row(run), row = run->grid[run->batch->batch_axis], size = run->batch->batch;
+    uint64_t start = unit % per_row * size, first = unit / per_row * row + start;
+    uint64_t count = row - start < size ? row - start : size;
+    if (count == size && run_batch(w, first))
+        return;
+    for (uint64_t i = 0; i < count && !w->frame.trapped; i++)
+        run_block(&w->frame, first + i);
 }
 
 void vm_report_progress(vm_frame *f, const bc_op *op)
@@ -337,22 +320,41 @@ static void *work(void *user)
     vm_worker *w = user;
     vm_frame *f = &w->frame;
     vm_run *run = f->run;
+    uint64_t units = count_units(run);
     tv_float_enter(); /* the caller's thread has its own back when the run returns */
     vm_execute(f, run->code->preamble);
+    if (w->batch_memory)
+        vm_execute(&w->batch, run->batch->preamble);
     while (!f->trapped && !atomic_load_explicit(&run->stopping, memory_order_relaxed)) {
-        uint64_t first = atomic_fetch_add(&run->next_block, w->chunk);
-        if (first >= run->blocks)
+        uint64_t first = atomic_fetch_add(&run->next_unit, w->chunk);
+        if (first >= units)
             break;
-        uint64_t end = run->blocks - first < w->chunk ? run->blocks : first + w->chunk;
+        uint64_t end = units - first < w->chunk ? units : first + w->chunk;
         for (uint64_t i = first; i < end && !f->trapped; i++)
-            run_block(f, i);
+            run_unit(w, i);
+        tell_blocks(f);
+        tell_blocks(&w->batch);
         vm_report_progress(f, NULL);
     }
     vm_finish_streams(f);
+    vm_finish_streams(&w->batch);
     return NULL;
 }
 
 /* ---- figures ---- */
+
+/* What batches have executed, as if every block had run alone. */
+static void add_batches(vm_run *run, vm_worker *w)
+{
+    const vm_code *batch = w->batch.code;
+    if (!w->batch_memory)
+        return;
+    run->vm->stats.batches += w->batches;
+    for (uint32_t s = 0; s < batch->segment_count; s++)
+        w->frame.segment_counts[s] += batch->batch * w->batch.segment_counts[s];
+    w->frame.bytes_loaded += w->batch.bytes_loaded;
+    w->frame.bytes_stored += w->batch.bytes_stored;
+}
 
 static void add_figures(vm_run *run, const vm_worker *w)
 {
@@ -388,10 +390,13 @@ void vm_worker_close(vm_worker *w, vm_run *run)
 {
     tv_allocator *a = &run->vm->allocator;
     if (!run->again) {
+        add_batches(run, w);
         add_figures(run, w);
         add_seconds(run, w);
     }
     a->release(a->user, w->memory, w->memory_bytes);
+    if (w->batch_memory)
+        a->release(a->user, w->batch_memory, w->batch_bytes);
 }
 
 tv_status vm_report_stop(const vm_run *run, tv_sink sink)
@@ -423,12 +428,14 @@ static unsigned open_workers(vm_run *run, vm_worker *workers, unsigned wanted)
     unsigned opened = 0;
     while (opened < wanted && vm_worker_open(&workers[opened], run))
         opened++;
+    for (unsigned i = 0; run->batch && i < opened; i++)
+        open_batch(&workers[i], run);
     return opened;
 }
 
 static void run_workers(vm_run *run, vm_worker *workers, unsigned count)
 {
-    uint64_t chunk = run->blocks / ((uint64_t)count * 32);
+    uint64_t chunk = count_units(run) / ((uint64_t)count * 32);
     for (unsigned i = 0; i < count; i++)
         workers[i].chunk = chunk < 1 ? 1 : chunk > 16 ? 16 : chunk;
     for (unsigned i = 1; i < count; i++)
@@ -445,6 +452,9 @@ static tv_status run_grid(vm_run *run, tv_sink sink)
     size_t each = vm_worker_bytes(run->code, vm->options.profile);
     if (each > vm->memory_limit)
         return vm_no_frame(run, each, sink);
+    if (run->batch && batch_bytes(run->batch) > vm->memory_limit - each)
+        run->batch = NULL;
+    each += run->batch ? batch_bytes(run->batch) : 0;
     uint64_t wanted = vm->options.threads;
     if (wanted > run->blocks)
         wanted = run->blocks;
@@ -474,10 +484,12 @@ static tv_status run_grid(vm_run *run, tv_sink sink)
     return status == TV_OK ? vm_report_stop(run, sink) : status;
 }
 
-tv_status vm_run_grid(tv_vm *vm, const vm_code *code, const uint32_t grid[3], const void *const *params, tv_sink sink)
+tv_status vm_run_grid(tv_vm *vm, const vm_code *code, const vm_code *batch, const uint32_t grid[3],
+                      const void *const *params, tv_sink sink)
 {
     vm_run run = {.vm = vm,
                   .code = code,
+                  .batch = batch,
                   .params = params,
                   .order_seed = vm->options.order_seed,
                   .steps_left = vm->options.step_limit};

@@ -51,6 +51,7 @@ struct tv_vm {
 struct vm_run {
     tv_vm *vm;
     const vm_code *code;
+    const vm_code *batch; /* runs batches of blocks; NULL: they run one by one */
     uint32_t grid[3];
     uint64_t blocks;
     const void *const *params;
@@ -58,7 +59,8 @@ struct vm_run {
     vm_stop stop;
     vm_regions allocas; /* of all blocks */
     size_t alloca_bytes, alloca_limit;
-    _Atomic uint64_t next_block, blocks_done;
+    _Atomic uint64_t next_unit; /* unit: a batch, what is left of a row of blocks behind its batches, or a block */
+    _Atomic uint64_t blocks_done;
     _Atomic uint64_t ops;        /* executed, as far as workers have told */
     _Atomic uint64_t steps_left; /* where they are limited */
     _Atomic bool stopping;       /* no op begins any more */
@@ -73,11 +75,16 @@ struct vm_run {
 /* A frame and what is under way in it. */
 typedef struct vm_worker {
     vm_frame frame;
+    vm_frame batch; /* for batches, when the run has them */
     pthread_t thread;
-    unsigned char *memory;
-    size_t memory_bytes;
+    unsigned char *memory, *batch_memory;
+    size_t memory_bytes, batch_bytes;
+    uint64_t *counts_before; /* of the segments of a batch, when it began */
+    unsigned refused;        /* batches that ran block by block */
+    uint32_t batches;        /* the others */
     uint64_t chunk;
     bool started;
+    unsigned char apart[128]; /* no two workers write to one cache line */
 } vm_worker;
 
 /* Bytes of a frame with what belongs to it. */
@@ -95,8 +102,9 @@ tv_status vm_report_stop(const vm_run *run, tv_sink sink);
 /* Reports that frames do not fit. */
 tv_status vm_no_frame(const vm_run *run, size_t bytes, tv_sink sink);
 
-/* Runs the whole grid and reports a trap. Fills in vm->stats. */
-tv_status vm_run_grid(tv_vm *vm, const vm_code *code, const uint32_t grid[3], const void *const *params, tv_sink sink);
+/* Runs the whole grid and reports a trap. Fills in vm->stats. batch: code for batches of blocks; may be NULL. */
+tv_status vm_run_grid(tv_vm *vm, const vm_code *code, const vm_code *batch, const uint32_t grid[3],
+                      const void *const *params, tv_sink sink);
 
 /* Takes the ops of a segment off the steps that are left. False: they do not suffice, and the block has trapped. */
 bool vm_pay(vm_frame *f, uint32_t segment);

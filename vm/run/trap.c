@@ -6,10 +6,24 @@
 #include "bytecode/print/report.h"
 #include "vm/run/schedule.h"
 
+/* An op of the entry, for one of the function that runs a batch of its blocks: they stand at the same byte. */
+static const bc_op *op_of_entry(const vm_run *run, const bc_op *op)
+{
+    const bc_block *body = run->code->function->body;
+    for (const bc_op *o = body->first; op && o; o = bc_next_op(o, body))
+        if (o->offset == op->offset)
+            return o;
+    return NULL;
+}
+
 static void record(vm_frame *f, const bc_op *op, bc_rule rule, const char *message)
 {
     vm_run *run = f->run;
     f->trapped = true;
+    if (f->spans && rule != BC_RULE_X_LIM_02)
+        return; /* the block that traps will do so when it runs alone */
+    if (f->spans)
+        op = op_of_entry(run, op);
     pthread_mutex_lock(&run->lock);
     /* the first block in the order of the grid, among those that trapped before they were stopped */
     if (!run->stop.set || f->block_index < run->stop.block_index) {

@@ -78,7 +78,7 @@ void vm_box_make(const vm_frame *f, const vm_access_info *info, uint32_t slice, 
 
 /* ---- may they be touched ---- */
 
-static const vm_region *find_region(vm_frame *f, uint64_t address, uint64_t size)
+const vm_region *vm_region_of(vm_frame *f, uint64_t address, uint64_t size)
 {
     const vm_region *hit = f->hit;
     if (hit && address >= hit->start && address < hit->end && size <= hit->end - address)
@@ -91,7 +91,7 @@ static const vm_region *find_region(vm_frame *f, uint64_t address, uint64_t size
 
 bool vm_reach(vm_frame *f, const vm_inst *inst, uint64_t address, size_t bytes, bool write, size_t element)
 {
-    const vm_region *region = find_region(f, address, bytes);
+    const vm_region *region = vm_region_of(f, address, bytes);
     if (TV_UNLIKELY(!region)) {
         vm_trap_outside(f, inst, address, bytes, write, element);
         return false;
@@ -108,22 +108,29 @@ bool vm_reach(vm_frame *f, const vm_inst *inst, uint64_t address, size_t bytes, 
     return true;
 }
 
-/* The region that holds everything inside the box; NULL when there is none, or strides are too large to tell. */
-static const vm_region *box_region(vm_frame *f, const vm_access_info *info, const vm_box *box)
+bool vm_box_span(const vm_box *box, size_t bytes, uint64_t *out_low, uint64_t *out_high)
 {
     const int64_t limit = (int64_t)1 << 36; /* times 2^24 elements and 24 dimensions stays in 64 bits */
-    int64_t low = 0, high = info->bytes;
+    int64_t low = 0, high = (int64_t)bytes;
     for (uint32_t d = 0; d < box->dims; d++) {
         if (box->step[d] > limit || box->step[d] < -limit)
-            return NULL;
+            return false;
         int64_t reach = box->step[d] * (int64_t)(box->valid[d] - 1);
         if (reach < 0)
             low += reach;
         else
             high += reach;
     }
-    uint64_t start = box->base + (uint64_t)low;
-    return find_region(f, start, (uint64_t)(high - low));
+    *out_low = box->base + (uint64_t)low;
+    *out_high = box->base + (uint64_t)high;
+    return true;
+}
+
+/* The region that holds everything inside the box; NULL when there is none, or strides are too large to tell. */
+static const vm_region *box_region(vm_frame *f, const vm_access_info *info, const vm_box *box)
+{
+    uint64_t low, high;
+    return vm_box_span(box, info->bytes, &low, &high) ? vm_region_of(f, low, high - low) : NULL;
 }
 
 bool vm_box_rows(vm_frame *f, const vm_access_info *info, const vm_box *box, bool write, vm_rows *out)
@@ -415,7 +422,7 @@ static bool move_box(vm_frame *f, const vm_inst *inst, const vm_access_info *inf
     return each_in_box(f, inst, box, tile_base, write ? store_each : load_each, &mover);
 }
 
-static void count_bytes(uint64_t *counter, const vm_access_info *info, const vm_box *box)
+void vm_count_bytes(uint64_t *counter, const vm_access_info *info, const vm_box *box)
 {
     uint64_t elements = !box->empty;
     for (uint32_t d = 0; d < box->dims; d++)
@@ -445,7 +452,7 @@ bool vm_view_load(vm_frame *f, const vm_inst *inst, const vm_access_info *info, 
             fill_padding(info, tile);
         if (!move_box(f, inst, info, &box, tile, s * step, false))
             return false;
-        count_bytes(&f->bytes_loaded, info, &box);
+        vm_count_bytes(&f->bytes_loaded, info, &box);
     }
     if (info->kind == BC_I1)
         f->code->kernels->map[VM_K_is_set_i8](tile, tile, NULL, NULL, (size_t)1 << info->bits);
@@ -461,7 +468,7 @@ bool vm_view_store(vm_frame *f, const vm_inst *inst, const vm_access_info *info,
         vm_box_make(f, info, s, &box);
         if (!move_box(f, inst, info, &box, (unsigned char *)(uintptr_t)tile, s * step, true))
             return false;
-        count_bytes(&f->bytes_stored, info, &box);
+        vm_count_bytes(&f->bytes_stored, info, &box);
     }
     return true;
 }

@@ -55,6 +55,12 @@ typedef struct vm_box {
 /* The box of one tile; with a sparse dimension, of its slice number `slice`. */
 void vm_box_make(const vm_frame *f, const vm_access_info *info, uint32_t slice, vm_box *out);
 
+/* The addresses [low, high) of what is inside a box that is not empty; false: strides are too large to tell. */
+bool vm_box_span(const vm_box *box, size_t bytes, uint64_t *out_low, uint64_t *out_high);
+
+/* Adds the bytes that are inside to a figure. */
+void vm_count_bytes(uint64_t *counter, const vm_access_info *info, const vm_box *box);
+
 /* If the whole tile is inside one region and its innermost rows are packed: where it lies, as rows of 2^info->row_bits.
    write: the region must be writable. Reports nothing. */
 bool vm_box_rows(vm_frame *f, const vm_access_info *info, const vm_box *box, bool write, vm_rows *out);
@@ -77,6 +83,9 @@ typedef bool vm_each(vm_frame *f, const vm_inst *inst, void *user, uint64_t addr
 bool vm_view_each(vm_frame *f, const vm_inst *inst, const vm_access_info *info, vm_each *each, void *user);
 
 /* ---- single elements ---- */
+
+/* The buffer, global or storage from alloca that holds [address, address + size), or NULL. */
+const vm_region *vm_region_of(vm_frame *f, uint64_t address, uint64_t size);
 
 /* Checks that [address, address + bytes) may be touched and is aligned; traps otherwise. element: for the message. */
 bool vm_reach(vm_frame *f, const vm_inst *inst, uint64_t address, size_t bytes, bool write, size_t element);

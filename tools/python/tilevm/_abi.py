@@ -2,7 +2,7 @@
 
 import ctypes
 import os
-from ctypes import POINTER, Structure, c_bool, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint, c_uint32, c_uint64
+from ctypes import POINTER, Structure, c_bool, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint, c_uint32, c_uint64, c_uint8
 from ctypes import c_void_p
 from pathlib import Path
 from typing import Any
@@ -117,7 +117,7 @@ class VmOptions(Structure):
     _fields_ = [
         ("allocator", c_void_p), ("threads", c_uint), ("memory_limit", c_size_t), ("step_limit", c_uint64),
         ("order_seed", c_uint64), ("output", Writer), ("user", c_void_p), ("progress", c_void_p),
-        ("trace", c_void_p), ("trace_op", c_void_p), ("profile", c_bool), ("checks", c_uint32),
+        ("trace", c_void_p), ("trace_op", c_void_p), ("profile", c_bool), ("batch", c_uint8), ("checks", c_uint32),
         ("max_findings", c_uint), ("check_orders", c_uint),
     ]
 
@@ -126,7 +126,7 @@ class VmStats(Structure):
     _fields_ = [
         ("blocks", c_uint64), ("ops", c_uint64), ("bytes_loaded", c_uint64), ("bytes_stored", c_uint64),
         ("flops", c_uint64), ("frame_bytes", c_size_t), ("memory_bytes", c_size_t), ("threads", c_uint),
-        ("seconds", c_double), ("compile_seconds", c_double),
+        ("batches", c_uint32), ("seconds", c_double), ("compile_seconds", c_double),
     ]
 
 

@@ -1,10 +1,11 @@
 /* tilevm check: runs a kernel and looks for what no GPU tells about. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tools/tilevm/run/watch.h"
 
-enum { OPT_CHECK = RUN_OPT_COUNT, OPT_ORDERS, OPT_MAX_ERRORS, OPT_FORMAT, OPT_JSON, OPT_OUTPUT, OPT_QUIET };
+enum { OPT_CHECK = RUN_OPT_COUNT, OPT_ORDERS, OPT_MAX_ERRORS, OPT_CONFIG, OPT_FORMAT, OPT_JSON, OPT_OUTPUT, OPT_QUIET };
 enum { FORMAT_TEXT, FORMAT_JSON, FORMAT_SARIF, FORMAT_JUNIT };
 enum { DEFAULT_MAX_ERRORS = 20, DEFAULT_STEPS = 200000000 };
 
@@ -17,6 +18,9 @@ static const cli_option options[] = {
      "look for these only: bounds,uninit,races,tokens,assume,values,order (default: all)"},
     {OPT_ORDERS, 0, "orders", "N", "other orders of the tile blocks to try (default 3)"},
     {OPT_MAX_ERRORS, 'm', "max-errors", "N", "stop after N findings (default 20)"},
+    {OPT_CONFIG, 0, "config", "FILE",
+     "suppressed findings with their reasons (default: tilevm.toml in the\n"
+     "current folder, if it exists)"},
     {OPT_FORMAT, 'f', "format", FORMATS, "form of the report (default text)"},
     {OPT_JSON, 'J', "json", NULL, "the same as --format json"},
     {OPT_OUTPUT, 'o', "output", "FILE", "write the report to FILE"},
@@ -53,7 +57,10 @@ const cli_command command_check = {
 typedef struct check_settings {
     unsigned format;
     const char *output;
+    const char *config; /* NULL: tilevm.toml, if it exists */
     bool quiet;
+    cli_file config_file;
+    suppressions suppressions;
 } check_settings;
 
 /* ---- options ---- */
@@ -73,6 +80,7 @@ static bool take_option(cli_args *args, int id, const char *value, run_options *
             return false;
         o->vm.max_findings = (unsigned)number;
         return true;
+    case OPT_CONFIG: settings->config = value; return true;
     case OPT_FORMAT: return cli_choice(args, "--format", value, FORMATS, &settings->format);
     case OPT_JSON: settings->format = FORMAT_JSON; return true;
     case OPT_OUTPUT: settings->output = value; return true;
@@ -93,6 +101,37 @@ static bool parse_options(cli_args *args, run_options *o, check_settings *settin
     return false;
 }
 
+/* ---- suppressed findings ---- */
+
+/* False, after a message: the file cannot be read, or makes no sense. */
+static bool read_config(check_settings *settings)
+{
+    char error[512];
+    const char *path = settings->config ? settings->config : SUPPRESS_CONFIG;
+    if (!settings->config && access(path, F_OK) != 0)
+        return true;
+    if (!cli_read_or_say(path, &settings->config_file))
+        return false;
+    if (suppress_parse(&settings->suppressions, path, (const char *)settings->config_file.bytes,
+                       settings->config_file.size, error, sizeof error))
+        return true;
+    cli_error("%s", error);
+    return false;
+}
+
+/* Entries that are about nothing can go; where the kernel did not run to its end, nothing is known of them. */
+static void tell_unused(const check_settings *settings)
+{
+    const suppressions *s = &settings->suppressions;
+    char text[2 * SUPPRESS_MOST_CHARACTERS];
+    for (size_t i = 0; i < s->count; i++) {
+        if (s->entries[i].uses)
+            continue;
+        suppress_describe(&s->entries[i], text, sizeof text);
+        cli_print(stderr, "tilevm: note: %s: no finding was suppressed by %s\n", s->path, text);
+    }
+}
+
 /* ---- running ---- */
 
 /* All but CLI_ERROR leave what was found in job->report. */
@@ -107,6 +146,10 @@ static int check_kernel(run_job *job, const check_settings *settings)
         vm.output = run_watch_output(&watch);
     run_watch_start(&watch, job, &job->vm, false, &vm);
     tv_status status = run_job_kernel(job, &vm);
+    if (status == TV_TRAP)
+        report_unsuppress(&job->report);
+    if (status == TV_INVALID && job->report.suppressed && !job->report.errors)
+        status = TV_OK;
     return run_watch_end(&watch, cli_exit_of(status, job->options.path));
 }
 
@@ -130,6 +173,8 @@ static bool write_text(run_job *job, const check_settings *settings, cli_out *ou
         bc_text_puts(&text, job->broke_off ? "the kernel was stopped" : "nothing found");
     bc_text_printf(&text, " in %llu tile block%s, %llu ops", (unsigned long long)job->stats.blocks,
                    job->stats.blocks == 1 ? "" : "s", (unsigned long long)job->stats.ops);
+    if (file->suppressed)
+        bc_text_printf(&text, "; %u suppressed", file->suppressed);
     if (job->excused)
         bc_text_printf(&text, "; %u note%s about made-up arguments", job->excused, job->excused == 1 ? "" : "s");
     bc_text_char(&text, '\n');
@@ -177,7 +222,13 @@ static int run(cli_args *args)
         free(job);
         return args->exit_code;
     }
+    if (!read_config(&settings)) {
+        suppress_release(&settings.suppressions);
+        free(job);
+        return CLI_ERROR;
+    }
     report_file_init(&job->report, cli_shown_path(job->options.path));
+    job->report.suppressions = &settings.suppressions;
     job->sink = report_file_sink(&job->report);
     int code = check_kernel(job, &settings);
     job->report.size = job->file.size;
@@ -191,7 +242,11 @@ static int run(cli_args *args)
         code = report(job, &settings, code);
     if (job->broke_off && code == CLI_FAILED)
         code = CLI_ERROR;
+    if (code != CLI_ERROR && !settings.quiet)
+        tell_unused(&settings);
     run_job_release(job);
     free(job);
+    suppress_release(&settings.suppressions);
+    cli_file_free(&settings.config_file);
     return code;
 }

@@ -13,6 +13,7 @@ enum {
     OPT_RTOL,
     OPT_ATOL,
     OPT_ORDER,
+    OPT_BATCH,
     OPT_STATS,
     OPT_PROFILE,
     OPT_TRACE,
@@ -45,16 +46,18 @@ static const cli_option options[] = {
     {OPT_RTOL, 0, "rtol", "R", "allowed difference, relative to the expected value (default: by element type)"},
     {OPT_ATOL, 0, "atol", "A", "allowed difference, absolute"},
     {OPT_ORDER, 0, "order", "N", "run the tile blocks in an order drawn from this number (default: 0, in order)"},
+    {OPT_BATCH, 0, "batch", "auto|off|always",
+     "run neighbouring tile blocks of small tiles as one: where it is worth\n"
+     "it (default), never, or wherever it is possible; results are the same"},
     {OPT_STATS, 0, "stats", NULL, "show how many ops, bytes and tiles the run took"},
     {OPT_PROFILE, 0, "profile", NULL, "also show the time that each kind of op took"},
-    {OPT_TRACE, 0, "trace", "OPS",
-     "show the values that these ops make: mnemonics, indices or all, as in mmaf,12,20-29"},
+    {OPT_TRACE, 0, "trace", "OPS", "show the results of these ops: mnemonics, indices or all, as in mmaf,12,20-29"},
     {OPT_TRACE_BLOCK, 0, "trace-block", "X[,Y[,Z]]", "only in these tile blocks: numbers, ranges such as 0-3, or *"},
     {OPT_TRACE_MAX, 0, "trace-max", "N", "show at most N values (default 1000; 0: all)"},
     {OPT_DUMP, 0, "dump-tile", "OP[@X,Y,Z]=FILE",
-     "save a value that an op makes in one tile block (default: the first);\n"
-     "OP is 12 or mmaf, 12#1 its second result, 12:0 its first time round\n"
-     "in a loop (default: the last)"},
+     "save a result of an op in one tile block (default: the first);\n"
+     "OP is 12 or mmaf, 12#1 its second result, 12:0 that of its first\n"
+     "iteration in a loop (default: the last)"},
     {OPT_CHECK, 0, "check", "LIST",
      "look for bounds,uninit,races,tokens,assume,values,order or all, as 'tilevm check' does"},
     {OPT_COVERAGE, 0, "coverage", "FILE",
@@ -128,6 +131,18 @@ static bool get_device(cli_args *args, const char *value, run_options *o)
     return true;
 }
 
+static bool get_batch(cli_args *args, const char *value, run_options *o)
+{
+    static const char *const words[] = {[TV_BATCH_AUTO] = "auto", [TV_BATCH_OFF] = "off", [TV_BATCH_ALWAYS] = "always"};
+    for (uint8_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(value, words[i]) == 0) {
+            o->vm.batch = i;
+            return true;
+        }
+    cli_usage(args, "--batch: '%s' is not one of auto, off, always", value);
+    return false;
+}
+
 /* One option; false: args->exit_code is set. */
 static bool take_option(cli_args *args, int id, const char *value, run_options *o)
 {
@@ -140,6 +155,7 @@ static bool take_option(cli_args *args, int id, const char *value, run_options *
     case OPT_RTOL: return get_tolerance(args, "--rtol", value, &o->has_rtol, &o->rtol);
     case OPT_ATOL: return get_tolerance(args, "--atol", value, &o->has_atol, &o->atol);
     case OPT_ORDER: return cli_number(args, "--order", value, 0, UINT64_MAX, &o->vm.order_seed);
+    case OPT_BATCH: return get_batch(args, value, o);
     case OPT_STATS: o->stats = true; return true;
     case OPT_PROFILE: o->stats = o->profile = o->vm.profile = true; return true;
     case OPT_COVERAGE: o->coverage = value; return true;

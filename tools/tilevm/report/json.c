@@ -45,7 +45,7 @@ static void add_place(json_doc *doc, cJSON *item, const tv_diag *diag)
     }
 }
 
-static void add_diag(json_doc *doc, cJSON *list, const tv_diag *diag)
+static void add_diag(json_doc *doc, cJSON *list, const tv_diag *diag, const char *suppressed)
 {
     cJSON *item = json_object(doc, list, NULL);
     json_text(doc, item, "severity", report_severity(diag->severity));
@@ -56,13 +56,15 @@ static void add_diag(json_doc *doc, cJSON *list, const tv_diag *diag)
         add_place(doc, json_object(doc, item, "other"), diag->other);
     if (diag->help.len)
         json_str(doc, item, "help", diag->help);
+    if (suppressed)
+        json_text(doc, item, "suppressed", suppressed);
 }
 
 void report_json_diags(json_doc *doc, cJSON *parent, const report_file *file)
 {
     cJSON *diags = json_array(doc, parent, "diagnostics");
     for (size_t i = 0; i < file->count; i++)
-        add_diag(doc, diags, &file->diags[i]);
+        add_diag(doc, diags, &file->diags[i], report_reason(file, i));
 }
 
 static void add_file(json_doc *doc, cJSON *list, const report_file *file)

@@ -66,6 +66,8 @@ static void put_failure(bc_text *out, const report_file *file)
     bc_text all;
     bc_text_init(&all, NULL);
     for (size_t i = 0; i < file->count; i++) {
+        if (report_reason(file, i))
+            continue;
         if (!first && file->diags[i].severity == TV_ERROR)
             first = &file->diags[i];
         cli_diag_text(&all, cli_shown_path(file->path), &file->diags[i], false);
@@ -106,7 +108,8 @@ static void put_warnings(bc_text *out, const report_file *files, size_t count)
     bc_text_init(&all, NULL);
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k < files[i].count && files[i].outcome == REPORT_VALID; k++)
-            cli_diag_text(&all, cli_shown_path(files[i].path), &files[i].diags[k], false);
+            if (!report_reason(&files[i], k))
+                cli_diag_text(&all, cli_shown_path(files[i].path), &files[i].diags[k], false);
     bc_text_puts(out, "    <system-out>");
     put_xml(out, bc_text_get(&all));
     bc_text_puts(out, "</system-out>\n    <system-err/>\n");

@@ -33,14 +33,19 @@ static void keep(void *user, const tv_diag *diag)
 {
     report_file *file = user;
     bc_arena *arena = &file->arena;
-    file->errors += diag->severity == TV_ERROR;
-    file->warnings += diag->severity == TV_WARNING;
+    const suppression *s = file->suppressions ? suppress_find(file->suppressions, diag) : NULL;
+    file->errors += !s && diag->severity == TV_ERROR;
+    file->warnings += !s && diag->severity == TV_WARNING;
+    file->suppressed += s != NULL;
     tv_diag *diags = bc_grow(arena, file->diags, file->count, &file->capacity, tv_diag);
-    if (!diags) {
+    const char **reasons = bc_grow(arena, file->reasons, file->count, &file->reason_capacity, const char *);
+    if (!diags || !reasons) {
         file->lost = true;
         return;
     }
     file->diags = diags;
+    file->reasons = reasons;
+    reasons[file->count] = s ? s->reason : NULL;
     tv_diag *copy = &diags[file->count++];
     copy_diag(arena, diag, copy);
     if (diag->other) {
@@ -50,6 +55,18 @@ static void keep(void *user, const tv_diag *diag)
             copy_diag(arena, diag->other, other);
     }
     file->lost |= arena->failed;
+}
+
+void report_unsuppress(report_file *file)
+{
+    size_t i = file->count;
+    while (i-- > 0)
+        if (file->diags[i].severity == TV_ERROR) {
+            file->suppressed -= file->reasons[i] != NULL;
+            file->errors += file->reasons[i] != NULL;
+            file->reasons[i] = NULL;
+            return;
+        }
 }
 
 tv_sink report_file_sink(report_file *file)

@@ -6,6 +6,7 @@
 #include "bytecode/base/arena.h"
 #include "tools/tilevm/cli/cli.h"
 #include "tools/tilevm/cli/json.h"
+#include "tools/tilevm/report/suppress.h"
 
 typedef enum report_outcome { REPORT_VALID, REPORT_INVALID, REPORT_UNREADABLE } report_outcome;
 
@@ -20,7 +21,11 @@ typedef struct report_file {
     bc_arena arena; /* holds the strings of diags */
     tv_diag *diags; /* in the order they were reported */
     size_t count, capacity;
-    unsigned errors, warnings;
+    unsigned errors, warnings;  /* without those that are suppressed */
+    suppressions *suppressions; /* what is asked for each diagnostic; borrowed, or NULL */
+    const char **reasons;       /* why a diagnostic is suppressed, or NULL; as many as diags */
+    size_t reason_capacity;
+    unsigned suppressed;
     bool lost;  /* a diagnostic did not fit into memory */
     bool image; /* of a program, not a file of its own */
 } report_file;
@@ -40,6 +45,14 @@ void report_file_init(report_file *file, const char *path);
 void report_file_release(report_file *file);
 /* A sink that copies diagnostics into the file's list. */
 tv_sink report_file_sink(report_file *file);
+
+/* Why diagnostic i is suppressed; NULL: it is not. */
+static inline const char *report_reason(const report_file *file, size_t i)
+{
+    return file->reasons[i];
+}
+/* The last error counts after all: it has stopped the kernel. */
+void report_unsuppress(report_file *file);
 
 void report_count(const report_file *files, size_t count, report_totals *out);
 /* Why the file is unreadable; NULL when it is not. */

@@ -145,9 +145,20 @@ static void add_result_message(json_doc *doc, cJSON *result, const tv_diag *diag
     bc_text_release(&text);
 }
 
-static void add_result(json_doc *doc, cJSON *results, const report_file *file, size_t artifact, const tv_diag *diag,
+static void add_suppression(json_doc *doc, cJSON *result, const char *reason)
+{
+    if (!reason)
+        return;
+    cJSON *item = json_object(doc, json_array(doc, result, "suppressions"), NULL);
+    json_text(doc, item, "kind", "external");
+    json_text(doc, item, "justification", reason);
+}
+
+/* Diagnostic number `at` of the file. */
+static void add_result(json_doc *doc, cJSON *results, const report_file *file, size_t artifact, size_t at,
                        const rule_map *map)
 {
+    const tv_diag *diag = &file->diags[at];
     cJSON *result = json_object(doc, results, NULL);
     json_text(doc, result, "ruleId", diag->rule);
     int index = map->index[rule_place(diag->rule)];
@@ -156,6 +167,7 @@ static void add_result(json_doc *doc, cJSON *results, const report_file *file, s
     json_text(doc, result, "level", report_severity(diag->severity));
     add_result_message(doc, result, diag);
     fill_location(doc, json_object(doc, json_array(doc, result, "locations"), NULL), file, artifact, diag);
+    add_suppression(doc, result, report_reason(file, at));
     if (!diag->line && !diag->other)
         return;
     cJSON *related = json_array(doc, result, "relatedLocations");
@@ -221,7 +233,7 @@ bool report_sarif(const report_file *files, size_t count, cli_out *out)
     cJSON *results = json_array(&doc, run, "results");
     for (size_t f = 0; f < count; f++)
         for (size_t d = 0; d < files[f].count; d++)
-            add_result(&doc, results, &files[f], f, &files[f].diags[d], &map);
+            add_result(&doc, results, &files[f], f, d, &map);
     free(map.index);
     return json_finish(&doc, out);
 }

@@ -14,7 +14,8 @@ void report_text_file(const report_file *file, unsigned max_errors, bool color, 
     bc_text text;
     bc_text_init(&text, NULL);
     for (size_t i = 0; i < file->count; i++)
-        cli_diag_text(&text, cli_shown_path(file->path), &file->diags[i], color);
+        if (!report_reason(file, i))
+            cli_diag_text(&text, cli_shown_path(file->path), &file->diags[i], color);
     if (file->errors >= max_errors)
         put_stopped(&text, file);
     cli_out_text(out, &text, color);

@@ -46,6 +46,7 @@ const char *run_only_on_cpu(const run_options *o)
            : o->profile               ? "--profile"
            : o->stats                 ? "--stats"
            : o->vm.order_seed         ? "--order"
+           : o->vm.batch              ? "--batch"
            : !is_limit                ? NULL
            : o->vm.threads            ? "--threads"
            : o->vm.memory_limit       ? "--memory"
