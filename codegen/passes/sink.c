@@ -9,9 +9,10 @@
 
    A row in as many threads as it has elements has to reach those that need it, which costs a way through shared memory
    and a barrier. So maps are sunk where the instructions that they save a thread (codegen/cost) are more than that
-   takes; what leads to loads and stores, index arithmetic, is made anew in every layout anyway and stays.
+   takes. Index arithmetic is computed again in every layout anyway, and stays.
 
-   The pass runs last of those that change what is computed, so that none of them has to look through broadcasts. */
+   A row that is the same in all iterations of a loop is always sunk: the hoist pass, which runs next, moves small ones
+   out of loops, with what is computed from them. */
 #include "codegen/cost/cost.h"
 #include "codegen/passes/pass.h"
 #include "codegen/passes/simplify.h"
