@@ -214,6 +214,11 @@ static instructions instructions_of(const ct_op *op, bc_kind kind)
     return (instructions){1, bc_kind_in(kind, BC_SET_INT), 0};
 }
 
+uint32_t cg_instructions_of(const ct_op *op)
+{
+    return instructions_of(op, bc_elem_kind(op->results[0].type)).issue;
+}
+
 /* So many elements of each lane of a warp; of two bytes, two are in a register if the op is one instruction. */
 static void add_map(const cg_machine *m, const ct_op *op, double warps, cg_work *w)
 {

@@ -203,12 +203,18 @@ static warps choose_warps(const cg_func *c, tiles t)
 
 void cg_set_warps(cg_func *c)
 {
+    enum { MOST_WARPS = 4 /* log2: more wait for each other at the end of a block */ };
     tiles t = tiles_of(c);
     warps chosen = choose_warps(c, t);
     uint32_t part = chosen.bits + CG_LANE_BITS, at_once = part < t.most ? cg_elements_at_once(c, t.most) : t.most;
-    if (part + at_once < t.most) { /* maps: more strips, of fewer elements */
+    bool by_strips = cg_is_strip_map(c);
+    if (part + at_once < t.most && by_strips) { /* maps: more strips, of fewer elements */
         chosen.strip_bits += t.most - part - at_once;
         chosen.bits += t.most - part - at_once;
+    } else if (part + at_once < t.most && !chosen.strip_bits) { /* or more warps */
+        uint32_t most = chosen.bits > MOST_WARPS ? chosen.bits : MOST_WARPS;
+        chosen.bits += t.most - part - at_once;
+        chosen.bits = chosen.bits < most ? chosen.bits : most;
     }
     c->warp_bits = chosen.bits;
     c->strip_bits = chosen.strip_bits;

@@ -173,6 +173,8 @@ const char *cg_stream_obstacle(cg_func *c, const ct_block *body, cg_ring *ring, 
                                              : cg_ring_takes_pointers(ring, body, op);
     if (!why && cg_iterations_hold_back(c, body, op))
         why = "it may depend on another access in the loop";
+    if (!why && !op->results[0].type->rank)
+        why = "each thread would copy the same element";
     return why;
 }
 
@@ -204,7 +206,9 @@ static void choose_slots(const stream *x)
 {
     cg_func *c = x->c;
     cg_ring *ring = x->ring;
-    cg_slot_work work = {.kind = is_nest(x->body) ? CG_NESTS : CG_STREAMS,
+    cg_slot_work work = {.kind = is_nest(x->body) ? CG_NESTS
+                                 : cg_is_map(c)   ? CG_MAPS
+                                                  : CG_STREAMS,
                          .slot_bytes = ring->slot_bytes,
                          .iterations = cg_iterations_of(x->loop),
                          .fits = cg_shared_for_ring(c, x->body, ring, cg_shared_for_the_rest(c))};
