@@ -223,11 +223,12 @@ cg_product cg_product_of(const cg_func *c, const ct_op *op)
         p.atom.k_bits = CG_BLOCK_K_BITS;
         p.blocked = cg_step_fits(c, &p);
     }
-    bool shape = !p.batch && p.m >= 6 && p.n >= 4 && c->warp_bits >= 2;
+    bool shape = !op->reordered && !p.batch && p.m >= 6 && p.n >= 4 && c->warp_bits >= 2;
     p.async = p.has_atom && (c->target->features & CG_HAS_WGMMA) && p.atom.element_bits == 1 && p.acc == BC_F32
               && shape;
     p.async = p.async || (op->direct && shape);
     p.turned = op->turned;
+    p.reordered = op->reordered && p.has_atom;
     p.adds_up = cg_cuts_sums(c, op) && (p.async || p.turned || (p.has_atom && !p.atom.widened));
     return p;
 }

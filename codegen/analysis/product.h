@@ -57,6 +57,8 @@ typedef struct cg_product {
     const cg_together *together; /* with which others; NULL: layouts are not known yet, or by itself */
     bool async;                  /* wgmma fits: four warps to 64 rows */
     bool turned;                 /* so it does, transposed (codegen/ops/mma_turned.c) */
+    bool reordered;              /* mma.sync, whose fragments of A are what threads have: (codegen/analysis/reordered.h) */
+    uint8_t k_bit[CG_MAX_TILE_BITS], m_bit[CG_MAX_TILE_BITS]; /* then: bits of K and M, in the instruction's order */
     bool adds_up;                /* the instruction's sums start from zero and are added in f32, which has more bits */
     uint32_t along_m, along_n;   /* log2 of the warps that share M, N */
     const cg_val

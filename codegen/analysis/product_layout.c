@@ -3,6 +3,7 @@
    instructions". */
 #include <string.h>
 
+#include "codegen/analysis/reordered.h"
 #include "codegen/analysis/scaling.h"
 #include "codegen/analysis/turned.h"
 
@@ -32,7 +33,7 @@ static void split_warps(const cg_func *c, cg_product *p)
     uint32_t m = cg_rows_of_atoms(p), n = p->n - (p->pairs || p->async ? 4 : 3);
     p->along_m = p->along_n = 0;
     for (uint32_t i = 0; i < c->warp_bits; i++) {
-        if (m > p->along_m && (p->chained || p->async || m - p->along_m + 1 >= n - p->along_n))
+        if (m > p->along_m && (p->chained || p->async || p->reordered || m - p->along_m + 1 >= n - p->along_n))
             p->along_m++;
         else if (n > p->along_n)
             p->along_n++;
@@ -84,7 +85,7 @@ cg_layout cg_accumulator_layout(const cg_func *c, const cg_product *p)
         l.warp[w++] = one << (p->n + 4 + i);
     for (uint32_t i = 0; i < p->along_n; i++)
         l.warp[w++] = one << (p->n - p->along_n + i);
-    return l;
+    return p->reordered ? cg_in_order(p, &l, false) : l;
 }
 
 /* Bits of M and N that are given to registers, lanes and warps, lowest first. */
@@ -178,7 +179,7 @@ cg_layout cg_fragment_layout(const cg_func *c, const cg_product *p)
     l.lane[1] = one << 2;
     for (uint32_t i = 0; i < p->along_m; i++)
         l.warp[i] = one << (p->k + 4 + i);
-    return l;
+    return p->reordered ? cg_in_order(p, &l, true) : l;
 }
 
 /* Of A: each of four lanes side by side has those of the row in which their fragments of A begin, lane % 2 of 0, or of
@@ -237,6 +238,8 @@ cg_feed cg_mma_feed(cg_func *c, const ct_op *op, uint32_t index, const cg_layout
         return cg_turned_feed(&p, along_k);
     if (p.in == BC_F64)
         return CG_FEED_DOUBLES;
+    if (p.reordered && index)
+        return along_k ? CG_FEED_VECTORS : CG_NO_FEED;
     if (p.atom.element_bits == 1)
         return CG_FEED_ROWS;
     if (p.atom.element_bits == 2 && index && p.n >= 4 && along_last) /* by pairs of columns, as takes_pairs finds */

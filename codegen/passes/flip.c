@@ -15,9 +15,9 @@
    shared memory per iteration in place of 1,152; this was not measured on a GPU.
 
    Why it is right: each element of C^T is the same sum of the same products, in the same order along K. */
-#include "codegen/analysis/encoding.h"
 #include "codegen/analysis/order.h"
-#include "codegen/analysis/product.h"
+#include "codegen/analysis/reordered.h"
+#include "codegen/analysis/view.h"
 #include "codegen/passes/budget.h"
 #include "codegen/passes/pass.h"
 
@@ -26,7 +26,8 @@ enum { LEAST_ROWS = 16, LEAST_COLUMNS = 64 };
 typedef struct flipping {
     cg_func *c;
     ct_op *loop, *product;
-    uint32_t sum; /* which of the values that the loop carries */
+    uint32_t sum;   /* which of the values that the loop carries */
+    bool reordered; /* by mma.sync, from the registers that have the weights (codegen/analysis/reordered.h) */
 } flipping;
 
 /* ---- whether ---- */
@@ -61,6 +62,76 @@ static bool is_carried(flipping *x)
     return acc == &body->args[1 + x->sum] && !acc->uses->next;
 }
 
+/* ---- weights that are unpacked, converted or scaled ---- */
+
+/* Is it a tile of the body's that a weak load brings in rows of K, with all of K or half of it (two elements in one)?
+ */
+static bool is_of_rows(const flipping *x, const ct_op *load, const bc_type *weights)
+{
+    cg_view_op v = cg_view_op_of(load);
+    const bc_type *tile = v.tile_type, *view = v.view->type;
+    return load->block == x->loop->regions[0] && cg_is_weak_access(load) && view->kind != BC_GATHER_SCATTER_VIEW
+           && tile->rank == 2 && view->elem->strides[cg_view_dim(view, 1)] == 1 && tile->shape[0] == weights->shape[0]
+           && (tile->shape[1] == weights->shape[1] || 2 * tile->shape[1] == weights->shape[1]);
+}
+
+/* Is v, of the body, computed element by element from such a tile? *maps: counts what is computed on the way. */
+static bool comes_from_rows(const flipping *x, const ct_value *v, const bc_type *weights, uint32_t *budget,
+                            uint32_t *maps)
+{
+    const ct_op *op = v->op;
+    if (!op || op->block != x->loop->regions[0] || !*budget)
+        return false;
+    --*budget;
+    if (op->opcode == OP_load_view_tko)
+        return v->number == 0 && is_of_rows(x, op, weights);
+    if (!ct_is_map(op) && op->opcode != OP_cat && op->opcode != OP_reshape && op->opcode != OP_unpack)
+        return false;
+    *maps += ct_is_map(op);
+    for (uint32_t i = 0; i < op->operand_count; i++)
+        if (comes_from_rows(x, op->operands[i], weights, budget, maps))
+            return true;
+    return false;
+}
+
+/* The only product of the kernel, which may choose the number of warps? */
+static bool is_alone(const flipping *x)
+{
+    uint32_t count = 0;
+    for (const ct_op *op = x->c->ir->body->first; op; op = ct_next_op(op, x->c->ir->body))
+        count += cg_is_product(op);
+    return count == 1;
+}
+
+/* log2 of the warps that have rows of their own. */
+static uint32_t warps_of(uint32_t rows)
+{
+    enum { MOST = 3 };
+    return rows - CG_ATOM_ROW_BITS < MOST ? rows - CG_ATOM_ROW_BITS : MOST;
+}
+
+/* The weights of which B is the transpose, if each thread can hold its part of them in a few registers as the fragments
+   of a reordered product. */
+static bool is_converted(const flipping *x, const ct_value *b)
+{
+    enum { MOST_OF_A_THREAD = 7, MOST_RIGHT = 14 }; /* log2 of elements, of bytes */
+    const bc_type *few = x->product->operands[0]->type;
+    if (!b->op || b->op->opcode != OP_permute || b->op->block != x->loop->regions[0] || b->uses->next)
+        return false;
+    const ct_value *weights = b->op->operands[0];
+    uint32_t budget = 64, maps = 0, rows = cg_shape_of(weights->type).bits[0], k = cg_shape_of(weights->type).bits[1];
+    return is_alone(x) && k >= CG_REORDERED_K_BITS && rows + k <= MOST_OF_A_THREAD + CG_LANE_BITS + warps_of(rows)
+           && cg_shape_of(few).tile_bits + 1 <= MOST_RIGHT
+           && comes_from_rows(x, weights, weights->type, &budget, &maps) && maps;
+}
+
+/* By wgmma, which reads both operands where a ring has them? */
+static bool are_loaded(const flipping *x)
+{
+    return x->c->target->features & CG_HAS_WGMMA && x->c->warp_bits >= CG_WARPGROUP_BITS
+           && is_loaded(x, x->product->operands[1]);
+}
+
 static bool may_flip(flipping *x)
 {
     ct_block *body = x->loop->regions[0];
@@ -69,8 +140,11 @@ static bool may_flip(flipping *x)
             return false;
         x->product = cg_is_product(op) ? op : x->product;
     }
-    return x->product && x->product->block == body && has_few_rows(x->product) && is_carried(x)
-           && is_loaded(x, x->product->operands[0]) && is_loaded(x, x->product->operands[1]);
+    if (!x->product || x->product->block != body || !has_few_rows(x->product) || !is_carried(x)
+        || !is_loaded(x, x->product->operands[0]))
+        return false;
+    x->reordered = !are_loaded(x);
+    return !x->reordered || is_converted(x, x->product->operands[1]);
 }
 
 /* ---- flipping ---- */
@@ -110,6 +184,7 @@ static ct_op *put_product(const flipping *x, ct_value *acc)
     if (!product)
         return NULL;
     bc_attr_of(product->from, F_mmaf_fast_acc)->u = ct_attr_u(old, F_mmaf_fast_acc);
+    product->reordered = x->reordered;
     ct_insert_before(product, old);
     ct_replace_uses(&old->results[0], &product->results[0]);
     ct_remove(old);
@@ -134,7 +209,8 @@ static bool flip(const flipping *x)
 void cg_pass_flip(cg_func *c)
 {
     bool any = false;
-    if (cg_loops_stay_plain(c) || !(c->target->features & CG_HAS_WGMMA) || c->warp_bits < CG_WARPGROUP_BITS)
+    uint32_t most_warps = UINT32_MAX;
+    if (cg_loops_stay_plain(c))
         return;
     for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
         flipping x = {.c = c, .loop = op};
@@ -143,9 +219,12 @@ void cg_pass_flip(cg_func *c)
         if (!flip(&x))
             cg_no_memory(c);
         any = true;
+        if (x.reordered)
+            most_warps = warps_of(cg_shape_of(op->results[x.sum].type).bits[0]);
     }
     if (any && !c->failed)
         cg_set_warps(c);
+    c->warp_bits = c->warp_bits < most_warps ? c->warp_bits : most_warps;
 }
 
 void cg_dump_flip(cg_func *c, bc_text *out)

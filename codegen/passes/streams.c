@@ -7,6 +7,7 @@
    right: no store of the loop that a load may have to come after reaches its tile in an earlier iteration
    (cg_iterations_hold_back), so that it reads the same when it goes before them. */
 #include "codegen/analysis/order.h"
+#include "codegen/analysis/reordered.h"
 #include "codegen/analysis/shared.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/passes/budget.h"
@@ -134,7 +135,9 @@ const char *cg_stream_obstacle(cg_func *c, const ct_block *body, cg_ring *ring, 
         return "it is conditional";
     if (!cg_is_weak_access(op))
         return "its memory ordering forbids moving it";
-    const char *why = cg_slot_of_threads(c, op, home_of(c, ring, op), out);
+    cg_layout wanted;
+    const cg_layout *home = cg_reordered_home(c, op, &wanted) ? &wanted : home_of(c, ring, op);
+    const char *why = cg_slot_of_threads(c, op, home, out);
     if (!why)
         why = op->opcode == OP_load_view_tko ? cg_ring_takes_view(ring, body, op)
                                              : cg_ring_takes_pointers(ring, body, op);
