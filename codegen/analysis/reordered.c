@@ -1,7 +1,73 @@
 /* The order in which reordered products count; see the header. */
 #include "codegen/analysis/reordered.h"
 
+#include "codegen/analysis/order.h"
 #include "codegen/analysis/ring.h"
+#include "codegen/analysis/view.h"
+
+/* ---- whether ---- */
+
+uint32_t cg_reordered_warps(uint32_t rows)
+{
+    enum { MOST = 3 };
+    return rows - CG_ATOM_ROW_BITS < MOST ? rows - CG_ATOM_ROW_BITS : MOST;
+}
+
+static bool is_of_rows(const ct_op *load, const bc_type *weights)
+{
+    cg_view_op v = cg_view_op_of(load);
+    const bc_type *tile = v.tile_type, *view = v.view->type;
+    return cg_is_weak_access(load) && view->kind != BC_GATHER_SCATTER_VIEW && tile->rank == 2
+           && view->elem->strides[cg_view_dim(view, 1)] == 1 && tile->shape[0] == weights->shape[0]
+           && (tile->shape[1] == weights->shape[1] || 2 * tile->shape[1] == weights->shape[1]);
+}
+
+/* What is left to look at, and what is computed on the way. */
+typedef struct search {
+    const ct_block *body;
+    const bc_type *weights;
+    uint32_t budget, maps;
+} search;
+
+static bool comes_from_rows(search *x, const ct_value *v)
+{
+    const ct_op *op = v->op;
+    if (!op || op->block != x->body || !x->budget)
+        return false;
+    x->budget--;
+    if (op->opcode == OP_load_view_tko)
+        return v->number == 0 && is_of_rows(op, x->weights);
+    if (!ct_is_map(op) && op->opcode != OP_cat && op->opcode != OP_reshape && op->opcode != OP_unpack)
+        return false;
+    x->maps += ct_is_map(op);
+    for (uint32_t i = 0; i < op->operand_count; i++)
+        if (comes_from_rows(x, op->operands[i]))
+            return true;
+    return false;
+}
+
+static bool is_alone(const cg_func *c)
+{
+    uint32_t count = 0;
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
+        count += cg_is_product(op);
+    return count == 1;
+}
+
+bool cg_may_reorder(const cg_func *c, const ct_op *product)
+{
+    enum { MOST_OF_A_THREAD = 7, MOST_RIGHT = 14 }; /* log2 of elements, of bytes */
+    const ct_value *b = product->operands[1];
+    const bc_type *few = product->operands[0]->type;
+    if (!b->op || b->op->opcode != OP_permute || b->op->block != product->block || b->uses->next || !is_alone(c))
+        return false;
+    const bc_type *weights = b->op->operands[0]->type;
+    cg_shape s = cg_shape_of(weights);
+    search x = {.body = product->block, .weights = weights, .budget = 64};
+    return s.bits[0] >= CG_ATOM_ROW_BITS && s.bits[1] >= CG_REORDERED_K_BITS
+           && s.tile_bits <= MOST_OF_A_THREAD + CG_LANE_BITS + cg_reordered_warps(s.bits[0])
+           && cg_shape_of(few).tile_bits + 1 <= MOST_RIGHT && comes_from_rows(&x, b->op->operands[0]) && x.maps;
+}
 
 /* ---- the order ---- */
 

@@ -17,7 +17,6 @@
    Why it is right: each element of C^T is the same sum of the same products, in the same order along K. */
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/reordered.h"
-#include "codegen/analysis/view.h"
 #include "codegen/passes/budget.h"
 #include "codegen/passes/pass.h"
 
@@ -62,69 +61,6 @@ static bool is_carried(flipping *x)
     return acc == &body->args[1 + x->sum] && !acc->uses->next;
 }
 
-/* ---- weights that are unpacked, converted or scaled ---- */
-
-/* Is it a tile of the body's that a weak load brings in rows of K, with all of K or half of it (two elements in one)?
- */
-static bool is_of_rows(const flipping *x, const ct_op *load, const bc_type *weights)
-{
-    cg_view_op v = cg_view_op_of(load);
-    const bc_type *tile = v.tile_type, *view = v.view->type;
-    return load->block == x->loop->regions[0] && cg_is_weak_access(load) && view->kind != BC_GATHER_SCATTER_VIEW
-           && tile->rank == 2 && view->elem->strides[cg_view_dim(view, 1)] == 1 && tile->shape[0] == weights->shape[0]
-           && (tile->shape[1] == weights->shape[1] || 2 * tile->shape[1] == weights->shape[1]);
-}
-
-/* Is v, of the body, computed element by element from such a tile? *maps: counts what is computed on the way. */
-static bool comes_from_rows(const flipping *x, const ct_value *v, const bc_type *weights, uint32_t *budget,
-                            uint32_t *maps)
-{
-    const ct_op *op = v->op;
-    if (!op || op->block != x->loop->regions[0] || !*budget)
-        return false;
-    --*budget;
-    if (op->opcode == OP_load_view_tko)
-        return v->number == 0 && is_of_rows(x, op, weights);
-    if (!ct_is_map(op) && op->opcode != OP_cat && op->opcode != OP_reshape && op->opcode != OP_unpack)
-        return false;
-    *maps += ct_is_map(op);
-    for (uint32_t i = 0; i < op->operand_count; i++)
-        if (comes_from_rows(x, op->operands[i], weights, budget, maps))
-            return true;
-    return false;
-}
-
-/* The only product of the kernel, which may choose the number of warps? */
-static bool is_alone(const flipping *x)
-{
-    uint32_t count = 0;
-    for (const ct_op *op = x->c->ir->body->first; op; op = ct_next_op(op, x->c->ir->body))
-        count += cg_is_product(op);
-    return count == 1;
-}
-
-/* log2 of the warps that have rows of their own. */
-static uint32_t warps_of(uint32_t rows)
-{
-    enum { MOST = 3 };
-    return rows - CG_ATOM_ROW_BITS < MOST ? rows - CG_ATOM_ROW_BITS : MOST;
-}
-
-/* The weights of which B is the transpose, if each thread can hold its part of them in a few registers as the fragments
-   of a reordered product. */
-static bool is_converted(const flipping *x, const ct_value *b)
-{
-    enum { MOST_OF_A_THREAD = 7, MOST_RIGHT = 14 }; /* log2 of elements, of bytes */
-    const bc_type *few = x->product->operands[0]->type;
-    if (!b->op || b->op->opcode != OP_permute || b->op->block != x->loop->regions[0] || b->uses->next)
-        return false;
-    const ct_value *weights = b->op->operands[0];
-    uint32_t budget = 64, maps = 0, rows = cg_shape_of(weights->type).bits[0], k = cg_shape_of(weights->type).bits[1];
-    return is_alone(x) && k >= CG_REORDERED_K_BITS && rows + k <= MOST_OF_A_THREAD + CG_LANE_BITS + warps_of(rows)
-           && cg_shape_of(few).tile_bits + 1 <= MOST_RIGHT
-           && comes_from_rows(x, weights, weights->type, &budget, &maps) && maps;
-}
-
 /* By wgmma, which reads both operands where a ring has them? */
 static bool are_loaded(const flipping *x)
 {
@@ -144,7 +80,7 @@ static bool may_flip(flipping *x)
         || !is_loaded(x, x->product->operands[0]))
         return false;
     x->reordered = !are_loaded(x);
-    return !x->reordered || is_converted(x, x->product->operands[1]);
+    return !x->reordered || cg_may_reorder(x->c, x->product);
 }
 
 /* ---- flipping ---- */
@@ -220,7 +156,7 @@ void cg_pass_flip(cg_func *c)
             cg_no_memory(c);
         any = true;
         if (x.reordered)
-            most_warps = warps_of(cg_shape_of(op->results[x.sum].type).bits[0]);
+            most_warps = cg_reordered_warps(cg_shape_of(op->results[x.sum].type).bits[0]);
     }
     if (any && !c->failed)
         cg_set_warps(c);
