@@ -218,6 +218,14 @@ cg_layout cg_scale_layout(const cg_func *c, const cg_product *p, bool left)
     return l;
 }
 
+/* Of elements of 16 bits. */
+static cg_feed halves_feed(const cg_product *p, uint32_t index, bool along_k)
+{
+    if (!p->reordered || !index)
+        return CG_FEED_ROWS;
+    return along_k ? CG_FEED_VECTORS : CG_NO_FEED;
+}
+
 cg_feed cg_mma_feed(cg_func *c, const ct_op *op, uint32_t index, const cg_layout *run)
 {
     if (!cg_is_product(op) || index > 1)
@@ -238,13 +246,22 @@ cg_feed cg_mma_feed(cg_func *c, const ct_op *op, uint32_t index, const cg_layout
         return cg_turned_feed(&p, along_k);
     if (p.in == BC_F64)
         return CG_FEED_DOUBLES;
-    if (p.reordered && index)
-        return along_k ? CG_FEED_VECTORS : CG_NO_FEED;
     if (p.atom.element_bits == 1)
-        return CG_FEED_ROWS;
+        return halves_feed(&p, index, along_k);
     if (p.atom.element_bits == 2 && index && p.n >= 4 && along_last) /* by pairs of columns, as takes_pairs finds */
         return along_k || p.packed ? CG_NO_FEED : CG_FEED_PAIRS;
     return along_k ? CG_FEED_ROWS : CG_NO_FEED;
+}
+
+cg_feed cg_scratch_feed(const cg_product *p, bool left, bool along_last)
+{
+    if (p->blocked)
+        return along_last == left ? CG_FEED_FOURTHS : CG_FEED_ONE;
+    if (p->in == BC_F64)
+        return CG_FEED_DOUBLES;
+    if (p->reordered)
+        return CG_FEED_VECTORS;
+    return !left && p->pairs ? CG_FEED_PAIRS : CG_FEED_ROWS;
 }
 
 cg_encoding cg_regular_encoding(const cg_product *p, bool left, bool across)

@@ -283,16 +283,14 @@ static cg_operand operand_of(cg_func *c, const cg_product *p, bool left, uint32_
                         : p->pairs || (p->atom.element_bits == 1 && along_last && !p->reordered);
         bool as_it_is = p->blocked || p->in == BC_F64; /* else A lies in rows of M, B in rows of K, unless turned */
         bool flipped = as_it_is ? !along_last : o.across == left;
-        cg_feed feed = p->blocked          ? (along_last == left ? CG_FEED_FOURTHS : CG_FEED_ONE)
-                       : p->in == BC_F64   ? CG_FEED_DOUBLES
-                       : !left && p->pairs ? CG_FEED_PAIRS
-                       : p->reordered ? CG_FEED_VECTORS
-                                           : CG_FEED_ROWS;
+        cg_feed feed = cg_scratch_feed(p, left, along_last);
         o.encoding =
             cg_encoding_new(flipped ? columns : rows, flipped ? rows : columns, p->batch, cg_memory_bytes(p->in), feed);
         o.encoding.flipped = flipped;
     }
-    cg_layout lanes = p->blocked ? block_lines(c, p, &o) : p->reordered ? cg_vector_lanes(c, p) : lanes_of(c, p, &o),
+    cg_layout lanes = p->blocked     ? block_lines(c, p, &o)
+                      : p->reordered ? cg_vector_lanes(c, p)
+                                     : lanes_of(c, p, &o),
               elements = cg_from_bytes(p, left, &lanes);
     o.lanes = ring ? cg_encoding_layout_of(o.v, &elements) : cg_encoding_layout(&o.encoding, &lanes);
     return o;
