@@ -178,7 +178,7 @@ static void decide_for_excerpts(cg_func *c, const ct_op *op)
 static bool comes_at_once(cg_func *c, const ct_value *tile, const cg_view_op *v, const cg_layout *l)
 {
     enum { MOST_BYTES = 8 << 10, FEW = 2 /* log2 of the accesses of a thread */ };
-    if (l->tile_bits <= CG_LANE_BITS + c->warp_bits && l->reg_bits <= FEW)
+    if (l->tile_bits <= CG_LANE_BITS + c->warp_bits && l->reg_bits <= FEW && !cg_view_is_half(v))
         return true;
     return cg_memory_bytes(bc_elem_kind(tile->type)) << l->tile_bits <= MOST_BYTES && cg_view_fills_sectors(c, v, l);
 }
