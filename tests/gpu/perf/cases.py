@@ -17,7 +17,7 @@ import subprocess
 import sys
 
 import cuda.tile as ct
-from cuda.tile.compilation import ArrayConstraint, CallingConvention, KernelSignature, ScalarConstraint, export_kernel
+from cuda.tile.compilation import ArrayConstraint, CallingConvention, KernelSignature, ListConstraint, ScalarConstraint, export_kernel
 
 import everyday
 import exact
@@ -40,8 +40,14 @@ def constraint(argument, small):
     if "value" in argument:
         return ScalarConstraint(TYPES[argument["dtype"]])
     shape = [math.gcd(*sizes) for sizes in zip(argument["shape"], small["shape"])]
+    if argument.get("listed"):
+        return ListConstraint(array_constraint(argument["dtype"], shape[1:]), alias_groups=(), elements_may_alias=False)
+    return array_constraint(argument["dtype"], shape)
+
+
+def array_constraint(dtype, shape):
     rank = len(shape)
-    return ArrayConstraint(TYPES[argument["dtype"]], rank, index_dtype=ct.int32, stride_lower_bound_incl=0, alias_groups=(),
+    return ArrayConstraint(TYPES[dtype], rank, index_dtype=ct.int32, stride_lower_bound_incl=0, alias_groups=(),
                            may_alias_internally=False, stride_constant=(None,) * (rank - 1) + (1,),
                            stride_divisible_by=divisors(math.prod(shape[d + 1:]) for d in range(rank)),
                            shape_divisible_by=divisors(shape), base_addr_divisible_by=16)
