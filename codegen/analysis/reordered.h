@@ -22,9 +22,9 @@
 enum { CG_VECTOR_K_BITS = 3, CG_REORDERED_K_BITS = 5 };
 
 /* May the product, in the body of a loop, become one with swapped operands? Its right one has to be the transpose of
-   weights that are computed element by element from a tile that the body loads in rows of K, of all of K or of half of it
-   (two elements in one), and few enough that each thread can hold its part; and it is the kernel's only product, which
-   chooses the number of warps. */
+   weights that are computed element by element from a tile that the body loads in rows of K, of all of K or of half of
+   it (two elements in one), and few enough that each thread can hold its part; and it is the kernel's only product,
+   which chooses the number of warps. */
 bool cg_may_reorder(const cg_func *c, const ct_op *product);
 /* log2 of the most warps that have weights of their own, of 2^rows. */
 uint32_t cg_reordered_warps(uint32_t rows);

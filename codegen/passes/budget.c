@@ -231,8 +231,8 @@ uint32_t cg_hinted_blocks(const cg_func *c)
 
 /* Two blocks of a multiprocessor, each with half of the rows, compute by turns what is between the products of a chain,
    as long as each has room for two steps of what it loads. Where they have not, one block does better, as long as sums
-   take three quarters of all registers at most. Attention backward of 128 columns on an H100, microseconds by two and by
-   one: queries, 128x128 589 and 347, keys, 64x128 778 and 879; of 64 columns, queries 128x128 747 and 907. */
+   take three quarters of all registers at most. Attention backward of 128 columns on an H100, microseconds by two and
+   by one: queries, 128x128 589 and 347, keys, 64x128 778 and 879; of 64 columns, queries 128x128 747 and 907. */
 static bool needs_room(const cg_func *c, const tiles *t)
 {
     enum { MOST_SUMS = 3 << 14, STEPS = 2, HALF = 2 };
