@@ -1,4 +1,4 @@
-/* Tile IR bytecode as a row of sections, for those who have to know where it ends and nothing more. */
+/* Tile IR bytecode as a sequence of sections, for callers that only need to know where it ends. */
 #ifndef TILEVM_CONTAINER_BYTECODE_H
 #define TILEVM_CONTAINER_BYTECODE_H
 
@@ -6,8 +6,8 @@
 
 /* Do the bytes begin like bytecode? */
 bool co_is_bytecode(tv_str bytes);
-/* Size of bytecode whose size nobody told, found by walking its sections as they claim to be; 0 if they make no sense
-   or lead on beyond limit bytes, of which no more are read. */
+/* The size of bytecode whose size is not given, found by walking its sections; 0 if they are malformed or extend beyond
+   limit bytes, which are the most that are read. */
 size_t co_bytecode_size(const void *bytes, size_t limit);
 
 #endif

@@ -1,4 +1,4 @@
-/* Little-endian numbers in bytes that somebody else wrote, read where they may lie anywhere. */
+/* Reads little-endian numbers at any alignment from untrusted bytes. */
 #ifndef TILEVM_CONTAINER_BYTES_H
 #define TILEVM_CONTAINER_BYTES_H
 

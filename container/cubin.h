@@ -1,4 +1,4 @@
-/* What cubins say about their kernels: the sections `.nv.info.<kernel>` of attributes. Hostile, as everything here. */
+/* The attributes of kernels in cubins: the sections `.nv.info.<kernel>`. They are untrusted, like all input here. */
 #ifndef TILEVM_CONTAINER_CUBIN_H
 #define TILEVM_CONTAINER_CUBIN_H
 
@@ -8,8 +8,8 @@
 typedef bool co_block_visit(void *user, tv_str kernel, const uint32_t block[3]);
 bool co_cubin_blocks(const co_elf *cubin, co_block_visit *visit, void *user);
 
-/* The size of a cubin in memory of which only the beginning is known, from where its parts say that they end; 0 if it
-   is none, or larger than limit. Reads what its header and the table of its sections take. */
+/* The size of a cubin in memory of which only the start is known, computed from the ends of its parts; 0 if it is not a
+   cubin, or larger than limit. Reads only its header and section table. */
 size_t co_cubin_size(const void *cubin, size_t limit);
 
 #endif

@@ -1,6 +1,6 @@
-/* Fat binaries of CUDA: a container of 16 bytes and, after it, entries, each a header and an image. No document
-   describes them; this is what nvcc 13.3 to 13.5 writes, and what published parsers of older ones say. Everything read
-   is hostile. */
+/* Fat binaries of CUDA: a container of 16 bytes and, after it, entries, each a header and an image. No public document
+   describes them; this follows the output of nvcc 13.3 to 13.5 and published parsers of older containers. All input is
+   untrusted. */
 #ifndef TILEVM_CONTAINER_FATBIN_H
 #define TILEVM_CONTAINER_FATBIN_H
 
@@ -35,7 +35,7 @@ typedef struct co_fatbin {
 
 /* Is there a container at that place? */
 bool co_fatbin_at(tv_str bytes, size_t at, co_fatbin *out);
-/* The first at or behind a place, which becomes the place behind it. */
+/* The first container at or after a position, which is advanced past it. */
 bool co_fatbin_scan(tv_str bytes, size_t *at, co_fatbin *out);
 /* The next entry. False: there is none, or, with *out_problem set, the container is damaged. */
 bool co_fatbin_next(co_fatbin *fatbin, co_entry *out, const char **out_problem);

@@ -1,5 +1,5 @@
-/* The device code inside a file: bytecode, fat binaries, cubins, and what of them programs, shared libraries, objects
-   and static archives hold. Everything read is hostile; nothing is unpacked until it is asked for. */
+/* The device code inside a file: bytecode, fat binaries and cubins, alone or in programs, shared libraries, objects and
+   static archives. All input is untrusted; images are unpacked only on request. */
 #ifndef TILEVM_CONTAINER_IMAGES_H
 #define TILEVM_CONTAINER_IMAGES_H
 
@@ -31,7 +31,7 @@ bool co_images_each(tv_str file, co_visit *visit, void *user);
 
 /* The most that an image may unpack to. */
 #define CO_MAX_IMAGE ((uint64_t)256 << 20)
-/* Why the image's bytes cannot be had, before they are unpacked; NULL: they can. */
+/* Why the image's bytes cannot be obtained, before they are unpacked; NULL: they can. */
 const char *co_image_refusal(const co_image *image);
 
 #endif

@@ -66,9 +66,9 @@ typedef struct ld_cache_removed {
     uint64_t bytes;
 } ld_cache_removed;
 
-/* Removes what was not used for longest until the rest takes no more than limit bytes, and what killed processes left
-   half written an hour ago or more. limit 0: everything. Never touches files that are not the cache's. Gives as
-   above. */
+/* Removes the least recently used entries until the rest takes no more than limit bytes, and the files that killed
+   processes left half written an hour ago or more. limit 0: everything. Never touches files that are not the cache's.
+   Gives as above. */
 const char *ld_cache_prune(const ld_cache *cache, uint64_t limit, ld_cache_removed *out);
 /* Removes the files whose contents are damaged. */
 const char *ld_cache_prune_damaged(const ld_cache *cache, ld_cache_removed *out);

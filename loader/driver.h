@@ -44,16 +44,16 @@ typedef struct ld_driver {
    a driver, CALL_REQUIRES_NEWER_DRIVER with one older than LD_DRIVER_OLDEST. Threads: any. */
 tvResult ld_driver_open(const ld_driver **out_driver);
 
-/* True while this thread looks the driver's functions up: who stands in for dlsym must hand out the real ones. */
+/* True while this thread looks up the driver's functions: a replacement of dlsym must then return the real ones. */
 bool ld_driver_is_opening(void);
 
-/* The name of an error code without CUDA_ERROR_, or NULL; and what usually mends it, "" if nothing is known. */
+/* The name of an error code without CUDA_ERROR_, or NULL; and the usual remedy, "" if none is known. */
 const char *ld_cuda_error_name(tvResult code);
 const char *ld_cuda_error_help(tvResult code);
-/* The rule that a code stands for, whatever call gave it; LD_RULE_NONE for most. */
+/* The rule that a code stands for, whichever call returned it; LD_RULE_NONE for most codes. */
 ld_rule ld_cuda_error_rule(tvResult code);
 
-/* Highest PTX ISA version that a driver (or toolkit) of that CUDA version takes, as major * 10 + minor. */
+/* The highest PTX ISA version that a driver (or toolkit) of that CUDA version accepts, as major * 10 + minor. */
 unsigned ld_ptx_version(int cuda_version);
 
 #endif

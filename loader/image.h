@@ -1,4 +1,4 @@
-/* Bytecode to something that the driver loads: from memory, from the disk cache, or compiled. */
+/* Turns bytecode into an image that the driver loads: from memory, from the disk cache, or by compiling it. */
 #ifndef TILEVM_LOADER_IMAGE_H
 #define TILEVM_LOADER_IMAGE_H
 
@@ -21,11 +21,11 @@ typedef struct ld_want {
     bool line_info;
 } ld_want;
 
-/* How bytecode is compiled for a device whose driver takes PTX up to that version, as ld_ptx_version gives it. */
+/* How to compile bytecode for a device whose driver accepts PTX up to that version, as given by ld_ptx_version. */
 tv_compile_options ld_compile_options(const ld_want *want, unsigned ptx_version);
 
-/* The form in which modules are handed to the driver: PTX, of which its loader makes better code than its linker does;
-   a cubin where the driver has no cache of its own for that code, but we have. TILEVM_IMAGE decides otherwise. out_why
+/* The form in which modules are passed to the driver: PTX, for which the driver's loader generates better code than its
+   linker; or a cubin, if the driver has no cache for that code but we have one. TILEVM_IMAGE overrides this. out_why
    lives forever. */
 ld_form ld_form_here(const char **out_why);
 const char *ld_form_name(ld_form form);
@@ -40,19 +40,19 @@ typedef struct ld_image {
     size_t record_count;
 } ld_image;
 
-/* A copy of compiled code with its launch records as text; one use. NULL: the records cannot be read, or out of
-   memory. */
+/* A copy of compiled code with its launch records as text; the caller owns one use. NULL: the records cannot be read,
+   or memory has run out. */
 ld_image *ld_image_new(tv_str bytes, tv_str records);
-/* What stands for code that the driver had from elsewhere: the records alone, of which only the blocks are known. */
+/* An image for code that the driver got from elsewhere: it has only the records, with only the blocks. */
 ld_image *ld_image_compiled(tv_str records);
-/* Of what it is: a cubin that was wanted may have become PTX. */
+/* The actual form: PTX may have been made where a cubin was requested. */
 ld_form ld_image_form(const ld_image *image);
-/* For notes: what an image is called, its first kernel; the time. */
+/* For notes: the name of an image (its first kernel), and the time. */
 const char *ld_image_name(const ld_image *image);
 double ld_now_ms(void);
 
 /* The image for that bytecode. The caller owns one use. Errors have been reported; INVALID_IMAGE, NO_BINARY_FOR_GPU,
-   OUT_OF_MEMORY, or what the driver's linker said. Threads: any; one compiles, the others wait for it. */
+   OUT_OF_MEMORY, or the code of the driver's linker. Threads: any; one compiles, the others wait for it. */
 tvResult ld_image_get(const ld_driver *driver, tv_str bytecode, const ld_want *want, ld_image **out_image);
 void ld_image_release(ld_image *image);
 

@@ -450,7 +450,7 @@ bool bc_take_number(bc_parser *p, bc_token *out)
     if (p->tok.kind != BC_TOK_INT && p->tok.kind != BC_TOK_FLOAT)
         return bc_expected(p, "a number");
     if (p->tok.ptr - out->ptr > 1)
-        return bc_parse_fail(p, BC_RULE_A_001, out, "a sign stands directly before its number");
+        return bc_parse_fail(p, BC_RULE_A_001, out, "a sign must stand directly before its number");
     out->kind = p->tok.kind;
     out->len = (size_t)(p->tok.ptr + p->tok.len - out->ptr);
     bc_next(p);

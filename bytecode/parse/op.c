@@ -81,7 +81,7 @@ static bool place_constant(bc_parser *p, bc_op_state *s, const bc_op *op)
         if (rows[i].encoding != BC_ENC_CONST)
             continue;
         if (op->result_count == 0 && !s->literal.raw)
-            return bc_parse_fail(p, BC_RULE_A_009, &s->at, "'%s' has no result that says what its value is",
+            return bc_parse_fail(p, BC_RULE_A_009, &s->at, "'%s' has no result whose type determines its value",
                                  s->info->name);
         const bc_type *type = op->result_count ? bc_results(op)[0].type : NULL;
         if (!bc_pack_literal(p, &s->literal, type, &bc_attrs(op)[i].blob))

@@ -65,7 +65,7 @@ static bool parse_dims(bc_parser *p, bool last_has_x, dims *d)
             break;
         else
             return bc_parse_fail(p, BC_RULE_A_001, &whole,
-                                 "a size list goes on with 'x' and the element type: 4x8xf32");
+                                 "a size list continues with 'x' and the element type: 4x8xf32");
     }
     bc_go_to(p, at);
     return true;

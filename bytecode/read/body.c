@@ -58,7 +58,7 @@ static tv_status read_opcode(bc_reader *r, bc_cursor *c, op_record *rec, bc_opco
     if (code > bc_max_opcode(r->m->version))
         return bc_fail(r, BC_RULE_F_071, rec->offset, "unknown opcode 0x%llx; the largest of 13.%d is 0x%x",
                        (unsigned long long)code, r->m->version, bc_max_opcode(r->m->version));
-    return bc_fail(r, BC_RULE_F_072, rec->offset, "opcode 0x%02llx stands for no op in a body",
+    return bc_fail(r, BC_RULE_F_072, rec->offset, "opcode 0x%02llx is not that of an op in a body",
                    (unsigned long long)code);
 }
 

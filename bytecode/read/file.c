@@ -311,7 +311,7 @@ static tv_status read_function(bc_reader *r, bc_cursor *c, bc_function *f)
     at = bc_cursor_offset(c);
     size_t length = bc_count(c, 1, BC_RULE_F_062, "body length");
     if (c->failed)
-        return bc_fail(r, BC_RULE_F_062, at, "the body of '%.*s' is longer than what is left of its section",
+        return bc_fail(r, BC_RULE_F_062, at, "the body of '%.*s' is longer than the rest of its section",
                        (int)f->name->s.len, f->name->s.ptr);
     bc_cursor body = bc_cursor_at(r, c->p, length);
     TV_TRY(bc_read_body(r, &body, f));

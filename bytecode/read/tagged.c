@@ -77,7 +77,7 @@ tv_status bc_read_dict(bc_reader *r, bc_cursor *c, unsigned depth, bc_dict *out)
             return bc_fail(r, BC_RULE_F_091, key_at, "empty dictionary key");
         for (size_t j = 0; j < i; j++)
             if (bc_str_eq(entries[j].key->s, key))
-                return bc_fail(r, BC_RULE_F_091, key_at, "key '%.*s' stands twice in a dictionary", (int)key.len,
+                return bc_fail(r, BC_RULE_F_091, key_at, "key '%.*s' occurs twice in a dictionary", (int)key.len,
                                key.ptr);
         TV_TRY(bc_read_tagged(r, c, depth + 1, &entries[i].value));
     }

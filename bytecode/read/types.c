@@ -208,7 +208,7 @@ static tv_status decode_type(bc_reader *r, size_t i, unsigned depth, const bc_ty
     TV_TRY(read_payload(&rec));
     TV_TRY(bc_check(r, &rec.c));
     if (rec.c.p != rec.c.end && (r->m->strict || rec.t.kind == BC_TILE))
-        return bc_fail(r, BC_RULE_F_044, bc_cursor_offset(&rec.c), "%zu byte%s behind the fields of type %zu",
+        return bc_fail(r, BC_RULE_F_044, bc_cursor_offset(&rec.c), "%zu byte%s after the fields of type %zu",
                        bc_cursor_left(&rec.c), bc_cursor_left(&rec.c) == 1 ? "" : "s", i);
     r->type_busy[i] = 0;
     const char *problem = bc_type_problem(&rec.t);

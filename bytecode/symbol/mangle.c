@@ -377,7 +377,7 @@ bool bc_symbol_parse(bc_arena *arena, tv_str symbol, bc_symbol *out, bc_symbol_e
     if (symbol.len > BC_MAX_SYMBOL)
         return bc_symbol_fail(&p, 0, "longer than %d bytes", BC_MAX_SYMBOL);
     if (!bc_symbol_split(symbol, &result.function, &mangled))
-        return bc_symbol_fail(&p, 0, "not mangled: nothing like _Kt1 is in it");
+        return bc_symbol_fail(&p, 0, "not mangled: it contains nothing like _Kt1");
     p.at = symbol.len - mangled.len;
     if (!parse_convention(&p) || !parse_params(&p, &result) || !check_groups(&p, &result))
         return false;

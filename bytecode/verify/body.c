@@ -246,7 +246,7 @@ static void check_op(bc_verifier *v, const bc_op *op)
     v->op_bad = false;
     v->misfit = NULL;
     if (info->traits & BC_TERMINATOR && op->next)
-        bc_wrong(v, op->next, BC_NO_ROW, 0, BC_RULE_V_STR_02, "stands behind '%s', which ends the block", info->name);
+        bc_wrong(v, op->next, BC_NO_ROW, 0, BC_RULE_V_STR_02, "follows '%s', which ends the block", info->name);
     if (info->traits & BC_EFFECTS && v->pure)
         bc_check_effects(v, op);
     bool fits_table = check_table(v, op, info);

@@ -149,7 +149,7 @@ static bool in_if(const bc_op *op)
 static void leave_no_loop(bc_verifier *v, const bc_op *op, const bc_op *target, bc_rule nothing, bc_rule other)
 {
     if (in_if(op) && !target)
-        bc_wrong(v, op, BC_NO_ROW, 0, nothing, "stands in no loop");
+        bc_wrong(v, op, BC_NO_ROW, 0, nothing, "is not inside a loop");
     else if (in_if(op))
         bc_wrong(v, op, BC_NO_ROW, 0, other, "would leave a '%s', which is no loop", bc_info(target)->name);
 }
@@ -207,7 +207,7 @@ void verify_return(bc_verifier *v, const bc_op *op)
     }
     if (in_loop && v->m->version < BC_13_4)
         bc_tolerated(v, op, BC_NO_ROW, 0, BC_RULE_V_RET_01,
-                     "stands in a loop, which needs version 13.4; the module is 13.%d", v->m->version);
+                     "is inside a loop, which requires version 13.4; the module is 13.%d", v->m->version);
 }
 
 /* ---- tokens, assert, print ---- */

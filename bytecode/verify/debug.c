@@ -102,7 +102,7 @@ void bc_check_debug_scope(bc_verifier *v, const bc_op *op)
     if (v->subprogram == NOWHERE)
         bc_wrong(v, op, BC_NO_ROW, 0, BC_RULE_V_DBG_04, "has a location with a scope, but its kernel has none");
     else if (!same_subprogram(v->m, subprogram, v->subprogram))
-        bc_wrong(v, op, BC_NO_ROW, 0, BC_RULE_V_DBG_05, "lies in the debug scope of another function");
+        bc_wrong(v, op, BC_NO_ROW, 0, BC_RULE_V_DBG_05, "is in the debug scope of another function");
     else
         return;
     v->skip_scopes = true; /* one report for a kernel: the other ops have the same problem as a rule */

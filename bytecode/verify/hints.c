@@ -91,7 +91,7 @@ static void check_hint(bc_verifier *v, const hint_place *at, const bc_string *ta
     tv_str key = e->key->s;
     const hint_name *name = find_name(key, where);
     if (!name) {
-        hint_wrong(v, at, BC_RULE_V_HINT_03, "for %.*s has a hint '%.*s' that nobody reads here", (int)target->s.len,
+        hint_wrong(v, at, BC_RULE_V_HINT_03, "for %.*s has a hint '%.*s' that has no effect here", (int)target->s.len,
                    target->s.ptr, (int)key.len, key.ptr);
         return;
     }
@@ -117,7 +117,7 @@ static void check_hints(bc_verifier *v, const hint_place *at, const bc_dict *hin
         }
         int sm = parse_target(name);
         if (sm < 0) {
-            hint_wrong(v, at, BC_RULE_V_HINT_03, "names the target '%.*s', which nobody reads", (int)name.len,
+            hint_wrong(v, at, BC_RULE_V_HINT_03, "names '%.*s', which is not a target for hints", (int)name.len,
                        name.ptr);
             continue;
         }

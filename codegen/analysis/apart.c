@@ -1,5 +1,5 @@
-/* See the header. Why it is right: where each stride is at least as long as all that the dimensions inside of it span,
-   two indices lead to one address only if they are the same; else the symbol has promised it. */
+/* See the header. Why it is right: if each stride is at least as long as the span of all inner dimensions, two indices
+   have the same address only if they are equal; otherwise the symbol promises this. */
 #include "codegen/analysis/apart.h"
 
 #include "codegen/facts/facts.h"

@@ -1,22 +1,22 @@
-/* Whether two indices of a tensor may be one element of memory: rows that overlap, strides of 0, strides that only the
-   launch tells. */
+/* Decides whether two indices of a tensor may refer to one element of memory: rows may overlap, strides may be 0 or
+   known only at launch. */
 #ifndef TILEVM_CODEGEN_ANALYSIS_APART_H
 #define TILEVM_CODEGEN_ANALYSIS_APART_H
 
 #include "codegen/kernel/kernel.h"
 
-/* Is every element within the extents of the tensor an element of memory of its own? The view is of the tensor, or of
-   its tiles. It is where
+/* Do the elements within the extents of the tensor have distinct addresses? The view is of the tensor, or of its tiles.
+   They do if
 
-     - its dimensions nest: in some order of those with more than one element, the stride of each is at least the stride
-       times the extent of the one before, as types, ranges of values and equal values say; or
+     - its dimensions nest: the dimensions with more than one element have an order in which the stride of each is at
+       least the stride times the extent of the previous one, according to types, ranges of values and equal values; or
      - it is an array whose symbol promises it: address, extents and strides are that array's parameters.
 
-   Nothing is known of strides that are not positive. False: not known to be. Needs no facts; uses those that there are.
- */
+   Strides that are not positive prove nothing. False: not known. Facts are used if they exist, but not required. */
 bool cg_tensor_is_apart(const cg_func *c, const ct_value *view);
 
-/* The same, and no two tiles of the view have an element in common: those of a partition, whose indices differ. */
+/* The same, and no two tiles of the view have an element in common: the view is a partition, whose tiles have different
+   indices. */
 bool cg_view_tiles_apart(const cg_func *c, const ct_value *view);
 
 #endif

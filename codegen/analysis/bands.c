@@ -1,5 +1,6 @@
-/* On which of a block's numbers values depend: by all operands of the ops that make them; what a loop carries, by what
-   it begins with. What is found decides about the order of blocks, never about a result. */
+/* Finds on which of a block's indices a value depends: through all operands of the ops that compute it; for a carried
+   value, through its initial value. The result only affects the order of blocks, never the values that a kernel
+   computes. */
 #include "codegen/analysis/bands.h"
 
 #include "codegen/analysis/product.h"

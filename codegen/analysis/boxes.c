@@ -1,4 +1,4 @@
-/* Which tiles the copy engine can bring, and in which boxes; see the header. */
+/* Finds the tiles that TMA can copy, and their boxes; see the header. */
 #include "codegen/analysis/boxes.h"
 
 #include <string.h>

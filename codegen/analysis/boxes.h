@@ -1,13 +1,13 @@
-/* Tiles that the copy engine brings to shared memory: in boxes of a tensor map, which says where a tensor lies, how far
-   it goes and how large a box is (PTX ISA, "Tensors"). A box lies in an encoding (codegen/analysis/encoding.h) as one
-   panel of it, since its swizzle is the encoding's. */
+/* Tiles that TMA copies to shared memory, in boxes of a tensor map, which gives the address and extents of a tensor and
+   the size of a box (PTX ISA, "Tensors"). A box is one panel of an encoding (codegen/analysis/encoding.h), and has the
+   encoding's swizzle. */
 #ifndef TILEVM_CODEGEN_ANALYSIS_BOXES_H
 #define TILEVM_CODEGEN_ANALYSIS_BOXES_H
 
 #include "codegen/analysis/ring.h"
 
 enum { CG_MAP_DIMS = 5, CG_MAP_BYTES = 128, CG_MOST_MAPS = 4 };
-/* tensormap.replace came with PTX 8.3, but what takes strides for units of 16 bytes was in use until CUDA 12.4. */
+/* tensormap.replace exists since PTX 8.3, but assemblers before CUDA 12.4 interpret strides in units of 16 bytes. */
 enum { CG_PTX_OF_MAPS = 85 };
 
 typedef struct cg_boxes {
@@ -41,14 +41,14 @@ typedef struct cg_tensor_maps {
     cg_val taken; /* as lowered: the word that says that the memory of the maps is */
 } cg_tensor_maps;
 
-/* Why the copy engine cannot bring the tile of a load to its encoding: a text for users. NULL: it can, and *out is how.
- */
+/* Why TMA cannot copy the tile of a load to its encoding: a text for users. NULL: it can, and *out says how. */
 const char *cg_boxes_obstacle(const ct_op *load, const cg_encoding *encoding, uint32_t fast, cg_boxes *out);
-/* Each block of a cluster is to bring its share of the tile to all of them. False: it does not go in such shares. */
+/* Each block of a cluster is to copy its part of the tile to all blocks. False: the tile cannot be divided in this
+   way. */
 bool cg_boxes_share(cg_boxes *b, uint32_t blocks);
 /* Bytes of a box. */
 uint32_t cg_box_bytes(const cg_boxes *b);
-/* Would one map do for both? */
+/* Can both use one map? */
 bool cg_boxes_equal(const cg_boxes *a, const cg_boxes *b);
 
 #endif

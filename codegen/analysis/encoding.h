@@ -1,6 +1,6 @@
-/* Matrices in shared memory as ldmatrix and wgmma want them: rows of 16-byte chunks, swizzled so that the eight rows of
-   an 8x8 matrix lie in different banks. An encoding holds a tile; its rows and columns are dimensions of the tile's
-   index, or several together. */
+/* Matrices in shared memory in the form that ldmatrix and wgmma require: rows of 16-byte chunks, swizzled so that the
+   eight rows of an 8x8 matrix are in different banks. An encoding holds a tile; its rows and columns are dimensions of
+   the tile's index, or several together. */
 #ifndef TILEVM_CODEGEN_ANALYSIS_ENCODING_H
 #define TILEVM_CODEGEN_ANALYSIS_ENCODING_H
 
@@ -38,17 +38,16 @@ typedef struct cg_encoding {
 /* rows x columns of elements of `bytes`, all but the last as bits; base is left to the caller. */
 cg_encoding cg_encoding_new(uint32_t rows, uint32_t columns, uint32_t batch, uint32_t bytes, cg_feed feed);
 uint32_t cg_encoding_bytes(const cg_encoding *s);
-/* A layout of the tile as one of places in the encoding. */
+/* Converts a layout of the tile to a layout of positions in the encoding. */
 cg_layout cg_encoding_layout(const cg_encoding *s, const cg_layout *l);
 
-/* Does the op say only how its operand is to be seen: as a reshape, permute, bytes as two f4 each, or rounded by the
-   product? And its operand's
-   layout as the result's, in which the halves of a byte come first. */
+/* Does the op only reinterpret its operand: a reshape, a permute, bytes as two f4 each, or a rounding that the product
+   does? And the operand's layout as a layout of the result, in which the halves of a byte come first. */
 bool cg_is_seen(const ct_op *op);
 cg_layout cg_seen_layout(const ct_op *op, const cg_layout *l);
-/* What v is such a view of, through all of them; v itself, if it is none. */
+/* The value that v reinterprets, through all such ops; v itself if there are none. */
 const ct_value *cg_source_of(const ct_value *v);
-/* A layout of v as one of what it is a view of. */
+/* A layout of v as a layout of the value that it reinterprets. */
 cg_layout cg_source_layout(const ct_value *v, const cg_layout *l);
 
 #endif

@@ -1,6 +1,6 @@
-/* Order among memory ops; see the header. Why it is right: an access may move past another one only if no token of it
-   comes from that one and their addresses come from different pointers, or if both are loads, or if no two elements of
-   theirs are one of memory; accesses that no token orders have no order to keep (memory reference, 3.4). */
+/* The order of memory ops; see the header. Why it is right: an access may move past another one only if none of its
+   tokens comes from that one and their addresses come from different pointers, or if both are loads, or if they have no
+   element of memory in common; accesses that no token orders need not keep their order (memory reference, 3.4). */
 #include "codegen/analysis/order.h"
 
 #include "codegen/analysis/apart.h"

@@ -1,34 +1,36 @@
-/* Which memory ops may meet in memory, and which have an order. */
+/* Decides which memory ops may access the same memory, and which are ordered. */
 #ifndef TILEVM_CODEGEN_ANALYSIS_ORDER_H
 #define TILEVM_CODEGEN_ANALYSIS_ORDER_H
 
 #include "codegen/kernel/kernel.h"
 #include "codegen/tile/tokens.h"
 
-/* The value that an address comes from: a parameter, or what loaded or made the pointer. */
+/* The value from which an address comes: a parameter, or the result of the op that loaded or created the pointer. */
 const ct_value *cg_origin_of(const ct_value *v);
-/* The memory that a view or pointer reaches: 0 unknown, else one of those that do not overlap. */
+/* The number of the memory to which a view or pointer refers: 0 if unknown; memories with different numbers do not
+   overlap. */
 uint32_t cg_root_of(const cg_func *c, const ct_value *memory);
-/* The operand that says where a memory op goes; NULL: not one. What was copied ahead counts where it is used. */
+/* The operand that gives the address of a memory op; NULL: the op is not one. A prefetched load counts where its tile
+   is used. */
 const ct_value *cg_memory_of(const ct_op *op, bool *out_write);
-/* An access to memory, and what it is ordered behind. */
+/* An access to memory, and the accesses that precede it. */
 typedef struct cg_ordered_op {
     const ct_op *op;
     ct_sources before;
 } cg_ordered_op;
 cg_ordered_op cg_ordered_op_of(const ct_op *op);
-/* Does the kernel say that one comes before the other, or may they meet in memory? */
+/* Does the kernel order the two, or may they access the same memory? */
 bool cg_are_ordered(const cg_func *c, const cg_ordered_op *a, const cg_ordered_op *b);
-/* Is it an access without an order of its own among threads? */
+/* Is it a weak access, which is not ordered among threads? */
 bool cg_is_weak_access(const ct_op *op);
-/* A wait for the grid before this one where all threads come by, at the kernel's top level. Each waits by itself, so
-   what copies ahead needs no other order. */
+/* Is it a wait for the previous grid at the kernel's top level, which all threads execute? Each thread waits by itself,
+   so prefetching copies need no other order. */
 bool cg_is_grid_wait(const ct_op *op);
-/* May the load not be done before ops of the block are, because a write or an op that orders accesses may come before
-   it, by its tokens or by way of the same memory, in this iteration or an earlier one? */
+/* Must the load stay after ops of the block, because a write or an op that orders accesses may precede it, by its
+   tokens or through the same memory, in this iteration or an earlier one? */
 bool cg_order_holds_back(const cg_func *c, const ct_block *block, const ct_op *load);
-/* The same of the body of a loop for a load that is done some iterations earlier: stores of tiles that are each
-   iteration's own do not matter. */
+/* The same for a load that is moved to an earlier iteration of the loop with that body: stores of tiles that no other
+   iteration accesses do not matter. */
 bool cg_iterations_hold_back(const cg_func *c, const ct_block *body, const ct_op *load);
 
 #endif

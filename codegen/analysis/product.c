@@ -1,4 +1,4 @@
-/* What a product multiplies, with which instruction, and what other products it feeds. Sources: memory reference,
+/* The operands of a product, its instruction, and the other products that use its result. Sources: memory reference,
    section 7; PTX ISA, "Warp-level matrix instructions". */
 #include "codegen/analysis/product.h"
 

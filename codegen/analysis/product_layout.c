@@ -1,6 +1,5 @@
-/* How products lie over threads: accumulators, fragments, scales, and how they read what lies in shared memory.
-   Sources: PTX ISA, "Warp-level matrix instructions", fragment figures; "Asynchronous warpgroup level matrix
-   instructions". */
+/* The layouts of products: accumulators, fragments, scales, and how operands in shared memory are read. Sources: PTX
+   ISA, "Warp-level matrix instructions", fragment figures; "Asynchronous warpgroup level matrix instructions". */
 #include <string.h>
 
 #include "codegen/analysis/reordered.h"

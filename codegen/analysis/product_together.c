@@ -1,5 +1,6 @@
-/* Products that are computed together: what they share is stored to shared memory once, and loaded once for all of
-   them. Those in blocks of registers, and those by mma.sync whose operands both come from registers. */
+/* Finds products that are computed together: a shared operand is stored to shared memory once, and loaded once for all
+   of them. This applies to products in blocks of registers, and to products by mma.sync whose operands both come from
+   registers. */
 #include "codegen/analysis/product.h"
 #include "codegen/analysis/ring.h"
 

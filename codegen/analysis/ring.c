@@ -1,4 +1,4 @@
-/* Rings: how their loads lie in a slot, and which values lie there. */
+/* Rings: the layout of their loads in a slot, and the values that are read there. */
 #include "codegen/analysis/ring.h"
 
 #include <string.h>

@@ -1,7 +1,6 @@
-/* Rings: tiles that loops load ahead of their iteration lie in slots of shared memory, whose number says how far ahead.
-   The loads pass (codegen/passes/loads.c, streams.c) decides what each loop has of it, the expand pass
-   (codegen/passes/expand.c) puts the ops of codegen/tile/ops.def into the loop, and codegen/ops/ring.c says what they
-   become. */
+/* Rings: prefetched tiles of loops are in slots of shared memory, whose number is the prefetch distance. The loads pass
+   (codegen/passes/loads.c, streams.c) chooses the rings of each loop, the expand pass (codegen/passes/expand.c) inserts
+   the ops of codegen/tile/ops.def into the loop, and codegen/ops/ring.c lowers them. */
 #ifndef TILEVM_CODEGEN_ANALYSIS_RING_H
 #define TILEVM_CODEGEN_ANALYSIS_RING_H
 
@@ -10,7 +9,7 @@
 
 enum { CG_RING_LOADS = 6, CG_RING_PART_BITS = 3, CG_RING_BARRIER_BYTES = 16 /* of a slot, between groups */ };
 
-/* A load that runs ahead. */
+/* A prefetched load. */
 typedef struct cg_ring_load {
     ct_op *op;
     uint32_t fast; /* dimension of the tile that is contiguous in memory */
@@ -27,7 +26,7 @@ typedef struct cg_ring_load {
     bool is_put;                          /* through registers; other copies do not round */
 } cg_ring_load;
 
-/* The detail of a loop that has one, of its `ring` and of the ops that have it as an operand. */
+/* The detail of a loop with a ring, of its `ring` op and of the ops with the ring as an operand. */
 typedef struct cg_ring {
     cg_ring_load loads[CG_RING_LOADS];
     uint32_t load_count, slots, slot_bytes;
@@ -69,7 +68,7 @@ typedef struct cg_ring {
     cg_val left, takes;        /* and at_start how many slots threads have left to fill; whether none */
 } cg_ring;
 
-/* Is the op made again for each iteration that copies are started for? */
+/* Is the op repeated for each iteration for which copies are started? */
 static inline bool cg_is_in_slice(const cg_ring *ring, const ct_op *op)
 {
     return op->result_count && op->results[0].id < ring->known && ring->in_slice[op->results[0].id];
@@ -107,14 +106,14 @@ static inline cg_ring *cg_ring_of(const ct_op *op, uint32_t index)
     return op->operands[index]->op->detail;
 }
 
-/* Where a load of a ring has put v, or what it is a view of; NULL: it is in registers. */
+/* The ring load whose slot holds v, or the value that v reinterprets; NULL: v is in registers. */
 const cg_encoding *cg_encoding_of(const ct_value *v);
-/* A layout of a v in an encoding as one of places there. */
+/* Converts a layout of v, which is in an encoding, to a layout of positions there. */
 cg_layout cg_encoding_layout_of(const ct_value *v, const cg_layout *l);
 
 /* Bytes of a load in a slot. */
 uint32_t cg_ring_load_bytes(const cg_ring_load *load);
-/* Puts the loads behind each other in a slot, whose bytes come back. */
+/* Assigns the loads consecutive offsets in a slot, and returns its size in bytes. */
 uint32_t cg_ring_place_loads(cg_ring *ring);
 /* by_threads: takes the part of the thread out of all loads' places, where it is the same number of bytes in all. */
 void cg_ring_share_threads(cg_ring *ring);

@@ -1,5 +1,6 @@
-/* How the target scales blocks of K, and elements of half a byte, which lie two to a byte as K counts them. Source: PTX
-   ISA, "Block scaling for mma.sync" and the fragments of m16n8k32 and m16n8k64, which are the same as bytes. */
+/* How the target scales blocks of K, and elements of half a byte, of which a byte holds two that are neighbours along
+   K. Source: PTX ISA, "Block scaling for mma.sync" and the fragments of m16n8k32 and m16n8k64, which are the same as
+   bytes. */
 #include "codegen/analysis/scaling.h"
 
 const cg_scaling *cg_find_scaling(const cg_func *c, const ct_op *op, const cg_product *p)

@@ -1,4 +1,4 @@
-/* How products are cut that are computed transposed; see the header. */
+/* How transposed products are divided; see the header. */
 #include "codegen/analysis/turned.h"
 
 #include "codegen/analysis/ring.h"

@@ -1,4 +1,4 @@
-/* Products that are computed transposed (codegen/ops/mma_turned.c says how): how they are cut. */
+/* How transposed products (codegen/ops/mma_turned.c) are divided among warps and steps. */
 #ifndef TILEVM_CODEGEN_ANALYSIS_TURNED_H
 #define TILEVM_CODEGEN_ANALYSIS_TURNED_H
 
@@ -6,7 +6,7 @@
 
 enum { CG_TURNED_COLUMN_BITS = 6, CG_TURNED_ROW_BITS = 3, CG_TURNED_MOST_PIECE_BITS = 2 };
 
-/* How a product is cut; all but p in bits. */
+/* The division of a product; all members but p in bits. */
 typedef struct cg_turned {
     const cg_product *p;
     uint32_t along_m, along_n; /* warpgroups that share M, N */
@@ -21,7 +21,7 @@ typedef struct cg_turned {
 cg_turned cg_turned_of(const cg_product *p, uint32_t warp_bits);
 /* The columns of C that lanes (the upper three bits), warps and, from *regs on, registers have: N is the lowest. */
 void cg_turned_columns(const cg_turned *t, uint32_t *regs, cg_layout *l);
-/* May the product be computed transposed, by what it multiplies? */
+/* Do the operands permit computing the product transposed? */
 bool cg_may_turn(const cg_func *c, const ct_op *op, const cg_product *p);
 /* How it reads B, of which K is contiguous, or N. */
 cg_feed cg_turned_feed(const cg_product *p, bool along_k);

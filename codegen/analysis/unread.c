@@ -1,6 +1,6 @@
-/* See the header. A row goes where the tile's row goes: from an operand of a product to that row, or column, of its
-   result, through what is computed element by element and what loops carry, to stores. No row looks at another one,
-   so what is in it matters only where it is stored. */
+/* See the header. A row of a tile is followed from an operand of a product to the same row, or column, of the result,
+   through element-wise ops and carried values, to stores. No row depends on another one, so its values matter only
+   where they are stored. */
 #include "codegen/analysis/unread.h"
 
 #include "codegen/analysis/product.h"

@@ -1,4 +1,4 @@
-/* Tiles through views: what types and facts say of where they lie, and how long accesses can be. Source: memory
+/* Tiles of views: their addresses according to types and facts, and the possible width of accesses. Source: memory
    reference, section 2. */
 #include "codegen/analysis/view.h"
 

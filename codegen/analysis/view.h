@@ -1,4 +1,4 @@
-/* Views while lowering: where a tensor lies, and how the elements of a tile reach it. */
+/* Views while lowering: the address of a tensor, and the accesses of a tile's elements to it. */
 #ifndef TILEVM_CODEGEN_ANALYSIS_VIEW_H
 #define TILEVM_CODEGEN_ANALYSIS_VIEW_H
 
@@ -21,14 +21,14 @@ typedef struct cg_view {
 /* Gives every view value its view. False: out of memory. */
 bool cg_find_views(ct_func *f);
 
-/* Where the tile of a load lies whose index moves on evenly: 64 bits. */
+/* The address of the tile of a load whose index advances by a constant step: 64 bits. */
 typedef struct cg_cursor {
     cg_val address;            /* of the thread's first element; the register changes */
     cg_val advance;            /* bytes to the next tile */
     cg_val unit[CG_VIEW_DIMS]; /* bytes to what the thread reaches next along each tile dimension */
 } cg_cursor;
 
-/* What an op that moves a tile through a view has. */
+/* The operands and properties of an op that loads or stores a tile of a view. */
 typedef struct cg_view_op {
     const ct_value *view, *tile; /* tile: the value stored, the result of a load */
     const bc_type *tile_type;
@@ -42,24 +42,24 @@ typedef struct cg_view_op {
 
 cg_view_op cg_view_op_of(const ct_op *op);
 
-/* The layout in which the tile of the op reaches memory best. */
+/* The best layout for the memory accesses of the op's tile. */
 cg_layout cg_view_layout(cg_func *c, const cg_view_op *v);
-/* Whether every access of a warp reaches whole sectors of memory with a tile in this layout, which has no replicas. */
+/* Does every access of a warp cover whole sectors of memory if the tile has this layout, which has no replicas? */
 bool cg_view_fills_sectors(cg_func *c, const cg_view_op *v, const cg_layout *l);
-/* Whether stores do so, of which one thread does those of an element that several hold: where there are fewer elements
-   than threads, and they would in any layout. */
+/* Do stores cover whole sectors in this layout, if one of the threads that hold an element stores it? This is for tiles
+   with fewer elements than threads, which have replicas in every layout. */
 bool cg_view_stores_sectors(cg_func *c, const cg_view_op *v, const cg_layout *l);
-/* Does it reach them with accesses that are as wide as those of the layout that the view would have? */
+/* Does it cover them with accesses that are as wide as those of the layout that the view would choose? */
 bool cg_view_loads_as_well(cg_func *c, const cg_view_op *v, const cg_layout *l);
-/* log2 of the elements that an access has of a tile in this layout. */
+/* log2 of the elements per access if a tile has this layout. */
 uint32_t cg_view_access_bits(cg_func *c, const cg_view_op *v, const cg_layout *l);
 
-/* Whether a load in this layout reaches whole sectors by 16 bytes for a thread, those of a sector at most one after
-   the other. */
+/* Does a load in this layout cover whole sectors with accesses of 16 bytes per thread, with at most consecutive
+   accesses to the same sector? */
 bool cg_view_reads_sectors(cg_func *c, const cg_view_op *v, const cg_layout *l);
 
-/* The layout in which a tile reaches memory best when every warp keeps the elements that it has in l. False: there is
-   none with rows of some length. */
+/* The best layout for memory accesses in which every warp keeps the elements that it has in l. False: there is none
+   with rows of sufficient length. */
 bool cg_view_rows_of_warps(cg_func *c, const cg_view_op *v, const cg_layout *l, cg_layout *out);
 
 /* The tile dimension that is contiguous in memory; false: none is known to be. */
@@ -67,10 +67,10 @@ bool cg_view_contiguous(const cg_view_op *v, uint32_t *out_dim);
 /* log2 of the elements that one aligned access along tile dimension `fast` may have: it never straddles the tensor's
    end. */
 uint32_t cg_view_vector(cg_func *c, const cg_view_op *v, uint32_t fast);
-/* Layout in which the sparse index of a gather/scatter view is read when the tile lies in l. */
+/* The layout in which the sparse index of a gather/scatter view is read if the tile has layout l. */
 cg_layout cg_view_sparse_layout(const cg_view_op *v, const cg_layout *l);
 
-/* A remark on how the tile, in layout l, reaches memory by accesses of at most 2^most_bits elements. */
+/* Emits a remark on the memory accesses of the tile in layout l, which have at most 2^most_bits elements. */
 void cg_view_remark(cg_func *c, const ct_op *op, const cg_view_op *v, const cg_layout *l, uint32_t most_bits);
 
 /* ---- what codegen/access/view_vectors.c asks codegen/analysis/view.c ---- */
@@ -79,16 +79,15 @@ void cg_view_remark(cg_func *c, const ct_op *op, const cg_view_op *v, const cg_l
 uint32_t cg_view_dim(const bc_type *view, uint32_t t);
 /* The steps of the index in coordinates: a tile's size, or the view's own stride. */
 int64_t cg_view_step(const bc_type *view, uint32_t t);
-/* Where the tile begins along tile dimension t, sparse ones apart. False: not known to lie below 2^32, with all of the
-   tile. */
+/* The start of the tile along tile dimension t, except sparse ones. False: the tile is not known to lie below 2^32. */
 bool cg_view_start(const cg_view_op *v, uint32_t t, cg_range *out_range);
-/* The tensor's size along tile dimension t; false: not known to lie below 2^32. */
+/* The tensor's size along tile dimension t; false: not known to be below 2^32. */
 bool cg_view_extent(const cg_view_op *v, uint32_t t, cg_range *out_range);
-/* May the tile leave the tensor along tile dimension t, as far as is known before it runs? */
+/* May the tile extend beyond the tensor along tile dimension t, as far as is known at compile time? */
 bool cg_view_may_leave(const cg_view_op *v, uint32_t t);
 /* Elements of half a byte. */
 bool cg_view_is_half(const cg_view_op *v);
-/* How long accesses are, as bits of elements along dimension `fast`. */
+/* The width of accesses, as log2 of elements along dimension `fast`. */
 typedef struct cg_view_lengths {
     uint32_t fast;
     uint32_t inside, edge; /* where the tile is known to lie inside the tensor; where it may not */

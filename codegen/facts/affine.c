@@ -1,6 +1,8 @@
 /* See the header. */
 #include "codegen/facts/affine.h"
 
+#include <assert.h>
+
 #include "codegen/facts/facts.h"
 #include "codegen/facts/recurrence.h"
 
@@ -8,7 +10,7 @@ enum { MOST_DEPTH = 40, WIDE = 64 };
 
 /* Where a value's dimensions are among those of the tile that is looked at. */
 typedef struct places {
-    uint8_t at[CG_AFFINE_DIMS]; /* CG_NO_DIM: of one element */
+    uint8_t at[CG_AFFINE_DIMS]; /* CG_NO_DIM: nowhere; any, of a dimension of one element */
 } places;
 
 /* ---- sums and products ---- */
@@ -210,15 +212,11 @@ static bool moved(const ct_op *op, const places *p, places *out)
         return false;
     switch ((int)op->opcode) {
     case OP_reshape: return reshaped(to, from, p, out);
-    case OP_broadcast:
-        for (uint32_t d = 0; d < from->rank; d++)
-            out->at[d] = from->shape[d] == 1 ? CG_NO_DIM : p->at[d];
-        return true;
     case OP_permute:
         for (uint32_t d = 0; d < from->rank; d++)
             out->at[ct_attr_of(op, F_permute_permutation)->ints->ptr[d]] = p->at[d];
         return true;
-    default: return op->opcode == OP_assume;
+    default: return op->opcode == OP_broadcast || op->opcode == OP_assume; /* nobody asks where single elements are */
     }
 }
 
@@ -301,6 +299,7 @@ static bool of_op(walk *w, ct_value *v, const places *p, cg_poly *out)
         *out = of_number(number);
         return true;
     case OP_iota:
+        assert(v->type->shape[0] > 1); /* the number of a single element is a constant, as simplify.c leaves it */
         *out = (cg_poly){1, {{.times = 1, .dim = p->at[0]}}};
         out->count = p->at[0] != CG_NO_DIM;
         return true;

@@ -92,9 +92,18 @@ bool cg_evaluate_with(const ct_op *op, const int64_t *operands, int64_t *out_val
     return true;
 }
 
+/* Does the op give the same whatever x is, where both operands are x? */
+static bool is_known_of_twins(const ct_op *op)
+{
+    return op->operand_count == 2 && op->operands[0] == op->operands[1]
+           && (op->opcode == OP_subi || op->opcode == OP_xori || op->opcode == OP_cmpi);
+}
+
 bool cg_evaluate(const ct_op *op, int64_t *out_value)
 {
-    int64_t x[MOST_OPERANDS];
+    int64_t x[MOST_OPERANDS] = {0};
+    if (is_known_of_twins(op))
+        return cg_evaluate_with(op, x, out_value);
     for (uint32_t i = 0; i < op->operand_count && i < MOST_OPERANDS; i++) {
         if (!op->operands[i]->fact->constant)
             return false;

@@ -50,11 +50,20 @@ void cg_assign_scan(cg_func *c, const ct_op *op)
     cg_fold_assign_body(c, op);
 }
 
+/* The lines of one strip; those of others take its place. */
+static cg_layout lines_of_strip(const cg_func *c, const ct_op *op, const cg_layout *l)
+{
+    uint32_t gone = cg_fold_mask(op, F_scan_dim);
+    for (uint32_t i = cg_real_warp_bits(c); i < c->warp_bits; i++)
+        gone |= l->warp[i];
+    return cg_fold_layout(l, gone, NULL);
+}
+
 void cg_effects_scan(cg_func *c, ct_op *op)
 {
     scan_shape scan = scan_shape_of(c, op);
-    cg_layout line = cg_fold_layout(&scan.layout, cg_fold_mask(op, F_scan_dim), NULL);
-    cg_fold_add_exchange(c, op, op, &line, scan.warps);
+    cg_layout lines = lines_of_strip(c, op, &scan.layout);
+    cg_fold_add_exchange(c, op, op, &lines, scan.warps);
 }
 
 typedef struct scanner {
@@ -156,11 +165,11 @@ static cg_val scan_warps(const scanner *s, cg_val has, cg_fold_row *totals, cg_f
 {
     cg_func *c = s->c;
     const cg_layout *l = &s->shape.layout;
-    uint32_t lines = cg_layout_regs(l) >> s->shape.regs, n = s->op->operand_count, kept;
+    uint32_t lines = cg_layout_regs(l) >> s->shape.regs, n = s->op->operand_count;
     uint32_t low = ((((uint32_t)1 << (s->shape.regs + s->shape.lanes)) - 1) << s->shape.shift),
              dim = cg_fold_mask(s->op, F_scan_dim);
     /* Index of a line, and above it the warp's position. */
-    cg_layout line = cg_fold_layout(l, dim, &kept), slots = line;
+    cg_layout line = lines_of_strip(c, s->op, l), slots = line;
     for (uint32_t i = 0, b = 0; i < cg_real_warp_bits(c); i++)
         if (l->warp[i] & dim & ~low)
             slots.warp[i] ^= (uint32_t)1 << (line.tile_bits + b++);
@@ -168,7 +177,9 @@ static cg_val scan_warps(const scanner *s, cg_val has, cg_fold_row *totals, cg_f
     cg_val *parts[CG_FOLD_OPERANDS], warp = position(s, s->shape.regs + s->shape.lanes, s->shape.warps);
     for (uint32_t k = 0; k < lines; k++)
         spread_totals(s, totals[k]);
+    cg_strip_puts_own(c, true);
     cg_fold_exchange(c, s->op, &line, &slots, s->shape.warps, totals, parts);
+    cg_strip_puts_own(c, false);
     uint32_t count = (uint32_t)1 << s->shape.warps;
     for (uint32_t k = 0; k < lines && !c->failed; k++) {
         cg_val front[CG_FOLD_OPERANDS], sum[CG_FOLD_OPERANDS];

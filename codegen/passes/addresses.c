@@ -1,6 +1,6 @@
-/* What a copy through pointers computes in every iteration: of sums and conjunctions, those parts that are the same in
-   all of them are put together in front of the loop. A sum of a row's address and a column, as gathers have it, becomes
-   one addition a row. */
+/* Moves the loop-invariant parts of the addresses and masks of copies through pointers in front of the loop: sums and
+   conjunctions are reordered so that these parts are combined first. The sum of a row's address and a column, as in
+   gathers, becomes one addition per row. */
 #include "codegen/facts/facts.h"
 #include "codegen/passes/ring.h"
 

@@ -12,18 +12,18 @@
                                                       release %r
                                                     }
 
-   Where such a loop stands in a `for`, the ring stays full between iterations: the first strips are copied in front
-   of the `for`, and the last trips copy the first strips of the next iteration.
+   If such a loop is inside a `for`, the ring stays full between iterations: the first strips are copied in front of the
+   `for`, and the last trips copy the first strips of the next iteration.
 
    A load is prefetched if it is weak, nothing in the loop precedes it by tokens or through the same memory, and its
-   index, pointers and masks are known in front of the loop or can be recomputed from what is. There are up to four
-   stages, as many as leave room for 512 threads on a multiprocessor; where two do not fit, loads stay, with a
-   remark. The pass runs after strips, because only then it is known which loads stand in such loops; layouts exist,
-   so that a stage holds what the load would have had in registers, and the scratch of other ops is known from their
+   index, pointers and masks are known in front of the loop or can be recomputed from values that are. There are up to
+   four stages, as many as leave room for 512 threads on a multiprocessor; if two do not fit, loads are not prefetched,
+   with a remark. The pass runs after strips, which decides which loads are in such loops; layouts exist, so that a
+   stage holds the elements that the load would have had in registers, and the scratch of other ops is known from their
    effects.
 
-   Why it is right: a thread awaits its own copy before it reads the stage, and nothing between the copy and the
-   load may write what is copied. */
+   Why it is right: a thread awaits its own copy before it reads the stage, and nothing between the copy and the load
+   may write the copied elements. */
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/shared.h"
 #include "codegen/kernel/remarks.h"

@@ -1,11 +1,11 @@
-/* How many elements of its tiles a thread of a map has at once. A map is a kernel that passes through its tiles once,
-   element by element: no loops, no reductions, no products, nothing that moves elements to other indices.
+/* Chooses how many elements of its tiles a thread of a map computes at once. A map is a kernel that passes through its
+   tiles once, element by element: it has no loops, reductions or products, and moves no element to another index.
 
-   A map can do all it does with some elements before it begins with the next ones: in strips (codegen/values/strips.h),
-   whose pass keeps the order that tokens ask for. So a thread needs as many registers as suit the multiprocessor, not
-   as its tiles are long: a strip has as many elements of a thread as keep what is held at the widest point within the
-   registers of half the threads that a multiprocessor can have. So many hide the latency of each other's arithmetic and
-   loads; more would have too few registers for an access of 16 bytes to each of a few tensors on its way. */
+   A map can finish some elements before it begins the next ones: in strips (codegen/values/strips.h), whose pass keeps
+   the order that tokens require. So the number of registers need not grow with the tiles: a strip has as many elements
+   per thread as keep the live values at the widest point within the registers available with half the threads that a
+   multiprocessor can have. That many threads hide the latency of each other's arithmetic and loads; more threads would
+   have too few registers to keep accesses of 16 bytes to a few tensors in flight. */
 #include "codegen/analysis/order.h"
 #include "codegen/cost/cost.h"
 #include "codegen/passes/budget.h"

@@ -4,6 +4,7 @@
 
 #include "bytecode/verify/hints.h"
 #include "codegen/analysis/product.h"
+#include "codegen/cost/cost.h"
 #include "codegen/kernel/groups.h"
 
 /* ---- warps ---- */
@@ -217,16 +218,12 @@ uint32_t cg_blocks_that_suit(const cg_func *c)
     return t.block && t.held && sums <= MOST_SUMS ? REGISTERS / OF_A_THREAD / cg_threads(c) : 0;
 }
 
-uint32_t cg_hinted_blocks(const cg_func *c)
+uint32_t cg_product_registers(const cg_func *c)
 {
-    enum { REGISTERS = 1 << 16, BESIDES = 40 /* what a product needs beside its sums: addresses, operands */ };
-    int64_t hint = bc_entry_hint(c->f, c->target->sm, "occupancy");
+    enum { OPERANDS = 24 };
     tiles t = tiles_of(c);
     uint32_t sums = ((1u << (t.held > t.product ? t.held : t.product)) / cg_threads(c)) << t.is_wide;
-    uint32_t most = REGISTERS / ((sums + BESIDES) * cg_threads(c));
-    if (hint <= 0)
-        return 0;
-    return !t.product || hint < most ? (uint32_t)hint : most ? most : 1;
+    return t.product ? sums + OPERANDS : 0;
 }
 
 /* Two blocks of a multiprocessor, each with half of the rows, compute by turns what is between the products of a chain,
@@ -308,7 +305,7 @@ static const slot_row slot_rows[] = {
 uint32_t cg_room_beside(const cg_func *c, uint32_t threads)
 {
     uint32_t own = cg_threads(c), blocks = threads > own ? threads / own : 1;
-    uint32_t hint = cg_hinted_blocks(c);
+    uint32_t hint = cg_blocks_hinted(c, cg_product_registers(c));
     return ((uint32_t)c->target->shared_kib << 10) / (hint > blocks ? hint : blocks);
 }
 

@@ -1,21 +1,21 @@
-/* How much of a multiprocessor a kernel takes: warps, registers, blocks, slots of rings. Decided here, from figures
-   that were measured; what is asked for in hints goes first where it can. */
+/* The share of a multiprocessor that a kernel uses: warps, registers, blocks, slots of rings. It is decided here, from
+   measurements; hints take precedence where possible. */
 #ifndef TILEVM_CODEGEN_PASSES_BUDGET_H
 #define TILEVM_CODEGEN_PASSES_BUDGET_H
 
 #include "codegen/kernel/kernel.h"
 
-/* Gives the kernel its warps: before any pass, and where one has changed what tiles there are. */
+/* Chooses the kernel's number of warps: before all passes, and again after a pass that changes the tiles. */
 void cg_set_warps(cg_func *c);
-/* Logarithm: the elements of its largest tile, of 2^tile_bits elements, that a thread of a map should have at once;
-   tile_bits for what is not a map (codegen/passes/at_once.c). */
+/* log2 of the elements of its largest tile, which has 2^tile_bits elements, that a thread of a map should compute at
+   once; tile_bits if the kernel is not a map (codegen/passes/at_once.c). */
 uint32_t cg_elements_at_once(cg_func *c, uint32_t tile_bits);
-/* Of a kernel whose loops multiply without an instruction: the blocks that a multiprocessor should have at a time, so
-   that a thread has the registers that its sums and operands take; 0: no matter. */
+/* For a kernel whose loops multiply without a tensor core instruction: the number of blocks that should share a
+   multiprocessor, so that a thread has enough registers for its sums and operands; 0: any. */
 uint32_t cg_blocks_that_suit(const cg_func *c);
-/* Blocks that a multiprocessor should have at a time by the kernel's hint, as far as a thread keeps the registers that
-   its sums take: with fewer, sums would go to memory, or ptxas refuse wgmma. 0: no hint. */
-uint32_t cg_hinted_blocks(const cg_func *c);
+/* The registers of each thread that products need for their sums and operands: with fewer, sums would be spilled, or
+   ptxas would refuse wgmma. 0: there are no products. */
+uint32_t cg_product_registers(const cg_func *c);
 /* Thread blocks of a cluster that a tile block needs so that the sums of its products fit their registers: 1, 2, 4 ...
  */
 uint32_t cg_least_blocks(const cg_func *c);
@@ -27,7 +27,7 @@ typedef enum cg_group_kind {
     CG_PUT     /* the same; and producers round what they bring, in their registers */
 } cg_group_kind;
 
-/* What loops multiply, for groups of warps (codegen/kernel/groups.h). */
+/* The products of the loops of a kernel, for warp specialisation (codegen/kernel/groups.h). */
 typedef struct cg_group_work {
     uint32_t consumers; /* threads */
     cg_group_kind kind;
@@ -44,11 +44,11 @@ typedef struct cg_group_budget {
     const char *why;
 } cg_group_budget;
 
-/* The first row that fits with at most so many blocks; NULL: such work is faster without groups. */
+/* The first row that fits with at most that many blocks; NULL: such work is faster without groups. */
 const cg_group_budget *cg_group_budget_of(const cg_group_work *work, uint32_t most_blocks);
 
-/* Bytes of shared memory for a block, where so many threads of a multiprocessor are to share its memory; more of them
-   if the hint says so. */
+/* Bytes of shared memory for a block if that many threads, or more if the hint says so, are to share the memory of a
+   multiprocessor. */
 uint32_t cg_room_beside(const cg_func *c, uint32_t threads);
 
 typedef enum cg_slot_kind {
@@ -59,7 +59,7 @@ typedef enum cg_slot_kind {
     CG_STRIPS    /* loops over strips */
 } cg_slot_kind;
 
-/* A loop whose loads could run ahead. */
+/* A loop whose loads could be prefetched. */
 typedef struct cg_slot_work {
     cg_slot_kind kind;
     uint32_t slot_bytes, iterations;
@@ -74,7 +74,7 @@ typedef struct cg_slot_budget {
 
 cg_slot_budget cg_slot_budget_of(const cg_func *c, const cg_slot_work *work);
 
-/* Tiles that stay for loops behind (codegen/passes/keep.c). */
+/* Tiles that are kept for later loops (codegen/passes/keep.c). */
 typedef struct cg_kept_row {
     uint32_t least, most;   /* tiles */
     uint32_t ahead, fewest; /* slots of other loads: wanted, needed */
@@ -82,10 +82,10 @@ typedef struct cg_kept_row {
     const char *why;
 } cg_kept_row;
 
-/* The rows in the order in which they are to be tried; NULL: there are no more. */
+/* The rows in the order in which they are tried; NULL past the end. */
 const cg_kept_row *cg_kept_row_at(size_t i);
 
-/* Loads ahead into registers (codegen/passes/early_find.c). */
+/* Loads that are prefetched into registers (codegen/passes/early_find.c). */
 typedef enum cg_early_kind {
     CG_EARLY_SOURCES, /* that say where another one loads from, and that one */
     CG_EARLY_NO_ROOM, /* for whose slots there is no room */

@@ -7,16 +7,16 @@
          continue k + 1, offset p, 32                     ->     continue
        }                                                       }
 
-   Later passes find in an index or a pointer the iteration that it belongs to, and can compute it for a later one.
-   So loads whose index is a second counter, or whose pointers are advanced, can be prefetched. Amounts that depend
-   on the loop, values that are multiplied, and loops whose step is not constant stay as they are.
+   Later passes can tell to which iteration an index or a pointer belongs, and can compute it for a later one. So loads
+   whose index is a second counter, or whose pointers are advanced, can be prefetched. Amounts that depend on the loop,
+   values that are multiplied, and loops whose step is not constant stay as they are.
 
    Why it is right: iteration number n, which is (counter - start) / step without rounding, has seen n additions of
    the same amount, and n * amount is their sum, modulo 2^bits for integers and modulo 2^64 for addresses. No memory
    access moves. Where an addition promised not to wrap, so did all additions before it.
 
-   The pass runs after hoist, which moves the amounts out of the loop where it can. It visits inner loops first,
-   since what an inner loop leaves is what an outer one advances by. */
+   The pass runs after hoist, which moves the amounts out of the loop where it can. It visits inner loops first, since
+   the final value of an inner loop is the amount by which an outer one advances. */
 #include "codegen/facts/recurrence.h"
 #include "codegen/passes/hoist.h"
 #include "codegen/passes/pass.h"
@@ -31,16 +31,6 @@ typedef struct counting {
     bool is_signed;
 } counting;
 
-/* Does every iteration end at the end of the body? */
-static bool ends_in_one_place(const ct_op *loop)
-{
-    const ct_block *body = loop->regions[0];
-    for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
-        if (op->opcode == OP_continue && op != body->last && ct_loop_around(op) == loop)
-            return false;
-    return body->last->opcode == OP_continue;
-}
-
 static bool is_counted(ct_op *loop, counting *out)
 {
     int64_t step;
@@ -48,7 +38,7 @@ static bool is_counted(ct_op *loop, counting *out)
     if (!by || !by->op || by->op->opcode != OP_constant || !ct_constant_value(by->op, &step) || step <= 0)
         return false;
     *out = (counting){loop, loop->regions[0], step, !ct_attr_u(loop, F_for_unsigned_cmp)};
-    return ends_in_one_place(loop);
+    return ct_ends_in_one_place(loop);
 }
 
 /* ---- amounts ---- */

@@ -1,17 +1,17 @@
 /* The cluster pass spreads a kernel with the hint `num_cta_in_cga` over the thread blocks of a cluster. Each thread
-   block computes some of the rows, or of the columns, of every stored tile; or, in a persistent kernel where nobody
-   can tell the difference, some of the iterations. Blocks share nothing but memory: each loads what its products
-   read of the other operand, through L2.
+   block computes some of the rows, or of the columns, of every stored tile; or, in a persistent kernel where the
+   difference is not observable, some of the iterations. Blocks share nothing but memory: each loads the parts of the
+   other operand that its products read, through L2.
 
-   The pass spreads kernels that ask how many tile blocks there are, since these are started with only as many as
-   fit at once, one for each cluster. It also spreads kernels whose sums are too many for the registers of one
-   thread block. In other kernels the grid fills the device anyway, and larger tiles read less.
+   The pass changes kernels that query the number of tile blocks, since these are started with only as many as fit at
+   once, one for each cluster. It also changes kernels whose sums need more registers than one thread block has. In
+   other kernels the grid fills the device anyway, and larger tiles read less data.
 
-   Where the sums are too many and no hint asks for a cluster, one thread block computes the parts in turn, in a
-   loop around the kernel whose counter takes the place of the rank (codegen/passes/cluster_turns.c). Scalars, views
-   and constants that are the same in all turns stay in front of that loop. Each turn reads the other operand again,
-   from L2; in return the kernel gets all that products of half the size get. Kernels that return early, print, or
-   add by atomics do not take turns; a remark says so.
+   If there are too many sums and no hint asks for a cluster, one thread block computes the parts in turn, in a loop
+   around the kernel whose counter replaces the rank (codegen/passes/cluster_turns.c). Scalars, views and constants that
+   are the same in all turns stay in front of that loop. Each turn reads the other operand again, from L2; in return the
+   kernel is optimised like one with products of half the size. Kernels that return early, print, or add by atomics do
+   not take turns; a remark says so.
 
    A view whose tiles are divided gets smaller tiles, and its index names the part, in 64 bits, so that an index
    outside the tensor stays outside. `rank` is `%cluster_ctarank`; `get_tile_block_id` becomes `%clusterid`, and

@@ -1,10 +1,12 @@
-/* Spreading a tile block over the thread blocks of a cluster, or over the turns of one (codegen/passes/cluster.c). */
+/* Divides a tile block among the thread blocks of a cluster, or among the turns of one thread block
+   (codegen/passes/cluster.c). */
 #ifndef TILEVM_CODEGEN_PASSES_CLUSTER_H
 #define TILEVM_CODEGEN_PASSES_CLUSTER_H
 
 #include "codegen/kernel/kernel.h"
 
-/* How thread blocks have a value. Every one has all of it, or its part along a dimension; both where ops want both. */
+/* The form in which thread blocks have a value: whole, as a part along a dimension, or both if some ops need it whole
+   and others in parts. */
 typedef struct cg_share {
     bool whole, parted;
     uint8_t axis;
@@ -24,36 +26,36 @@ typedef struct cg_spreading {
 
 enum { CG_ALL_OF_IT = -1, CG_NO_PART = -2 };
 
-/* What op reads of operand i where its results are parted along `axis`: the dimension along which the operand is, or
-   one of these two. A store's results are what it stores. */
+/* The part of operand i that op reads if its results are divided along `axis`: the dimension along which the operand is
+   divided, or one of these two values. The stored value counts as the result of a store. */
 int cg_cluster_reads(const cg_spreading *x, const ct_op *op, uint32_t i, uint32_t axis);
 /* Is it a store of a tile? out_value: which operand that is. */
 bool cg_cluster_is_store(const ct_op *op, uint32_t *out_value);
 
-/* Says that it cannot be spread so, and why: false. */
+/* Records why the kernel cannot be divided in this way; returns false. */
 bool cg_cluster_refuse(cg_spreading *x, const ct_op *op, const char *why);
-/* Finds out how blocks have every value. False: the kernel cannot be spread so. */
+/* Determines the form in which blocks have every value. False: the kernel cannot be divided in this way. */
 bool cg_cluster_find(cg_spreading *x);
-/* The tensor behind a view; NULL: each iteration of a loop has one of its own, whose tiles may lie over those of
- * others.
- */
+/* The tensor behind a view; NULL: each iteration of a loop creates its own tensor, whose tiles may overlap those of
+   others. */
 const ct_value *cg_cluster_tensor_of(const ct_value *view);
-/* Would blocks read or write in another order what the kernel's tokens, or one thread block alone, put in order? */
+/* Would blocks change the order of accesses that tokens order, or that a single thread block would execute in order? */
 bool cg_cluster_is_torn(cg_spreading *x);
-/* Makes it so. */
+/* Divides the kernel. */
 void cg_cluster_split(cg_spreading *x);
 
 /* The block's rank, in front of an op; blocks: how many there are, in 64 bits. NULL: no memory. */
 ct_value *cg_put_rank(cg_func *c, ct_op *place, ct_value *blocks);
-/* Deals the iterations of a persistent kernel's loop to so many blocks, each of which has all of its tiles. False: it
-   is no such kernel, somebody could tell, or memory is out. */
+/* Distributes the iterations of a persistent kernel's loop over that many blocks, each of which computes whole tiles.
+   False: the kernel is not of this kind, the change would be observable, or memory has run out. */
 bool cg_cluster_deal(cg_func *c, uint32_t blocks);
 
-/* A loop around nothing yet, at the end of the kernel: its counter; from, to and step are there. NULL: no memory. */
+/* Adds an empty loop at the end of the kernel and returns its counter; from, to and step exist already. NULL: no
+   memory. */
 ct_value *cg_loop_begin(cg_func *c, ct_value *const bounds[3]);
-/* The same, which counts the parts: what it counts says whose turn it is. */
+/* The same for a loop over the parts, whose counter is the current turn. */
 ct_value *cg_turns_begin(cg_func *c, uint32_t count);
-/* Moves into the loop what differs from turn to turn, or does anything. */
+/* Moves ops into the loop if they depend on the turn or have effects. */
 void cg_turns_enclose(cg_func *c, const ct_value *turn);
 
 #endif

@@ -1,11 +1,13 @@
-/* The iterations of a persistent kernel's loop, dealt to the thread blocks of a cluster (codegen/passes/cluster.c):
+/* Distributes the iterations of a persistent kernel's loop over the thread blocks of a cluster
+   (codegen/passes/cluster.c):
 
        for i = block to end by all            for i = block + rank * all to end by n * all
 
-   where n blocks are to compute a tile block. That keeps tiles as large as they are, and so reads less than parts of
-   them do. Why it is right: nobody can tell in which order iterations have run if what one stores follows from where it
-   stores it (two that come to the same place bring the same there, as for a product, whose tiles are found by their row
-   and column), if other places have no element in common with it, and if nothing else has an order with the store. */
+   where n blocks are to compute a tile block. Tiles keep their size, so that less data is read than by parts of them.
+   Why it is right: the order of the iterations is not observable if the address of a store determines the stored value
+   (two iterations that store to the same address store the same value, as in a product, where row and column determine
+   a tile), if tiles at other addresses have no element in common with it, and if nothing else is ordered with the
+   store. */
 #include "codegen/analysis/apart.h"
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/view.h"

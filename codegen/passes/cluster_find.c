@@ -1,5 +1,5 @@
-/* What each thread block of a cluster has of every tile: from what stores want, which is parted along some dimension,
-   back to what that is made from. */
+/* Finds which part of every tile each thread block of a cluster computes: it starts at stores, whose tiles are divided
+   along some dimension, and goes back through the ops that compute them. */
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
 #include "codegen/passes/cluster.h"

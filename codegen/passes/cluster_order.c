@@ -1,6 +1,7 @@
-/* What the thread blocks of a cluster may not do on their own: one would read or write an element before or after
-   another one writes it. They do not wait for each other. Why parts are right: of each element that one of them stores,
-   all accesses that have an order with the store are done by the same block, in the order of its ops. */
+/* Finds accesses that the thread blocks of a cluster must not divide, because one block would read or write an element
+   before or after another one writes it: the blocks do not wait for each other. Why parts are right: for each element
+   that a block stores, all accesses that are ordered with the store are done by the same block, in the order of its
+   ops. */
 #include "codegen/analysis/apart.h"
 #include "codegen/analysis/order.h"
 #include "codegen/passes/cluster.h"
@@ -73,6 +74,6 @@ bool cg_cluster_is_torn(cg_spreading *x)
             all[next++] = cg_ordered_op_of(op);
     for (uint32_t i = 0; i < count; i++)
         if (cg_cluster_is_store(all[i].op, &value) && is_store_torn(x, &all[i], all, count))
-            return !cg_cluster_refuse(x, all[i].op, "other thread blocks may read or write what it stores");
+            return !cg_cluster_refuse(x, all[i].op, "other thread blocks may access the memory that it writes");
     return false;
 }

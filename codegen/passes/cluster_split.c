@@ -1,9 +1,9 @@
 /* Gives each thread block of a cluster its part of the tiles that codegen/passes/cluster_find.c divides: tiles get
-   their new types in place, and a value needed both whole and in parts is computed twice. The rank of a block says
-   what differs between blocks: the tile of a view with smaller tiles, and the first number of an iota. Turns of a
-   single block take the place of ranks.
+   their new types in place, and a value needed both whole and in parts is computed twice. The rank of a block
+   determines the differences between blocks: the tile of a view with smaller tiles, and the first number of an iota. If
+   a single block takes turns, the turn replaces the rank.
 
-   Why it is right: one block stores each element, and what every block does for itself are loads
+   Why it is right: each element is stored by one block, and the accesses that every block repeats for itself are loads
    (codegen/passes/cluster_order.c). */
 #include <string.h>
 

@@ -1,12 +1,13 @@
-/* One thread block takes the parts of a tile block (codegen/passes/cluster.c) in turn, in a loop around the kernel:
+/* Makes one thread block compute the parts of a tile block (codegen/passes/cluster.c) in turn, in a loop around the
+   kernel:
 
        for turn = 0 to parts {
            what a thread block of a cluster would do whose rank is `turn`
        }
 
-   What is the same in all turns, and takes no registers to speak of, stays in front: scalars, views, constants. Why it
-   is right: parts that blocks may take without waiting for each other (codegen/passes/cluster_order.c) may be taken one
-   after the other. */
+   Values that are the same in all turns and take few registers stay in front of the loop: scalars, views, constants.
+   Why it is right: parts that blocks may compute without waiting for each other (codegen/passes/cluster_order.c) may be
+   computed one after the other. */
 #include "codegen/passes/cluster.h"
 
 ct_value *cg_loop_begin(cg_func *c, ct_value *const bounds[3])

@@ -2,19 +2,19 @@
    was assigned.
 
        %0 = load ...             layout A, read in A by the sum and in B by the store
-       %t1 = convert %0          layout B: a value of its own, with the facts of %0
+       %t1 = convert %0          layout B: a new value, with the facts of %0
        %1 = addf %0, %0
        store %t1
 
-   A conversion stands right after the op that makes the tile, or after copies that need not wait for it, or at the
-   head of the block that takes it. The dump says how the tile gets there: by registers, shuffles or shared memory.
-   An op that reads a tile in one layout reads the converted value from then on; an op that reads it in several
+   A conversion is placed right after the op that computes the tile, or after copies that need not wait for it, or, for
+   a block argument, at the head of the block. The dump says how the tile is converted: by registers, shuffles or shared
+   memory. An op that reads a tile in one layout reads the converted value from then on; an op that reads it in several
    keeps its operand, and a look-up by layout (`cg_get`) finds every variant through any of them.
 
-   Tiles that products read from a ring stay there and are not converted. A tile of at most 4 KiB that is first
-   needed after the copies that run ahead of a loop, such as a query, is converted after those copies are started,
-   because that is where it is waited for; reshapes of it move along. The pass runs after layouts, which says who
-   reads what in which layout, and before lower, which decides nothing any more. */
+   Tiles that products read from a ring stay there and are not converted. A tile of at most 4 KiB that is first needed
+   after the copies that run ahead of a loop, such as a query, is converted after those copies are started, because the
+   conversion waits for it; reshapes of it move along. The pass runs after layouts, which records the layout in which
+   each use reads its operand, and before lower, which takes no more decisions. */
 #include "codegen/analysis/ring.h"
 #include "codegen/passes/pass.h"
 

@@ -105,7 +105,6 @@ static void say_trips(const cg_func *c, const cg_trips *trips, bc_text *out)
     if (trips->first)
         bc_text_printf(out, ", the first %u", trips->first);
     bc_text_puts(out, trips->descending ? ", from the last one on" : "");
-    bc_text_puts(out, trips->apart ? ", each with sums of its own" : "");
 }
 
 static void say_detail(cg_func *c, const ct_op *op, bc_text *out)

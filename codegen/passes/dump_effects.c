@@ -1,4 +1,4 @@
-/* Prints effects on memory that other threads see: where they lie, and who meets before them. */
+/* Prints effects on memory that is visible to other threads: their addresses, and the barriers before them. */
 #include "codegen/passes/pass.h"
 #include "codegen/values/effects.h"
 

@@ -1,7 +1,6 @@
-/* Prints layouts, in the notation of docs/internals/codegen.md: for every bit of the register, the lane and the warp
-   number the bit of the index that it flips: c0 is the lowest bit of the column (the last dimension), r0 of
-   the row, d0.0 of
-   dimension 0 of three or more; - flips none: replicas. */
+/* Prints layouts, in the notation of docs/internals/codegen.md: for every bit of the register, lane and warp number,
+   the bit of the index that it flips. c0 is the lowest bit of the column (the last dimension), r0 that of the row, and
+   d0.0 that of dimension 0 (with three or more dimensions); - stands for none, which means replicas. */
 #include "codegen/passes/pass.h"
 #include "codegen/values/values.h"
 
@@ -44,7 +43,7 @@ static void describe(cg_func *c, const ct_value *v, bc_text *out)
     cg_shape s = cg_shape_of(v->type);
     bool lazy = x->form == CG_LAZY;
     if (lazy)
-        bc_text_puts(out, x->variants ? "made anew in" : "never wanted");
+        bc_text_puts(out, x->variants ? "recomputed in" : "never used");
     else
         put_layout(&s, x->home, out);
     for (const cg_variant *variant = lazy ? x->variants : NULL; variant;

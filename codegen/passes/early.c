@@ -1,6 +1,6 @@
-/* Loads ahead into registers: what cannot go by a ring of shared memory, as its accesses are short, its elements lie
-   anywhere, or its pointers are carried. The loop loads a tile for the next iteration before it computes with the one
-   at hand, which it carries:
+/* Prefetches loads into registers if they cannot use a ring in shared memory, because their accesses are short, their
+   elements are scattered, or their pointers are carried. The loop loads the tile of the next iteration before it
+   computes with the current one, which it carries:
 
        for i = first to end step {              %f, %is = later first, end, step {0}
          ...                                    %t0 = if %is { load of %f; yield } else { yield 0 }
@@ -11,12 +11,12 @@
                                                   continue %next
                                                 }
 
-   What the load takes is made anew for the next iteration: from the counter that it will have, and for what the loop
-   carries from what this iteration will hand on, if that is made of what is known at its head. A load that says where
-   another one loads from goes two iterations ahead, so that it has come by when that one goes. The loads pass plans
-   this; the expand pass has it done, when loops have their rings. Why it is right: the condition %more is that of the
-   loop, so that no load is done that the kernel does not do, and codegen/passes/early_find.c says which may come early.
-   */
+   The operands of the load are computed again for the next iteration: from its counter, and from carried values, for
+   which the values that this iteration passes on are used if they can be computed at its head. A load that provides the
+   address of another one is prefetched two iterations ahead, so that its result is available when the other one starts.
+   The loads pass plans this, and the expand pass carries it out, after loops have their rings. Why it is right: %more
+   is the condition of the loop, so that no load is executed that the kernel does not execute, and
+   codegen/passes/early_find.c decides which loads may be moved. */
 #include "codegen/passes/early.h"
 
 #include "codegen/facts/facts.h"

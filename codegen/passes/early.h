@@ -1,12 +1,12 @@
-/* Loads ahead into registers: what the loads pass plans (codegen/passes/early_find.c) and the expand pass has done
-   (codegen/passes/early.c). */
+/* Loads that are prefetched into registers: the loads pass plans them (codegen/passes/early_find.c), and the expand
+   pass carries the plan out (codegen/passes/early.c). */
 #ifndef TILEVM_CODEGEN_PASSES_EARLY_H
 #define TILEVM_CODEGEN_PASSES_EARLY_H
 
 #include "codegen/passes/budget.h"
 #include "codegen/passes/ring.h"
 
-/* The detail of a load that is planned to go ahead so. */
+/* The detail of a load that is to be prefetched in this way. */
 typedef struct cg_early_plan {
     const char *why;    /* it has no ring: a text for users */
     uint32_t registers; /* of one tile */
@@ -22,10 +22,10 @@ static inline bool cg_early_is_load(const ct_op *op)
     return op->opcode == OP_load_view_tko || op->opcode == OP_load_ptr_tko;
 }
 
-/* Why the load cannot be made again at the head of an iteration, of its place in the loop and of what it takes: a text
+/* Why the load cannot be repeated at the head of an iteration, because of its place in the loop or its operands: a text
    for users. NULL: it can. */
 const char *cg_early_obstacle(cg_func *c, const ct_block *body, const ct_op *load, cg_early_plan *p);
-/* For what the loop has beside the load. */
+/* The row that applies to the other ops of the loop. */
 cg_early_kind cg_early_kind_of(const cg_func *c, const ct_block *body, const ct_op *load, const cg_early_plan *p);
 /* Registers of a thread for what the loop carries, its products, and the largest tile that it moves to or from memory.
  */

@@ -1,6 +1,6 @@
-/* Which loads go ahead into registers; see codegen/passes/early.c. Why it is right: nothing in the loop that a load may
-   have to come after writes or orders, in this iteration or an earlier one (cg_order_holds_back), so that it reads the
-   same one or two iterations earlier; and it is done only for iterations that there are. */
+/* Chooses the loads that are prefetched into registers; see codegen/passes/early.c. Why it is right: the loop has no
+   write or ordering op that the load may have to follow, in this iteration or an earlier one (cg_order_holds_back), so
+   that it reads the same values one or two iterations earlier; and it is executed only for iterations that exist. */
 #include <string.h>
 
 #include "codegen/access/pointers.h"

@@ -1,6 +1,6 @@
 /* The expand pass adds the copies that fill a ring to the loops that groups has left alone. Copies run ahead by the
-   number of stages less one: the first ones are started in front of the loop, the others in it. The ops that
-   compute the indices of a later iteration are copied for the counter that it will have.
+   number of stages less one: the first ones are started in front of the loop, the others in it. The ops that compute
+   the indices of a later iteration are copied, with the counter of that iteration.
 
        ring                                             for i = first to end step by {
        %i0, %is = later first, end, step {0}                await                     // the stage of this iteration
@@ -12,14 +12,14 @@
                                                             release
                                                         }
 
-   `later` gives the counter of a later iteration and says whether there is one; a cursor holds the address of the
-   next tile. Where wgmma multiplies, the copies are started while it does. With one stage, an iteration waits until all
+   `later` gives the counter of a later iteration and whether that iteration exists; a cursor holds the address of the
+   next tile. With wgmma, the copies are started while it multiplies. With one stage, an iteration waits until all
    threads have read it, and then for its own copies. Where a stage holds a K slice, the product is executed once per
    slice, each between an await and a release.
 
-   Kernels without products get the same ops; their ring belongs to each thread, which awaits its own copies. A load
-   without a ring is loaded an iteration ahead into registers; the second example below reads rows that a table
-   names, whose entries are loaded two iterations ahead.
+   Kernels without products get the same ops; each thread has its own part of the ring and awaits its own copies. A load
+   without a ring is prefetched one iteration ahead into registers; the second example below reads rows whose numbers
+   come from a table, whose entries are loaded two iterations ahead.
 
    Why it is right: the loads pass has shown that nothing in the loop writes what a copy reads, and a stage is
    overwritten only after the release of the iteration that read it. */

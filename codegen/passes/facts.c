@@ -1,6 +1,6 @@
-/* The facts pass finds what is known of each value: which powers of two divide it, the range that it lies in, how
-   the elements of a tile follow each other, and where the tensor of a view lies. Loads, stores and layouts later
-   choose the width of accesses and the bounds to check by these facts.
+/* The facts pass computes facts about each value: the powers of two that divide it, its range, the differences between
+   neighbouring elements of a tile, and the address of a view's tensor. Loads, stores and layouts later use these facts
+   to choose the width of accesses and the bounds to check.
 
    The pass changes nothing. Facts are computed op by op, by class of op (codegen/facts/), and passes that change
    ops afterwards keep them up to date. The records of views (`cg_view`) are not printed in dumps. */

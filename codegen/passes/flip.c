@@ -1,7 +1,7 @@
 /* The flip pass swaps the operands of a product (swap-AB): a product in a loop with 16 or 32 rows and at least 64
-   columns is computed as C^T = B^T A^T. wgmma has 64 rows and any multiple of eight columns, and it reads both
-   operands in place from a ring, in either order, once. With `mma.sync`, each warp would read fragments most of
-   which other warps read too.
+   columns is computed as C^T = B^T A^T. wgmma has 64 rows and any multiple of eight columns, and it reads both operands
+   in place from a ring, in either order, once. With `mma.sync`, each warp would read fragments that other warps read as
+   well.
 
        for c = start {                      for t = permute start {
            a = load, b = load                   a = load, b = load

@@ -1,6 +1,6 @@
-/* The forward pass replaces a load from the kernel's own storage by the value that was stored there last, and
-   removes storage that nobody loads from any more. A C++ variable whose address is taken lies in such storage
-   (`alloca`), which comes from the heap of the device: a call, two barriers, and a load at every use. A lambda that
+/* The forward pass replaces a load from the kernel's own storage by the value that was stored there last, and removes
+   storage that nobody loads from any more. A C++ variable whose address is taken is in such storage (`alloca`), which
+   is allocated on the heap of the device: this takes a call, two barriers, and a load at every use. A lambda that
    captures by reference takes the address of each variable.
 
        %1 = alloca 4 bytes
@@ -10,11 +10,11 @@
 
    Why it is right: every address of the storage is known, at constant offsets that do not overlap; the accesses are
    weak and scalar; and no other pointer leads there. The order of the ops is therefore an order that tokens allow.
-   Values are followed through branches that agree, and around loops that do not store. Where two values could have
-   been stored, the load stays, and so do all stores to its place.
+   Values are followed through branches that agree, and around loops that do not store. If two values could have been
+   stored, the load stays, and so do all stores to its address.
 
-   The pass runs after simplify, which makes offsets constant, and then has simplify run again: an address that was
-   itself stored becomes visible when it is forwarded. */
+   The pass runs after simplify, which makes offsets constant, and then runs simplify again: an address that was itself
+   stored becomes visible when it is forwarded. */
 #include <string.h>
 
 #include "codegen/analysis/order.h"
@@ -44,7 +44,6 @@ typedef struct forwarding {
     ct_value *now[MOST_SLOTS]; /* what each holds; NULL: not known */
     uint32_t count;
     uint16_t *place; /* by id of a pointer: number of its slot, from 1 */
-    ct_value *token; /* what orders nothing */
     bool has_changed;
 } forwarding;
 
@@ -151,25 +150,9 @@ static uint32_t slot_of(const forwarding *f, const ct_op *op)
     return place && !f->slots[place - 1].is_lost ? place - 1 : MOST_SLOTS;
 }
 
-/* The op goes; who comes after it comes after what it came after. */
 static void drop(forwarding *f, ct_op *op, ct_value *token)
 {
-    ct_value *result = &op->results[op->result_count - 1];
-    if (!token && result->uses) {
-        ct_op *made = f->token ? NULL : ct_token_new(f->c->ir, op, result->type);
-        if (made) {
-            ct_insert_before(made, f->c->ir->body->first);
-            f->token = &made->results[0];
-        }
-        token = f->token;
-        if (!token) {
-            cg_no_memory(f->c);
-            return;
-        }
-    }
-    if (result->uses)
-        ct_replace_uses(result, token);
-    ct_remove(op);
+    cg_drop_access(f->c, op, token);
     f->has_changed = true;
 }
 

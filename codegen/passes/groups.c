@@ -4,8 +4,8 @@
    everything that the copies do not need.
 
    A stage of a ring passes between the groups by two barriers in shared memory, so that copies run as far ahead as
-   there are stages, also across the ends of loops. That takes a kernel whose control flow around the loops follows
-   from scalars that both groups can compute, or load. The ring gets as many stages as fit.
+   there are stages, even across the ends of loops. This requires a kernel whose control flow around the loops depends
+   only on scalars that both groups can compute or load. The ring gets as many stages as fit.
    docs/internals/codegen/warp-specialisation.md has the rules.
 
    Why it is right: a stage is read only after the barrier at which its copies arrive, and written only after the

@@ -1,5 +1,7 @@
-/* Which kernels become programs of groups; see codegen/passes/groups.c. Why it is right: producers run ahead of all
-   that consumers do, and so load nothing that a store of the kernel may have to come before (cg_order_holds_back). */
+/* Decides which kernels are warp-specialised; see codegen/passes/groups.c. Why it is right: producers run ahead of
+   consumers, so a kernel is divided only if none of their loads may have to follow a store of the kernel
+   (cg_order_holds_back). This is asked before blocks are made persistent for groups; where only a token requires the
+   order, is_feasible would find it later. */
 #include "codegen/passes/groups_find.h"
 
 #include "codegen/analysis/order.h"

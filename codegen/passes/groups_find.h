@@ -1,5 +1,5 @@
-/* What the groups pass (codegen/passes/groups.c) finds before it rewrites: loops, the rings that their products take
-   tiles from, and how much of a multiprocessor all of it gets (codegen/passes/groups_find.c). */
+/* The analysis of the groups pass (codegen/passes/groups.c) before it changes the kernel: loops, the rings from which
+   their products read tiles, and their share of a multiprocessor (codegen/passes/groups_find.c). */
 #ifndef TILEVM_CODEGEN_PASSES_GROUPS_FIND_H
 #define TILEVM_CODEGEN_PASSES_GROUPS_FIND_H
 
@@ -8,8 +8,7 @@
 
 enum { CG_MOST_RINGS = 8, CG_MOST_KEPT = 4, CG_MOST_SLOTS = 8 };
 
-/* What one product of a loop takes, or two of them, and the ring that it goes through; loops that follow each other
- * share rings. */
+/* The tiles that one or two products of a loop read, and their ring; consecutive loops share rings. */
 typedef struct cg_ring_place {
     cg_ring *ring;
     ct_value *value;
@@ -20,7 +19,7 @@ typedef struct cg_ring_place {
     bool is_first; /* of the places with its ring */
 } cg_ring_place;
 
-/* An operand that products of loops take and that is loaded before them: it has a ring of one slot. */
+/* An operand of products in loops that is loaded before the loops: it has a ring of one slot. */
 typedef struct cg_kept_load {
     cg_ring *ring;
     ct_value *value;
@@ -42,14 +41,14 @@ typedef struct cg_splitting {
     struct cg_starts *starts; /* and how many; NULL: there is none */
 } cg_splitting;
 
-/* Finds all of it. False: the kernel is better off without groups, or cannot have them. */
+/* Runs the analysis. False: the kernel is faster without groups, or cannot have them. */
 bool cg_groups_find(cg_splitting *x);
-/* Does the place's loop stand in another one, or is it to? */
+/* Is the loop inside another one, or will it be? */
 static inline bool cg_is_persistent(const cg_splitting *x, const cg_ring_place *p)
 {
     return x->persists || ct_loop_around(p->loop);
 }
-/* What is to be rounded to tf32 is rounded on its way, by tensor maps or otherwise. */
+/* Values are rounded to tf32 while they are copied, by tensor maps or otherwise. */
 void cg_groups_round(const cg_splitting *x, bool maps);
 /* Bytes of shared memory that the block may have. */
 uint32_t cg_groups_shared(const cg_splitting *x);

@@ -1,11 +1,11 @@
 /* The hoist pass moves views, and scalars that cost little, in front of the loops in which they do not change, from
-   inner loops to outer ones and out of branches. Later passes look for what is computed outside a loop: loads, for
-   example, are prefetched only through views that the loop does not make.
+   inner loops to outer ones and out of branches. Later passes look for values that are computed outside a loop: loads,
+   for example, are prefetched only through views that are not created in the loop.
 
-   Why it is right: the ops only compute, and none of them can fail. A division moves only if it divides by a
-   constant; an op that could fail stays behind the condition that guards it. A fact that an `assume` states holds
-   only for the uses that asked for it, wherever the op stands. Tiles stay in the loop, because they would occupy
-   registers for its whole duration. */
+   Why it is right: the ops only compute, and none of them can fail. A division moves only if it divides by a constant;
+   an op that could fail stays behind the condition that guards it. A fact that an `assume` states applies only to the
+   uses of its result, wherever the op is. Tiles stay in the loop, because they would occupy registers for its whole
+   duration. */
 #include "codegen/passes/hoist.h"
 
 #include "codegen/passes/pass.h"

@@ -1,12 +1,12 @@
-/* Tiles that several loops load: a row whose mean, variance and result each have a loop. If the loops run over the same
-   range, a tile of one has a counterpart in another, loaded from the same place, and nothing in between may write
-   there, then the first loop's copies bring it for all of them: the slots of its ring are not used a second time as
-   long as there are as many as iterations, which is tested when the kernel runs, and the loops behind it find their
-   tiles there. Where there are more iterations, those loops copy as the first one does.
+/* Keeps tiles that several loops load, such as a row whose mean, variance and result each have a loop. If the loops
+   have the same range, a tile of one has a counterpart in another that is loaded from the same address, and nothing in
+   between may write to it, then the copies of the first loop serve all of them. If there are no more iterations than
+   slots, which is tested at run time, no slot of its ring is overwritten, and the later loops read their tiles there.
+   If there are more iterations, the later loops copy as the first one does.
 
-   Only where each thread reads what it has copied itself (codegen/passes/streams.c), so that no barriers are needed.
-   Why it is right: a load that is left out would have read the same elements, as nothing that it may have to come
-   after writes anywhere in the block of the loops (cg_order_holds_back). */
+   This applies only to rings of which each thread reads its own copies (codegen/passes/streams.c), so that no barriers
+   are needed. Why it is right: a load that is dropped would have read the same elements, because the block of the loops
+   has no write that the load may have to follow (cg_order_holds_back). */
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/shared.h"
 #include "codegen/kernel/remarks.h"

@@ -1,4 +1,4 @@
-/* The text of a kernel around its ops, and its figures. */
+/* Writes the parts of a kernel's text around its ops, and reports its figures. */
 #include "bytecode/print/print.h"
 #include "bytecode/verify/hints.h"
 #include "codegen/analysis/encoding.h"
@@ -74,9 +74,9 @@ void cg_remark_kernel(cg_func *c)
     bc_text_release(&type);
 }
 
-static uint32_t least_of(uint32_t a, uint32_t b)
+static uint32_t most_of(uint32_t a, uint32_t b)
 {
-    return a < b ? a : b;
+    return a > b ? a : b;
 }
 
 /* What ptxas has to keep to: registers of a thread, or blocks of a multiprocessor that they have to leave room for. */
@@ -88,7 +88,7 @@ static void put_blocks(cg_func *c, bc_text *out)
     else if (has_hint(c) && !cg_registers_held(c, &held))
         cg_no_memory(c);
     else if (!c->groups)
-        blocks = has_hint(c) ? least_of(cg_blocks_hinted(c, held), cg_hinted_blocks(c)) : cg_blocks_that_suit(c);
+        blocks = has_hint(c) ? cg_blocks_hinted(c, most_of(held, cg_product_registers(c))) : cg_blocks_that_suit(c);
     if (blocks)
         bc_text_printf(out, ".minnctapersm %u\n", blocks < most ? blocks : most);
 }

@@ -1,14 +1,14 @@
 /* The layouts pass assigns each tile a layout, and records which layout each use prefers; codegen/values/homes.h
-   describes both. Element-wise ops take the layout of the operand that weighs most. Values that are cheap to
-   compute (constants, iotas, broadcasts, index arithmetic) are assigned none and are computed in every layout that
-   is needed. Anchors (memory ops, products, reductions) choose their own, in the hooks beside their lowering.
+   describes both. Element-wise ops take the layout of their most expensive operand. Values that are cheap to compute
+   (constants, iotas, broadcasts, index arithmetic) are assigned none and are computed in every layout that is needed.
+   Anchors (memory ops, products, reductions) choose their own, in the hooks beside their lowering.
 
-   The pass visits the ops twice. The first walk settles the layouts of values that loops carry, and finds loads
-   through views that are needed in one other layout only, in which accesses are as wide and fill their sectors as
-   well: the second walk loads them in that layout. Tiles of up to 8 KB only have to fill sectors, because a
-   conversion through shared memory costs its barriers however small the tile is. Where a sum would be converted
-   from the layout of memory to that of the product and back, it is computed in the layout of memory, if the product
-   is needed there anyway.
+   The pass visits the ops twice. The first walk determines the layouts of values that loops carry. It also finds loads
+   through views that are needed in only one other layout, in which accesses are as wide and fill their sectors too: the
+   second walk loads them in that layout. Tiles of up to 8 KB only have to fill sectors, because the barriers of a
+   conversion through shared memory have the same cost however small the tile is. If a sum would be converted from the
+   layout of memory to that of the product and back, it is computed in the layout of memory, if the product is needed
+   there anyway.
 
    The operand that an op reads in a given layout is recorded at its use (`ct_use.read`). */
 #include <string.h>

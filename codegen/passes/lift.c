@@ -1,15 +1,16 @@
-/* The lift pass: loads through tiles of pointers whose elements lie as those of a view's tile do become loads of that
-   view, so that all passes behind find in them what they know of views: boxes of tensor maps, bounds once a tile,
-   indices that count. For loads that feed products.
+/* The lift pass turns a load through a tile of pointers into a load of a view if the elements have the pattern of a
+   view's tile. Later passes can then do for it what they do for views: use tensor maps, check bounds once per tile, and
+   compute indices from counters. It applies to loads that feed products.
 
        ptrs = %p + rows * stride + columns        view = tensor %p, shape [M, K], strides [stride, 1]
        for i { load ptrs + i * 64, mask ... }     for i { load view[row block, i] }
 
-   Why it is right: the load reads the same elements from the same addresses, in its place and order, and has the same
-   padding where the mask leaves elements out (lift_find.c). What that takes beside what is known is asked in front of
-   the ops that load so, and they are done as they were where it does not hold (lift_checks.c, versions.c). If what
-   divides rows and addresses is asked for, the second version is lifted in turn, to views whose rows start anywhere:
-   those have no copies of 16 bytes, but one address and one bound a row instead of one an element. */
+   Why it is right: the load reads the same elements from the same addresses, at the same place in the program and in
+   the same order, and has the same padding where the mask is false (lift_find.c). Conditions for this that facts do not
+   prove are checked at run time before the ops; if they do not hold, the original ops are executed (lift_checks.c,
+   versions.c). If a check is about divisors of rows and addresses, the second version is lifted as well, to views whose
+   rows may start at any element: these have no copies of 16 bytes, but one address and one bound per row instead of one
+   per element. */
 #include "codegen/passes/lift.h"
 
 #include "codegen/facts/facts.h"

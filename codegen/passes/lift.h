@@ -1,4 +1,4 @@
-/* The parts of the lift pass (codegen/passes/lift.c): tiles of pointers that are tiles of a view. */
+/* The parts of the lift pass (codegen/passes/lift.c), which finds tiles of pointers that are tiles of a view. */
 #ifndef TILEVM_CODEGEN_PASSES_LIFT_H
 #define TILEVM_CODEGEN_PASSES_LIFT_H
 
@@ -29,14 +29,14 @@ typedef struct cg_lifted {
     cg_lift_dim dims[CG_AFFINE_DIMS];
 } cg_lifted;
 
-/* False: it is none, as far as is known. */
+/* False: the load is not known to be a load of a view. */
 bool cg_lift_find(cg_func *c, ct_op *load, cg_lifted *out);
-/* The same for a load of a view whose tensor has a number, or an address, that is not known before it runs. */
+/* The same for a load of a view whose tensor has a number, or an address, that is not known at compile time. */
 bool cg_lift_find_view(ct_op *load, cg_lifted *out);
 
 enum { CG_LIFT_ASKED = 24 };
 
-/* Scalars that are asked for in front of a place. */
+/* Conditions that are checked at run time in front of an op. */
 typedef struct cg_lift_checks {
     ct_builder b;
     const ct_block *inside; /* what is made in these ops, */
@@ -51,7 +51,7 @@ typedef struct cg_lift_checks {
     bool asked_of_view[CG_LIFT_ASKED];
 } cg_lift_checks;
 
-/* What has to hold for the load to be one of the view, and for copies of 16 bytes and tensor maps. */
+/* Adds the conditions under which the load is a load of the view, and those for copies of 16 bytes and tensor maps. */
 void cg_lift_check(cg_lift_checks *k, const cg_lifted *l);
 
 /* log2 of the bytes, and of the elements, of which rows are to start at multiples: of 16 bytes, or anywhere. */
@@ -60,9 +60,9 @@ uint32_t cg_lift_chunk_bits(const cg_lifted *l);
 /* Is the view's address known to be such a multiple? */
 bool cg_lift_is_aligned(const cg_lifted *l);
 
-/* All of what is from `first` to `last`, of one block, is done where the condition holds, and a copy of it, in
-   *out_otherwise, where it does not (codegen/passes/versions.c). False: it stays as it is. */
-/* What does not need any of the ops goes in front of them. */
+/* Executes the ops from `first` to `last`, in one block, if the condition holds, and a copy of them, in *out_otherwise,
+   if it does not (codegen/passes/versions.c). False: the ops are unchanged. */
+/* Moves values that do not depend on any of these ops in front of them. */
 void cg_clear_range(ct_op **first, ct_op *last);
 bool cg_may_version(const ct_op *first, const ct_op *last);
 bool cg_version(cg_func *c, ct_op *first, ct_op *last, ct_value *condition, ct_block **out_otherwise);

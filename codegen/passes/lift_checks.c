@@ -1,9 +1,10 @@
-/* What has to hold for a tile of pointers to be a tile of a view; see lift.h. What facts say is not asked for; the rest
-   is asked in front of the ops that need it, once.
+/* The conditions under which a tile of pointers is a tile of a view; see lift.h. Those that facts prove are not
+   checked; the others are checked at run time, once, in front of the ops that need them.
 
-   All factors are to be at least 0. Then the positive terms of a polynomial are largest, as are the negative ones,
-   where all factors and places are, and a value lies between both sums. Sums are made of numbers that are cut at 2^31:
-   products of two such have 62 bits, and what was cut is more than any limit. */
+   All factors must be at least 0. Then the sum of the positive terms of a polynomial, and that of the negative ones, is
+   largest where all factors and positions are largest, and every value lies between the two sums. The sums are computed
+   from numbers that are clamped to 2^31: products of two such numbers have 62 bits, and a clamped value exceeds every
+   limit. */
 #include "codegen/facts/facts.h"
 #include "codegen/passes/lift.h"
 

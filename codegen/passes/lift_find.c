@@ -1,13 +1,13 @@
-/* Which loads through pointers are loads of a view, and which view; see the header.
+/* Finds the loads through pointers that are loads of a view, and the view; see the header.
 
-   The pointers count elements from one base by a polynomial. What belongs to a place of the tile is a stride; what is
-   divisible by it and differs between iterations or tile blocks is where the tile starts along that dimension; what is
-   divisible by none is a dimension of its own, of which a tile has one element. The rest is the same for the kernel and
-   belongs to the base. So an element's address is the same number, whichever way it is counted: addresses wrap at 64
-   bits, and what wraps before is asked for (lift_checks.c).
+   The pointers are one base plus a polynomial in elements. The factor of a position in the tile is a stride. A term
+   that is divisible by a stride and differs between iterations or tile blocks gives the start of the tile along that
+   dimension; a term that is divisible by no stride is a separate dimension, of which a tile has one element. The other
+   terms are the same in the whole kernel and belong to the base. So an element's address is the same number in both
+   forms: addresses wrap at 64 bits, and sums that could wrap before that are checked (lift_checks.c).
 
-   A mask that demands start + place < extent, and nothing else, is what a view with that extent reads, where the start
-   is not negative; what it leaves out is the zero of its padding. */
+   A mask that is true exactly where start + position < extent selects the elements that a view with that extent reads
+   if the start is not negative; the other elements are zero, as with the view's padding. */
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
 #include "codegen/analysis/unread.h"

@@ -1,15 +1,14 @@
-/* The loads pass chooses the loads of a loop that are prefetched in earlier iterations (software pipelining), and
-   how. Loads that only products read are copied by `cp.async` into a ring of stages in shared memory. They must be
-   weak, read a view from outside the loop or pointers, have an index computed only from the induction variable and
-   outer values, come in pieces of 16 bytes (of 4 or 8 for products that read element by element), and read memory that
-   the loop does not write.
+/* The loads pass chooses the loads of a loop that are prefetched in earlier iterations (software pipelining), and how.
+   Loads that only products read are copied by `cp.async` into a ring of stages in shared memory. They must be weak,
+   read a view from outside the loop or pointers, have an index computed only from the induction variable and outer
+   values, come in pieces of 16 bytes (of 4 or 8 for products that read element by element), and read memory that the
+   loop does not write.
 
    Where stages of whole tiles are too large, a stage holds a K slice. A tile that is converted, unpacked or scaled on
    its way to a product goes through a second ring beside that one, if each thread has at least 16 bytes of it: each
-   thread reads what it has copied itself, as in kernels without products (codegen/passes/streams.c). Loads into
-   registers: codegen/passes/early_find.c. The loop gets its ring, the plan, as its detail; groups or expand carry it
-   out. Every load of a loop gets a remark.
-   docs/internals/codegen/pipelining.md has the rules.
+   thread reads its own copies, as in kernels without products (codegen/passes/streams.c). Loads into registers are
+   chosen in codegen/passes/early_find.c. The loop gets its ring, which is the plan, as its detail; groups or expand
+   carry it out. Every load of a loop gets a remark. docs/internals/codegen/pipelining.md has the rules.
 
    Why it is right: codegen/analysis/order.h shows that no access of the loop that could touch the same memory comes
    between the copy and the place where the load stood. */

@@ -13,14 +13,14 @@
                                                              the loop as it was
 
    A lock is a number in memory. Taking it is a loop that only compares and exchanges until it has found `free` and
-   written `taken`; releasing it is an exchange that writes `free` to the same place. Nothing else in the loop may
-   wait or have a memory order of its own. Work outside the lock is now done while others wait, so the pass changes
-   only loops in which that work is small beside the time that a lock takes to move between blocks; the rule is in
-   the code. A single iteration gains nothing, and others would wait longer for it.
+   written `taken`; releasing it is an exchange that writes `free` to the same place. Nothing else in the loop may wait
+   or have a memory order of its own. Work outside the lock is now done while others wait, so the pass changes only
+   loops in which that work is small compared with the time in which a lock moves between blocks; the rule is in the
+   code. A single iteration gains nothing, and others would wait longer for it.
 
-   Why it is right: between a release and the next take no other block need have come by, so the result is one that
-   was possible before. As tokens require, what follows the lock in an iteration still follows the iteration before.
-   The sums of one tile do not touch those of another, so their loads can be prefetched. */
+   Why it is right: other blocks need not take the lock between a release and the next take, so the result was possible
+   before. As tokens require, the ops that follow the lock in an iteration still follow the previous iteration. The sums
+   of different tiles do not overlap, so their loads can be prefetched. */
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
 #include "codegen/kernel/remarks.h"

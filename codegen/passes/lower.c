@@ -1,7 +1,6 @@
-/* The lower pass writes the PTX of the kernel, op by op, each after a comment that names the op and its offset in
-   the bytecode. Element-wise ops and values that are recomputed are written here, in every layout that is needed;
-   all other ops have hooks (codegen/ops/). The pass takes barriers, fences and places as they are and decides
-   nothing. */
+/* The lower pass writes the PTX of the kernel, op by op, each after a comment that names the op and its offset in the
+   bytecode. Element-wise ops and values that are recomputed are written here, in every layout that is needed; all other
+   ops have hooks (codegen/ops/). Barriers, fences and addresses in shared memory are already decided. */
 #include "codegen/passes/lower.h"
 
 #include "codegen/analysis/ring.h"

@@ -1,6 +1,6 @@
-/* Tiles by tensor maps, between groups of warps: where all of a kernel's tiles can come so, one thread of the producers
-   has the copy engine bring them, by maps that its warp makes at the start (codegen/ops/maps.c). What all thread blocks
-   of a cluster read comes to all of them at once: each brings its share. */
+/* Copies by tensor maps in warp-specialised kernels: if TMA can copy all of a kernel's tiles, one producer thread
+   issues the copies, with maps that its warp builds at the start (codegen/ops/maps.c). Tiles that all thread blocks of
+   a cluster read are multicast: each block copies its part. */
 #include "codegen/passes/maps.h"
 
 #include "bytecode/verify/hints.h"

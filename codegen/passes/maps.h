@@ -1,27 +1,27 @@
-/* Whether the copy engine brings the tiles of a kernel with groups of warps, and the ops for that
+/* Decides whether TMA copies the tiles of a warp-specialised kernel, and adds the ops for that
    (codegen/passes/maps.c). */
 #ifndef TILEVM_CODEGEN_PASSES_MAPS_H
 #define TILEVM_CODEGEN_PASSES_MAPS_H
 
 #include "codegen/passes/groups_find.h"
 
-/* Do tensor maps pay for what they cost at the start of a block? NULL: they do; else why not, a text for users. */
+/* Why tensor maps are not worth their cost at the start of a block: a text for users. NULL: they are. */
 const char *cg_maps_waste(const cg_splitting *x);
-/* Can all tiles of the rings come by tensor maps? NULL: they can, and the rings' loads say which come to all blocks of
-   a cluster; else why not. */
+/* Why tensor maps cannot copy all tiles of the rings: a text for users. NULL: they can, and the rings' loads say which
+   tiles are multicast to all blocks of a cluster. */
 const char *cg_maps_obstacle(cg_splitting *x);
 /* Cycles that wgmma takes for an iteration's product. */
 int64_t cg_cycles_of(const cg_ring_place *p);
 /* The same when there are slots. */
 const char *cg_maps_waste_slots(const cg_splitting *x);
-/* Are waits, in short steps, all that several blocks of a multiprocessor would hide of each other? Then one with
-   groups, which computes tile after tile, hides them as well, and asks for less at once. Measured on an H200,
-   microseconds of several blocks and of one: 8192 x 8192 by 8192 x 8192 in tiles of 64x64x64 3,937 and 2,680, of
-   128x32x64 7,300 and 2,986; 4096 383 and 345; 2048 48.3 and 47.9; 1024 10.1 and 10.8. */
+/* Are short waits all that several blocks of a multiprocessor would hide of each other? Then one persistent block with
+   groups hides them as well, and needs less bandwidth at once. Measured on an H200, microseconds of several blocks and
+   of one: 8192 x 8192 by 8192 x 8192 in tiles of 64x64x64 3,937 and 2,680, of 128x32x64 7,300 and 2,986; 4096 383 and
+   345; 2048 48.3 and 47.9; 1024 10.1 and 10.8. */
 bool cg_only_waits_are_hidden(const cg_splitting *x);
-/* The copies in the producers' program go by tensor maps, which it makes before the first of them. */
+/* Changes the copies in the producers' program to copies by tensor maps, which it builds before the first of them. */
 void cg_put_maps(cg_splitting *x, ct_block *producers);
-/* Says what was decided, and what was against maps (x->why). */
+/* Reports the decision, and the reason against maps (x->why). */
 void cg_remark_maps(const cg_splitting *x);
 
 #endif

@@ -1,9 +1,9 @@
 /* The narrow pass computes only the rows of a product that can be stored. Attention kernels use tiles of 64 queries
    even for a single query: the tile has as many rows as wgmma, but the tensor has one.
 
-   Where the tensor's extent is known and at most 16, the product gets as many rows as lie inside, rounded up to a
-   power of two, and so do the ops that lead to it and that it leads to. Such products only wait for memory and use
-   `mma.sync`. An index becomes that of the first part, in 64 bits, so that an index outside the tensor stays
+   If the tensor's extent is known and at most 16, the product gets as many rows as lie inside the tensor, rounded up to
+   a power of two, and so do the ops that compute its operands and use its result. Such products are bound by memory and
+   use `mma.sync`. An index becomes that of the first part, in 64 bits, so that an index outside the tensor stays
    outside. A `RowsInside` remark says how many rows remain.
 
    Of loads of which only single elements are used, those elements are loaded (codegen/passes/narrow_loads.c).

@@ -1,4 +1,4 @@
-/* Thread blocks that compute the tile blocks of others, too; see the header.
+/* Makes kernels persistent: a thread block computes several tile blocks; see the header.
 
        from, to, by = share
        for i = from to to by by {
@@ -6,9 +6,10 @@
            what the kernel does for the tile block x, y, z
        }
 
-   What is the same for all, and takes no registers to speak of, stays in front. Why it is right: tile blocks without
-   atomic or ordering accesses cannot wait for each other, so that they may run in any order, also one behind the other
-   (cg_blocks_are_apart), and each number of a tile block is dealt to one thread block (codegen/ops/blocks.c). */
+   Values that are the same for all tile blocks and take few registers stay in front of the loop. Why it is right: tile
+   blocks without atomic or ordering accesses cannot wait for each other, so they may run in any order, including one
+   after the other (cg_blocks_are_apart), and each tile block is assigned to exactly one thread block
+   (codegen/ops/blocks.c). */
 #include "codegen/passes/persist.h"
 
 #include "codegen/kernel/remarks.h"

@@ -1,13 +1,14 @@
-/* Thread blocks that compute the tile blocks of others, too. */
+/* Persistent kernels: a thread block computes several tile blocks. */
 #ifndef TILEVM_CODEGEN_PASSES_PERSIST_H
 #define TILEVM_CODEGEN_PASSES_PERSIST_H
 
 #include "codegen/passes/groups_find.h"
 
-/* A kernel of which a multiprocessor has one block at a time, or would if it hid waits by itself, becomes a loop over
-   tile blocks, unless it is one: as many thread blocks as there are multiprocessors take all of them in turn, and the
-   others end at once. While results of one tile block are stored the operands of the next are on their way. x is what
-   was found of the kernel, if it was, and afterwards of the loop. True: it is split into groups of warps. */
+/* Makes a kernel persistent if a multiprocessor holds one of its blocks at a time, or would if the kernel hid its waits
+   itself: as many thread blocks as there are multiprocessors compute all tile blocks in a loop, and the others exit at
+   once. While the results of one tile block are stored, the operands of the next are being copied. x has the results of
+   the analysis of the kernel, if it was analysed, and is updated for the loop. True: the kernel is to be divided into
+   groups of warps. */
 bool cg_take_over_blocks(cg_splitting *x, bool found);
 
 #endif

@@ -1,4 +1,4 @@
-/* Putting the ops of rings in their places; see the header. */
+/* Places the ops of rings; see the header. */
 #include "codegen/passes/ring.h"
 
 #include "codegen/kernel/remarks.h"

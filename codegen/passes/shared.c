@@ -1,14 +1,14 @@
 /* The shared pass finds the memory effects of each op, and places all buffers in shared memory.
 
-   Effects say what an op does with memory that other threads see, in the order of its instructions
-   (codegen/values/effects.h): it uses scratch, of which it writes, synchronises and reads bytes; it accesses global
-   memory; it needs a barrier of its own; it fills or reads rings. Their sizes follow from the layouts.
+   Effects describe the accesses of an op to memory that is visible to other threads, in the order of its instructions
+   (codegen/values/effects.h): it writes scratch, synchronises and reads it; it accesses global memory; it needs a
+   barrier of its own; it fills or reads rings. The sizes follow from the layouts.
 
-   The scratch of an op lives only while the op executes, so all scratch may begin at byte 0. A ring lives from its
-   op to the end of its loop, behind everything that lives beside it. Loops that follow each other each divide the
-   whole memory anew. Small scratch, such as that of a sum over warps, is placed next to the scratch before it,
-   below 2 KiB: threads that still read that need not be waited for. In warp-specialised kernels only consumers have
-   scratch, and rings live as long as the kernel. */
+   The scratch of an op lives only while the op executes, so all scratch may begin at byte 0. A ring is live from its op
+   to the end of its loop, and is placed after all buffers that are live at the same time. Each of several consecutive
+   loops divides the whole memory again. Small scratch, such as that of a sum over warps, is placed next to the previous
+   scratch, below 2 KiB, so that it need not wait for threads that still read the previous one. In warp-specialised
+   kernels only consumers have scratch, and rings live as long as the kernel. */
 #include "codegen/analysis/shared.h"
 
 #include "codegen/analysis/encoding.h"

@@ -1,6 +1,6 @@
 /* The simplify pass replaces the uses of an op whose result is a constant, or equals one of its operands, by that
-   constant or operand, and removes ops that have no effect and no use. CUDA Tile C++ computes the sizes and strides
-   of a view from constants, anew wherever the view is used; later passes see only the result.
+   constant or operand, and removes ops that have no effect and no use. CUDA Tile C++ computes the sizes and strides of
+   a view from constants, again wherever the view is used; later passes see only the result.
 
        %33 = exti (cmpi equal 1, 0)     0
        %34 = muli %33, %n               0             make_tensor_view shape = [%39]
@@ -8,14 +8,18 @@
        %39 = addi %34, %38              %k
 
    Integer results are computed as the op defines them, in the width and signedness of their type
-   (codegen/facts/evaluate.c); floats are left alone. Identities such as `x + 0`, `x * 1`, `max` of ranges that do
-   not overlap, and a conversion and its inverse become their operand. `fpowi` by 2 or 3 becomes one or two
-   products. Storage that nobody reaches is removed too.
+   (codegen/facts/evaluate.c); floats are left alone. Identities such as `x + 0`, `x * 1`, `max` of ranges that do not
+   overlap, and a conversion and its inverse become their operand. `fpowi` by 2 or 3 becomes one or two products.
+   Unreachable storage is removed too.
 
-   The pass runs first, since all others look at ops. It learns facts on the way, so that an op sees what its
-   operands have become. */
+   A weak load whose tile is never read is removed. Why it is right: it changes neither memory nor a value, and what its
+   token orders, its operand token orders as well.
+
+   The pass runs first, since all others examine ops. It computes facts as it goes, so that the facts of an op's
+   operands are up to date when it visits the op. */
 #include "codegen/passes/simplify.h"
 
+#include "codegen/analysis/order.h"
 #include "codegen/facts/facts.h"
 #include "codegen/passes/pass.h"
 
@@ -24,6 +28,12 @@
 static bool is_constant(const ct_value *v, int64_t value)
 {
     return v->fact->constant && v->fact->value == value;
+}
+
+/* The operand, if both are the same. */
+static ct_value *twin(const ct_op *op)
+{
+    return op->operands[0] == op->operands[1] ? op->operands[0] : NULL;
 }
 
 /* What the op leaves alone: a where b is `idle`, or, where they may be exchanged, b where a is. */
@@ -38,6 +48,8 @@ static ct_value *chosen(const ct_op *op, uint64_t signedness, bool larger)
 {
     ct_value *a = op->operands[0], *b = op->operands[1];
     cg_range x = cg_range_of(a), y = cg_range_of(b);
+    if (a == b)
+        return a;
     if (signedness != BC_Signedness_signed && (x.low < 0 || y.low < 0))
         return NULL;
     return x.low >= y.high ? (larger ? a : b) : y.low >= x.high ? (larger ? b : a) : NULL;
@@ -67,7 +79,8 @@ static ct_value *masked(const ct_op *op)
             && x.high <= mask->value)
             return op->operands[1 - i];
     }
-    return beside(op, -1, true);
+    ct_value *idle = beside(op, -1, true);
+    return idle ? idle : twin(op);
 }
 
 static ct_value *selected(const ct_op *op)
@@ -82,8 +95,8 @@ static ct_value *selected(const ct_op *op)
 static ct_value *operand_given(const ct_op *op)
 {
     switch ((int)op->opcode) {
+    case OP_ori: return twin(op) ? twin(op) : beside(op, 0, true);
     case OP_addi:
-    case OP_ori:
     case OP_xori: return beside(op, 0, true);
     case OP_subi:
     case OP_shli:
@@ -189,16 +202,43 @@ static bool is_idle(const ct_op *op)
     return ct_is_pure(op) || op->opcode == OP_alloca;
 }
 
-/* From the last op to the first, so that uses go before what they use. */
-static void sweep(ct_block *block)
+void cg_drop_access(cg_func *c, ct_op *op, ct_value *token)
 {
-    for (ct_op *op = block->last, *before; op; op = before) {
+    ct_value *result = &op->results[op->result_count - 1];
+    if (!token && result->uses) {
+        ct_op *made = ct_token_new(c->ir, op, result->type);
+        if (!made) {
+            cg_no_memory(c);
+            return;
+        }
+        ct_insert_before(made, op);
+        token = &made->results[0];
+    }
+    if (result->uses)
+        ct_replace_uses(result, token);
+    ct_remove(op);
+}
+
+/* Removes a weak load whose tile nobody reads. */
+static void drop_unread(cg_func *c, ct_op *op)
+{
+    bool by_view = op->opcode == OP_load_view_tko;
+    if ((by_view || op->opcode == OP_load_ptr_tko) && cg_is_weak_access(op) && !op->results[0].uses)
+        cg_drop_access(c, op, ct_operand(op, by_view ? F_load_view_tko_token : F_load_ptr_tko_token));
+}
+
+/* From the last op to the first, so that uses go before what they use. */
+static void sweep(cg_func *c, ct_block *block)
+{
+    for (ct_op *op = block->last, *before; op && !c->failed; op = before) {
         before = op->prev;
         for (uint32_t r = 0; r < op->region_count; r++)
             if (op->regions[r])
-                sweep(op->regions[r]);
+                sweep(c, op->regions[r]);
         if (is_idle(op))
             ct_remove(op);
+        else
+            drop_unread(c, op);
     }
 }
 
@@ -214,7 +254,7 @@ void cg_simplify(cg_func *c)
         simplify(c, op);
     }
     if (!c->failed)
-        sweep(body);
+        sweep(c, body);
 }
 
 void cg_pass_simplify(cg_func *c)

@@ -1,7 +1,7 @@
-/* The skew pass overlaps two products of a loop of which the second depends on the first (software pipelining), as
-   in attention: S = Q K, P = softmax of S, O = O * a + P V. The second product is delayed by one iteration, so that
-   both are in flight at once. Only the consumers of a warp-specialised kernel (codegen/passes/groups.c) have such
-   loops, whose operands lie in rings of their own.
+/* The skew pass overlaps two products of a loop if the second depends on the first (software pipelining), as in
+   attention: S = Q K, P = softmax of S, O = O * a + P V. The second product is delayed by one iteration, so that both
+   are in flight at once. It applies only to the consumers of a warp-specialised kernel (codegen/passes/groups.c), where
+   the operands of each product have a ring of their own.
 
        for i, acc, ... {                        if first < end {
            await K; S = start Q K                   S = Q K of the first iteration, P, X from it
@@ -9,7 +9,7 @@
            P, X = ... S, acc ...                        await K; S = start Q K
            await V; acc' = X + P V                      await V; acc = start X + P V
            release V                                    wait for S; release K
-       }                                                ... what X needs of S
+       }                                                ... ops for X that read S
                                                         wait for acc; release V
                                                         P, X = ... S, acc ...
                                                     }
@@ -17,12 +17,12 @@
                                                 }
 
    S may be the sum of several products, each of which adds to the one before (Q and K in K slices): all of them are
-   started together, and their stages are released together. Stages that only this loop reads, such as those of Q,
-   are released after the loop, before the last product begins; in persistent kernels the next Q is copied
-   meanwhile. The index of a `staged` tile only says which load it was; the tile that is read is the next stage.
+   started together, and their stages are released together. Stages that only this loop reads, such as those of Q, are
+   released after the loop, before the last product begins; in persistent kernels the next Q is copied meanwhile. The
+   index of a `staged` tile only identifies the load; the tile that is read is the next stage.
 
-   Why it is right: every number is computed from the same operands as before, and each stage is released after its
-   last reader. Nothing is in flight where an iteration ends: ptxas would wait for it. */
+   Why it is right: every number is computed from the same operands as before, and each stage is released after its last
+   reader. No product is in flight at the end of an iteration, because ptxas would wait for it there. */
 #include <stdalign.h>
 #include <string.h>
 

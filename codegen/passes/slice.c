@@ -1,5 +1,5 @@
-/* Which ops of a loop's body the indices, pointers and masks of its loads are made by: those are made again for the
-   iterations that loads run ahead to. */
+/* Finds the ops of a loop's body that compute the indices, pointers and masks of its loads: they are repeated for the
+   later iterations whose tiles are prefetched. */
 #include "codegen/passes/ring.h"
 
 bool cg_is_slice_op(const ct_op *op, bool tiles)

@@ -1,7 +1,7 @@
-/* The speculate pass loads a tile in front of a branch when one side of the branch begins by loading it and the
-   condition itself waits for memory, so that both loads are in flight at once. Split-K under a lock is the example:
-   the first block of a tile stores its sums, and each other block adds to what is there, after waiting for the
-   lock, then for the count, then for the tile.
+/* The speculate pass loads a tile in front of a branch if one side of the branch begins by loading it and the condition
+   itself waits for memory, so that both loads are in flight at once. An example is split-K under a lock: the first
+   block of a tile stores its sums, and each other block adds its sums to those in memory, after waiting for the lock,
+   then for the count, then for the tile.
 
        %n = load count                        %n = load count
        if %n == 0 {                           %old = load %c[x, y]
@@ -11,10 +11,10 @@
            store %old + sum, %c[x, y]             store %old + sum, %c[x, y]
        }                                      }
 
-   Why it is right: the load cannot fault, because the other side accesses the same tile, or an op in front of the
-   branch has. It stays behind the ops that its tokens come from, and nothing that writes or orders memory stands in
-   between. If the other side is taken, nobody looks at what was loaded, which another thread may be writing
-   meanwhile. An unneeded load must cost little: it happens once per block, with at most 64 bytes per thread. */
+   Why it is right: the load cannot fault, because the other side accesses the same tile, or an op before the branch has
+   accessed it. It stays after the ops from which its tokens come, and no op in between writes or orders memory. If the
+   other side is taken, the loaded value, which another thread may be writing meanwhile, is not used. An unneeded load
+   must cost little: it happens once per block, with at most 64 bytes per thread. */
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/view.h"
 #include "codegen/passes/pass.h"

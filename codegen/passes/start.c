@@ -1,6 +1,6 @@
-/* The first slots of rings that come by tensor maps: making maps takes as long as two or three products, so some of the
-   producers' threads copy those by themselves meanwhile. Their program is the producers', less what fills other slots.
- */
+/* Fills the first slots of rings that TMA fills otherwise: building tensor maps takes as long as two or three products,
+   so some of the producers' threads copy these slots in the meantime. Their program is that of the producers, without
+   the ops that fill other slots. */
 #include "codegen/passes/start.h"
 
 #include "codegen/analysis/order.h"

@@ -4,8 +4,8 @@
 
 #include "codegen/passes/groups_find.h"
 
-/* Made of the producers' program, where tiles are still copied by threads; the rings know then how many slots it fills.
-   NULL: there is nothing that it could fill early, or no memory. */
+/* Creates it from the producers' program, in which threads still copy the tiles; afterwards the rings say how many
+   slots it fills. NULL: no slot can be filled early, or no memory. */
 ct_block *cg_make_starters(cg_splitting *x, const ct_block *producers);
 
 #endif

@@ -1,11 +1,11 @@
-/* Loads ahead in loops without products: tiles that are summed, compared or scaled as they come. Nobody but the thread
-   that copies an element reads it, so a slot is a part of shared memory for each thread, and no barrier is needed: a
-   thread awaits its own copies. Registers would do as well, but hold fewer bytes in flight.
+/* Prefetches loads of loops without products, whose tiles are summed, compared or scaled. Only the thread that copies
+   an element reads it, so a slot is a part of shared memory for each thread, and no barrier is needed: a thread awaits
+   its own copies. Registers could be used instead, but they hold fewer bytes in flight.
 
-   Such are weak loads through views or pointers that the loop's counter and values from outside make, in accesses of 4
-   to 16 bytes, in loops in which no other one has a ring. The rest of what a loop loads stays where it is. Why it is
-   right: no store of the loop that a load may have to come after reaches its tile in an earlier iteration
-   (cg_iterations_hold_back), so that it reads the same when it goes before them. */
+   The loads must be weak, through views or pointers that depend only on the loop's counter and values from outside, in
+   accesses of 4 to 16 bytes, in loops that contain no other loop with a ring. Other loads of the loop stay where they
+   are. Why it is right: no store of the loop that a load may have to follow writes to its tile in an earlier iteration
+   (cg_iterations_hold_back), so that it reads the same values when it is moved before them. */
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/reordered.h"
 #include "codegen/analysis/shared.h"

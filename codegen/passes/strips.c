@@ -9,22 +9,22 @@
                                  strips {8 trips} {
                                    %d = subf %t0, ..%t1..
 
-   It goes through the ops in order. An op whose tiles differ between strips joins the open loop, or opens one,
-   unless it needs a value that is complete only after the loop, or must wait for an access in it. An ordered
-   access, an atomic, and a scan along strips get a loop of their own. A `reduce` over some of the strips splits the
-   loop that it joins in two, one over the other strips and in it one over those along its dimension. A scalar, a
-   view, or a value that is recomputed stays in front of the loop if it needs nothing of it, else in it or after it.
-   All other ops end the loop, unless they can move in front of it.
+   It goes through the ops in order. An op whose tiles differ between strips joins the open loop, or opens one, unless
+   it needs a value that is complete only after the loop, or must wait for an access in it. An ordered access, an
+   atomic, and a scan along strips get a loop of their own. A `reduce` over some of the strips splits the loop that it
+   joins in two, one over the other strips and in it one over those along its dimension. A scalar, a view, or a value
+   that is recomputed stays in front of the loop if it does not depend on the loop, else in it or after it. All other
+   ops end the loop, unless they can move in front of it.
 
-   A tile that is read after its loop lies in local memory from the `keep` that writes it to its last read
-   (codegen/passes/strips_lives.c); a value that a loop carries has one place throughout. A strip is read before it
-   is overwritten, if no other strip shares the place (codegen/passes/strips_local.c). The pass runs after convert,
-   when layouts and conversions are known, and before shared and sync, for which a loop over strips is an ordinary
-   loop. docs/internals/codegen/large-tiles.md has the rules.
+   A tile that is read after its loop is in local memory from the `keep` that writes it to its last read
+   (codegen/passes/strips_lives.c); a value that a loop carries has the same storage throughout. A strip is read before
+   it is overwritten, if no other strip shares the storage (codegen/passes/strips_local.c). The pass runs after convert,
+   when layouts and conversions are known, and before shared and sync, for which a loop over strips is an ordinary loop.
+   docs/internals/codegen/large-tiles.md has the rules.
 
-   Why it is right: accesses of one loop whose order matters touch the same elements by the same thread in the same
-   trip, in the order of the ops (cg_meeting_between), and a load moves in front of an open loop only if that loop
-   stores nothing. */
+   Why it is right: if the order of two accesses of one loop matters, the same thread accesses the same elements in the
+   same trip, in the order of the ops (cg_meeting_between). A load moves in front of an open loop only if none of its
+   tokens comes from that loop: accesses that no token orders have no order to keep. */
 #include "codegen/passes/strips.h"
 
 #include "codegen/analysis/order.h"
@@ -144,18 +144,11 @@ static bool waits(const cg_forming *x, const ct_op *op)
     return false;
 }
 
-/* May it be done before the open loop, of which it needs nothing? */
-static bool may_go_ahead(const cg_forming *x, const ct_op *op)
+/* May it be done before the open loop, of which it needs nothing, not even a token? */
+static bool may_go_ahead(const ct_op *op)
 {
-    if (ct_is_pure(op) || op->opcode == CT_convert || bc_op_in(op->opcode, BC_OPS(FOLD)))
-        return true;
-    if (op->opcode >= OP_LIMIT || ct_info(op)->effects != BC_READS || !cg_is_weak_access(op))
-        return false;
-    for (uint32_t i = 0; i < x->count; i++)
-        if (!ct_is_pure(x->members[i]) && ct_info(x->members[i])->effects != BC_READS
-            && !bc_op_in(x->members[i]->opcode, BC_OPS(FOLD)))
-            return false;
-    return true;
+    return ct_is_pure(op) || op->opcode == CT_convert || bc_op_in(op->opcode, BC_OPS(FOLD))
+           || (op->opcode < OP_LIMIT && ct_info(op)->effects == BC_READS && cg_is_weak_access(op));
 }
 
 /* ---- loops ---- */
@@ -227,8 +220,8 @@ static void stand_alone(cg_forming *x, ct_op *op)
     if (bc_op_in(op->opcode, BC_OPS(FOLD)))
         along = cg_fold_strips(c, op, &others);
     if (along)
-        op = cg_strips_enclose(
-            x, &op, 1, (cg_trips){.mask = along, .descending = scans && ct_attr_u(op, F_scan_reverse), .apart = scans});
+        op = cg_strips_enclose(x, &op, 1,
+                               (cg_trips){.mask = along, .descending = scans && ct_attr_u(op, F_scan_reverse)});
     wrap(x, op, others);
 }
 
@@ -236,7 +229,7 @@ static void form_in(cg_forming *x, const ct_block *block);
 
 static void leave(cg_forming *x, ct_op *op)
 {
-    if (x->count && need_of(x, op) == NOTHING && may_go_ahead(x, op)) {
+    if (x->count && need_of(x, op) == NOTHING && may_go_ahead(op)) {
         ct_move_before(op, x->members[0]);
         return;
     }

@@ -4,7 +4,7 @@
 
 #include "codegen/values/strips.h"
 
-/* What becomes of the ops of a block (codegen/passes/strips.c). */
+/* The state of the pass for the ops of a block (codegen/passes/strips.c). */
 typedef struct cg_forming {
     cg_func *c;
     ct_op **members; /* of the loop that is open, in their order */
@@ -17,20 +17,20 @@ typedef struct cg_forming {
 
 /* Room for the values that the pass makes: false without memory. */
 bool cg_strips_room(cg_forming *x);
-/* Does it look the tile up in whatever layouts it wants, by way of one of them? */
+/* Does the op look the tile up in any layout, starting from one of them? */
 static inline bool cg_reads_any_layout(const ct_use *use)
 {
     return use->op->opcode < OP_LIMIT && (!use->read || use->read == CT_READ_IN_SEVERAL);
 }
 
-/* The members become the region of a loop, which gives what is read outside. Lazy ones of which that is true are made
-   behind it as well. NULL: no memory (codegen/passes/strips_enclose.c). */
+/* Moves the members into the region of a loop, whose results are the values that are read outside. Lazy members that
+   are read outside are also recomputed after the loop. NULL: no memory (codegen/passes/strips_enclose.c). */
 ct_op *cg_strips_enclose(cg_forming *x, ct_op *const *members, uint32_t count, cg_trips trips);
 
-/* ---- how long values are read (codegen/passes/strips_lives.c) ---- */
+/* ---- live ranges of values (codegen/passes/strips_lives.c) ---- */
 
-/* Ops have numbers in pre-order. What is read in a loop but made outside of it is read up to the loop's end, and what
-   lazy values are made of as long as they are. */
+/* Ops are numbered in pre-order. A value that is read in a loop but computed outside is live to the loop's end; the
+   operands of lazy values are live as long as these. */
 typedef struct cg_lives {
     ct_op **ops;   /* by number, from 1 */
     uint32_t *end; /* by number: the last op in it */
@@ -43,7 +43,7 @@ bool cg_lives_find(cg_func *c, cg_lives *out);
 
 /* ---- local memory ---- */
 
-/* Places in local memory for what is kept: c->local_bytes, cg_variant.local (codegen/passes/strips_local.c). */
+/* Assigns addresses in local memory to kept tiles: c->local_bytes, cg_variant.local (codegen/passes/strips_local.c). */
 void cg_strips_place(cg_func *c);
 
 #endif

@@ -1,4 +1,4 @@
-/* Ops become the region of a loop over strips; see codegen/passes/strips.h. */
+/* Moves ops into the region of a loop over strips; see codegen/passes/strips.h. */
 #include "codegen/passes/strips.h"
 
 /* ---- room ---- */

@@ -1,4 +1,4 @@
-/* How long values are read; see codegen/passes/strips.h. */
+/* Finds the live ranges of values; see codegen/passes/strips.h. */
 #include "codegen/passes/strips.h"
 
 typedef struct walk {

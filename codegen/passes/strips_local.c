@@ -1,8 +1,8 @@
-/* Local memory for tiles that are kept from one loop over strips to another; see codegen/passes/strips.h.
+/* Allocates local memory for tiles that are kept from one loop over strips to another; see codegen/passes/strips.h.
 
-   A tile has a place from when it is written until it is read for the last time. What a loop or a branch hands on has
-   the place of what it becomes, where nobody needs that any more: then nothing is moved. A trip reads what it reads of
-   a place before it writes there, in the same registers of the same strip. */
+   A tile has storage from the time it is written to its last read. A value that a loop or a branch passes on gets the
+   storage of the value that it becomes, if that is no longer needed: then no move is necessary. A trip reads its
+   elements from this storage before it overwrites them, in the same registers of the same strip. */
 #include <stdlib.h>
 
 #include "codegen/ops/hooks.h"

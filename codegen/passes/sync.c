@@ -1,21 +1,20 @@
-/* The sync pass places the barriers at which threads wait for each other, and the fences that make what they have
-   written visible to wgmma.
+/* The sync pass places the barriers at which threads wait for each other, and the fences that make their writes visible
+   to wgmma.
 
    It follows the ops as threads execute them, with the set of effects that may not be complete for all threads. An
-   effect that touches the memory of one of them gets a barrier in front of it: of the warp, if each warp has a part
-   of its own, else of all warps, which empties the set. Where control flow joins, the sets are joined. A loop is
-   followed until nothing new reaches its head; an effect that came around the loop belongs to an earlier iteration,
-   in which the same index was another place. Each group of a warp-specialised kernel has a barrier of its own
-   (number 1 for consumers, 2 for producers).
+   effect that accesses the memory of one of them gets a barrier in front of it: of the warp, if each warp has a part of
+   its own, else of all warps, which empties the set. Where control flow joins, the sets are joined. A loop is followed
+   until nothing new reaches its head; an effect from a previous iteration is treated separately, because the same index
+   stood for another address there. Each group of a warp-specialised kernel has a barrier of its own (number 1 for
+   consumers, 2 for producers).
 
-   wgmma reads shared memory through the async proxy, which sees what threads have written there only after each of
-   them has executed a fence. Where wgmma reads, every write that has not been fenced on some path is fenced right
-   after it. Data that TMA copies is visible to wgmma already.
+   wgmma reads shared memory through the async proxy, to which the writes of a thread are visible only after that thread
+   has executed a fence. Every write that wgmma reads, and that has not been fenced on some path, is fenced right after
+   it. Data that TMA copies is visible to wgmma already.
 
-   Why it is right: `--verify-each` checks the result by other means than the pass uses: from each effect, all paths
-   are followed to the first barrier, and from each write to the first fence (codegen/passes/verify_sync.c). A loop
-   over strips is a loop whose trips access different elements of the same tiles: scratch is waited for between
-   trips, global accesses are not. */
+   Why it is right: `--verify-each` checks the result with another algorithm: it follows all paths from each effect to
+   the first barrier, and from each write to the first fence (codegen/passes/verify_sync.c). The trips of a loop over
+   strips access different elements of the same tiles: scratch needs a barrier between trips, global accesses do not. */
 #include <string.h>
 
 #include "codegen/kernel/groups.h"

@@ -1,6 +1,6 @@
-/* Products that are computed transposed (codegen/ops/mma_turned.c), and what passes on loops make of the ops around
-   them: roundings of f32 to tf32 are left to the product, and tiles of A that are to be rounded go through registers on
-   their way to the ring, since copies do not round and wgmma cuts. */
+/* Transposed products (codegen/ops/mma_turned.c), and the changes that loop passes make to the ops around them: the
+   product itself rounds f32 to tf32, and tiles of A that must be rounded pass through registers on their way to the
+   ring, since copies do not round and wgmma truncates. */
 #include "codegen/analysis/product.h"
 #include "codegen/passes/ring.h"
 

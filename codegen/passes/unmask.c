@@ -5,13 +5,13 @@
 
        s' = select m, s, none             s' = if all of m { s } else { m ...; select m, s, none }
 
-   The condition costs a few scalars per tile. Kernels with several loops that multiply are left alone: such a
-   program has separated the masked tiles itself (as cuTile does for some kernels), and attention at 64x128 has no
-   registers left for a branch.
+   The condition costs a few scalars per tile. Kernels with several loops that multiply are not changed: such a program
+   has separated the masked tiles itself (as cuTile does for some kernels), and attention at 64x128 has no registers
+   left for a branch.
 
    Why it is right: a mask compares scalars plus consecutive numbers, so it is true everywhere if it is true at both
-   ends; the ends are elements of the tile, computed as the tile is. If the sum wraps around inside the tile, its
-   ends are in the wrong order, and the select stays. */
+   ends; the ends are elements of the tile, computed in the same way. If the sum wraps around inside the tile, signed or
+   unsigned as the mask compares, its ends are in the wrong order, and the select stays. */
 #include "codegen/analysis/product.h"
 #include "codegen/passes/pass.h"
 
@@ -137,7 +137,7 @@ static ct_value *all_of_comparison(unmasking *x, const ct_op *op, uint32_t depth
                    || predicate == BC_ComparisonPredicate_less_than_or_equal,
          is_greater = predicate == BC_ComparisonPredicate_greater_than
                       || predicate == BC_ComparisonPredicate_greater_than_or_equal;
-    if ((!is_less && !is_greater) || ct_attr_u(op, F_cmpi_signedness) != BC_Signedness_signed)
+    if (!is_less && !is_greater)
         return NULL;
     ends a = ends_of(x, op->operands[0], depth), b = a.low ? ends_of(x, op->operands[1], depth) : a;
     if (!a.low || !b.low)

@@ -1,4 +1,4 @@
-/* Checks what the layouts and convert passes leave; see the header. */
+/* Checks the results of the layouts and convert passes; see the header. */
 #include "codegen/passes/pass.h"
 
 static bool is_faulty(ct_fault *fault, const ct_op *op, const char *what)

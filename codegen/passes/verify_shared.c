@@ -1,8 +1,8 @@
-/* Checks that no byte of shared memory has two uses at once; see the header. It works from lives, which it derives from
-   the ops themselves, and knows nothing of how the shared pass found the places: a ring, its barriers and tensor maps
-   live as SSA values do, from the op that makes them to the last one that reads them, in the block where they are made,
-   so that a loop in between is part of the life with all of its iterations. An op has its scratch while it is at it, a
-   product in flight until it is awaited. */
+/* Checks that no byte of shared memory has two uses at once; see the header. It derives live ranges from the ops
+   themselves, independently of the shared pass. A ring, its barriers and tensor maps are live like SSA values: from the
+   op that creates them to the last op that reads them, in the block that creates them, so that a loop in between
+   belongs to the live range with all of its iterations. The scratch of an op is live while the op executes; that of a
+   product in flight is live until the product is awaited. */
 #include "codegen/analysis/boxes.h"
 #include "codegen/analysis/encoding.h"
 #include "codegen/kernel/groups.h"
@@ -109,8 +109,7 @@ static void add_lasting(lives *x, const ct_op *op)
 {
     const cg_ring *ring = op->opcode == CT_ring && !op->operand_count ? op->detail : NULL;
     if (ring)
-        add(x, op, span_at(x->c, ring->offset, ring->slots * ring->slot_bytes),
-            "its ring lies where another one still is");
+        add(x, op, span_at(x->c, ring->offset, ring->slots * ring->slot_bytes), "its ring overlaps another live ring");
     if (ring && ring->by_groups)
         add(x, op, span_at(x->c, ring->barriers, ring->slots * CG_RING_BARRIER_BYTES),
             "the barriers of its ring lie where something else is");
@@ -208,7 +207,7 @@ bool cg_verify_shared(cg_func *c, ct_fault *out_fault)
         if (e->kind == CG_USES_SCRATCH && e->op->in_flight && !is_scratch_kept(c, e))
             return is_faulty(out_fault, e->op, "others have its scratch, or meet, before it has been awaited");
         if (e->kind == CG_USES_SCRATCH && !is_scratch_apart(&x, e))
-            return is_faulty(out_fault, e->op, "its scratch lies where a ring still is");
+            return is_faulty(out_fault, e->op, "its scratch overlaps a live ring");
     }
     return are_apart(&x, out_fault);
 }

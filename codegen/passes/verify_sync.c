@@ -1,6 +1,6 @@
-/* Checks what the sync pass leaves; see the header. The ops become a list of effects and jumps, as they will be
-   instructions; from each effect that lasts, all ways through it are followed up to the first barrier, and from what is
-   written up to the first fence. */
+/* Checks the result of the sync pass; see the header. The ops are turned into a list of effects and jumps, in the order
+   of the instructions; from each effect that other threads can observe later, all paths are followed to the first
+   barrier, and from each write to the first fence. */
 #include "codegen/passes/pass.h"
 #include "codegen/values/effects.h"
 
@@ -246,9 +246,9 @@ bool cg_verify_sync(cg_func *c, ct_fault *out_fault)
         const cg_effect *early = find_too_early(&s, i, places), *unfenced = find_unfenced(&s, i, places);
         if (early)
             return is_faulty(out_fault, early,
-                             "no barrier before what it does with memory that another thread may not be done with");
+                             "no barrier before it accesses memory that another thread may still use");
         if (unfenced)
-            return is_faulty(out_fault, unfenced, "no fence between what it reads by wgmma and what has written it");
+            return is_faulty(out_fault, unfenced, "no fence between its wgmma read and the write of the same memory");
     }
     return true;
 }

@@ -1,10 +1,10 @@
-/* Two versions of ops that follow each other, one for where something holds that they gain from, one as they were:
+/* Creates two versions of consecutive ops: one that relies on a condition, and the original one:
 
        a                       if holds { a'; for ... } else { a; for ... }
        for ...           ->
 
-   Right whatever the condition is, since either is what the ops were. What their operands do not come from stays in
-   front; loops of the second version say that they are plain, so that nothing is made ready for them. */
+   Why it is right: both versions compute what the ops computed, whatever the condition is. Ops on which their operands
+   do not depend stay in front. Loops of the second version are marked plain, so that nothing is prepared for them. */
 #include "codegen/passes/lift.h"
 
 enum { MOST_OPS = 600 /* that are there twice */, MOST_RESULTS = 64 };

@@ -78,6 +78,15 @@ const ct_op *ct_loop_around(const ct_op *op)
     return parent;
 }
 
+bool ct_ends_in_one_place(const ct_op *loop)
+{
+    const ct_block *body = loop->regions[0];
+    for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
+        if (op->opcode == OP_continue && op != body->last && ct_loop_around(op) == loop)
+            return false;
+    return body->last->opcode == OP_continue;
+}
+
 ct_value *ct_targets(const ct_op *op, uint32_t *out_count)
 {
     const ct_op *parent = op->block->parent;

@@ -212,6 +212,8 @@ static inline bool ct_is_loop(const ct_op *op)
 }
 /* The innermost loop around the op; NULL: none. */
 const ct_op *ct_loop_around(const ct_op *op);
+/* Does every iteration of the loop end at the end of its body, by one `continue`? */
+bool ct_ends_in_one_place(const ct_op *loop);
 /* Is it computed element by element, from operands of its own shape or from the index? */
 static inline bool ct_is_map(const ct_op *op)
 {

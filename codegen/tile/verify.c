@@ -17,7 +17,7 @@ static bool define(verifier *x, const ct_value *values, uint32_t count, const ct
     for (uint32_t i = 0; i < count; i++) {
         const ct_value *v = &values[i];
         if (v->op != op || v->block != block || v->number != i || !v->type)
-            return ct_is_faulty(x->fault, op ? op : block->parent, "a value does not know what it is");
+            return ct_is_faulty(x->fault, op ? op : block->parent, "a value has a wrong owner, number or type");
         if (v->id >= x->f->value_count || x->has_been[v->id])
             return ct_is_faulty(x->fault, op ? op : block->parent, "a value has a number that is not its own");
         x->has_been[v->id] = true;
@@ -143,7 +143,7 @@ static bool check_own(verifier *x, const ct_op *op)
     if (!has_results(op, row))
         return ct_is_faulty(x->fault, op, "it has other results");
     if (op->opcode == CT_strips && !ends_with_keep(op))
-        return ct_is_faulty(x->fault, op, "it does not end with what it keeps");
+        return ct_is_faulty(x->fault, op, "it does not end with a keep");
     if (op->opcode == CT_convert && !is_conversion(op))
         return ct_is_faulty(x->fault, op, "it does not make of a tile one of the same type");
     const ct_value *ring = ct_ring_of(op);
@@ -194,7 +194,7 @@ static bool check_terminator(verifier *x, const ct_op *op)
     if (!targets && (op->opcode == OP_continue || op->opcode == OP_break || op->opcode == CT_keep))
         return ct_is_faulty(x->fault, op, "there is no loop around it");
     if (targets && (count != op->operand_count || !same_types(op->operands, targets, count)))
-        return ct_is_faulty(x->fault, op, "what it hands on is not what is taken");
+        return ct_is_faulty(x->fault, op, "the values that it passes on differ in type from those that receive them");
     return true;
 }
 
@@ -204,9 +204,9 @@ static bool check_loop(verifier *x, const ct_op *loop)
     const ct_block *body = loop->region_count ? loop->regions[0] : NULL;
     if (loop->operand_count < first || !body || body->arg_count != count + is_for
         || !same_types(loop->operands + first, body->args + is_for, count))
-        return ct_is_faulty(x->fault, loop, "what it starts with is not what its body takes");
+        return ct_is_faulty(x->fault, loop, "its initial values differ in type from its body's arguments");
     if (is_for && (count != loop->result_count || !same_types(loop->operands + first, loop->results, count)))
-        return ct_is_faulty(x->fault, loop, "what it starts with is not what it ends with");
+        return ct_is_faulty(x->fault, loop, "its initial values differ in type from its results");
     return true;
 }
 
@@ -219,7 +219,7 @@ static bool check_op(verifier *x, const ct_op *op)
     if (!check_kind(x, op) || !read_operands(x, op))
         return false;
     if (ends_block(op) != !op->next)
-        return ct_is_faulty(x->fault, op, op->next ? "ops stand behind it" : "a block ends with it");
+        return ct_is_faulty(x->fault, op, op->next ? "ops follow it" : "a block ends with it");
     if (ends_block(op) && !check_terminator(x, op))
         return false;
     if (ct_is_loop(op) && !check_loop(x, op))
@@ -249,7 +249,7 @@ static bool check_block(verifier *x, const ct_block *block, const ct_op *parent)
         return false;
     for (const ct_op *op = block->first; op; before = op, op = op->next)
         if (op->prev != before || op->block != block)
-            return ct_is_faulty(x->fault, op, "it does not know where it stands");
+            return ct_is_faulty(x->fault, op, "its links to its block are wrong");
         else if (!check_op(x, op))
             return false;
     if (block->last != before)

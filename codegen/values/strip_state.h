@@ -17,6 +17,7 @@ typedef struct cg_strips {
     uint32_t count;    /* of loops */
     cg_val base;       /* address of local memory */
     cg_remake *remake; /* of lazy values */
+    bool puts_own;     /* see cg_strip_puts_own */
 } cg_strips;
 
 /* A defect of ours. */

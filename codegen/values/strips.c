@@ -225,11 +225,17 @@ cg_val cg_strip_index(cg_func *c, cg_val thread, const uint32_t *images)
     return f ? f->value : thread;
 }
 
+void cg_strip_puts_own(cg_func *c, bool own)
+{
+    if (c->strips)
+        c->strips->puts_own = own;
+}
+
 cg_val cg_strip_owner(cg_func *c, const cg_layout *l, cg_val owner)
 {
     uint32_t counted = 0;
-    for (cg_strip *s = c->strips->open; s; s = s->outer)
-        counted |= s->trips.apart ? 0 : s->trips.mask;
+    for (cg_strip *s = c->strips->puts_own ? NULL : c->strips->open; s; s = s->outer)
+        counted |= s->trips.mask;
     uint32_t replicas = counted & ~cg_strip_mask(c, l);
     if (!replicas)
         return owner;

@@ -18,7 +18,6 @@ typedef struct cg_trips {
     uint32_t first;       /* only so many trips, the first ones; 0: all */
     struct cg_ring *ring; /* whose slots its loads are read from, which ends with it; NULL: none */
     bool descending;
-    bool apart; /* what a trip puts into shared memory is its own, whatever the layout says */
 } cg_trips;
 
 /* An open loop over strips. */
@@ -75,6 +74,9 @@ cg_val cg_strip_carried(cg_func *c, cg_class cls);
 
 /* thread ^ the images of the bits of the strip's number. */
 cg_val cg_strip_index(cg_func *c, cg_val thread, const uint32_t *images);
+/* Is what is put into shared memory from here on the trip's own, read in the same trip, whatever its layout says of
+   strips? */
+void cg_strip_puts_own(cg_func *c, bool own);
 /* owner, and in the strip that owns what the layout's strips hold replicas of. */
 cg_val cg_strip_owner(cg_func *c, const cg_layout *l, cg_val owner);
 

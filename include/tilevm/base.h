@@ -1,5 +1,5 @@
-/* What all parts of the API use: status codes, allocators, strings, diagnostics, rules, writers. Programs include
-   tilevm/tilevm.h. */
+/* Declarations that all parts of the API use: status codes, allocators, strings, diagnostics, rules, writers. Programs
+   include tilevm/tilevm.h. */
 #ifndef TILEVM_BASE_H
 #define TILEVM_BASE_H
 
@@ -15,10 +15,10 @@ extern "C" {
 typedef enum tv_status {
     TV_OK = 0,
     TV_INVALID,     /* the input breaks a rule; the sink has the diagnostics */
-    TV_USAGE,       /* an argument of the call makes no sense; the sink has a diagnostic */
+    TV_USAGE,       /* an argument of the call is wrong; the sink has a diagnostic */
     TV_IO,          /* a writer refused its bytes; the commands return it for files, too */
     TV_NO_MEMORY,   /* the allocator returned NULL, or a limit on memory was reached */
-    TV_UNSUPPORTED, /* well formed, but this build or target cannot do it; the sink names what */
+    TV_UNSUPPORTED, /* the input is valid, but this build or target does not support it; the sink says what */
     TV_TRAP         /* a kernel stopped with an X rule while it ran */
 } tv_status;
 
@@ -41,7 +41,7 @@ typedef struct tv_str {
 /* How bad a finding is. */
 typedef enum tv_severity { TV_ERROR, TV_WARNING, TV_NOTE } tv_severity;
 
-/* The offset of what has no place in the file. */
+/* The offset of something that is not in the file. */
 #define TV_NO_OFFSET UINT64_MAX
 
 /* One finding. All strings are borrowed for the duration of the sink call; absent ones have len 0. */
@@ -49,18 +49,18 @@ typedef struct tv_diag {
     tv_severity severity;        /* how bad it is */
     const char *rule;            /* stable id, for example "V-FLT-02"; see tv_rule_find */
     tv_str message;              /* one sentence: the operand by name, what was found and what was expected */
-    tv_str function;             /* the entry that the finding is in */
+    tv_str function;             /* the entry that contains the op */
     tv_str op;                   /* mnemonic; "unknown" for an op whose opcode cannot be read */
     uint32_t op_index;           /* position of the op in the function, in pre-order from 0 */
     uint64_t offset;             /* byte offset from the start of the file, or TV_NO_OFFSET */
-    tv_str file;                 /* place in the source, from the debug section; or in the text being parsed */
+    tv_str file;                 /* source file, from the debug section; or the name of the text being parsed */
     uint32_t line, column;       /* from 1; 0: unknown */
     tv_str op_text;              /* the op as the disassembler prints it, without its regions */
-    uint32_t caret, caret_len;   /* the part of op_text at fault, in bytes; caret_len 0: not known */
+    uint32_t caret, caret_len;   /* the faulty part of op_text, in bytes; caret_len 0: not known */
     tv_str help;                 /* one thing to try */
     const struct tv_diag *other; /* the second op of a finding about two ops; else NULL */
-    tv_str inlined_file;         /* where the op itself stands, if it was inlined at file, line from another file */
-    uint32_t inlined_line, inlined_column; /* 0: the op stands at file, line itself */
+    tv_str inlined_file;         /* the op's own file, if the op was inlined from it at file, line */
+    uint32_t inlined_line, inlined_column; /* 0: the op was not inlined */
 } tv_diag;
 
 /* Where diagnostics go. A sink with report NULL drops them. */
@@ -83,8 +83,8 @@ typedef struct tv_rule {
                              L- loader */
     tv_severity severity; /* of its diagnostics, unless an option changes it */
     const char *title;    /* a few words */
-    const char *text;     /* what the rule is for: one paragraph */
-    const char *help;     /* what usually repairs it; may be empty */
+    const char *text;     /* describes the rule: one paragraph */
+    const char *help;     /* how to fix a violation, usually; may be empty */
 } tv_rule;
 
 /* The rule with that id or with that alias, spelled exactly; NULL if there is none.
@@ -99,7 +99,7 @@ const tv_rule *tv_rule_find(const char *id);
    Threads   any */
 const tv_rule *tv_rule_at(size_t index);
 
-/* The alias at an index: another id under which the reference states the fact of a rule. NULL past the end.
+/* The alias at an index: another id that the reference uses for the same rule. NULL past the end.
 
    out_rule  the rule that it stands for; not written past the end
    Memory    the strings live forever

@@ -11,7 +11,7 @@ extern "C" {
 
 /* ---- number types --------------------------------------------------------------------------------------------- */
 
-/* Number types as users of kernels name them; TV_BOOL to TV_I64 hold integers. Signedness is the user's: the IR has
+/* Number types as users of kernels name them; TV_BOOL to TV_I64 hold integers. The signedness is for users: the IR has
    none. */
 typedef enum tv_dtype {
     TV_BOOL,
@@ -33,7 +33,7 @@ typedef enum tv_dtype {
     TV_F8E8M0FNU,
     TV_F8E5M3FNU,
     TV_F4E2M1FN,
-    TV_I4, /* two elements a byte: only behind pointers */
+    TV_I4, /* two elements per byte: only behind pointers */
     TV_DTYPE_COUNT
 } tv_dtype;
 
@@ -88,16 +88,16 @@ tv_entry_param tv_module_entry_param(const tv_module *module, size_t entry, size
 
    name      a symbol; or a function's plain name, if only one entry has it; or empty, if there is only one entry. A C++
              function may be named with its parameters, without them ("ns::scale<float, 64>"), without template
-             arguments, without namespaces, and with the first of its template arguments only ("scale<float>"): the
-             best match is taken
+             arguments, without namespaces, and with the first of its template arguments only ("scale<float>"): the best
+             match is taken
    Returns   TV_OK; TV_USAGE when no entry or several match, with a list of the entries in the diagnostic */
 tv_status tv_module_entry_find(const tv_module *module, tv_str name, tv_sink sink, size_t *out_entry);
 
 /* ---- signatures ----------------------------------------------------------------------------------------------- */
 
-/* What a kernel's function takes, as its author wrote it. Symbols of cuTile Python say so: `f_Kt1_A1f32_1i16t1_p16_I64`
-   is f(a, b), where a is an array and b the constant 64. Each array, list or scalar (a leaf) becomes one or more entry
-   parameters (slots), which a launch passes. */
+/* The parameters of a kernel's function, as its author wrote them. Symbols of cuTile Python encode them:
+   `f_Kt1_A1f32_1i16t1_p16_I64` is f(a, b), where a is an array and b the constant 64. Each array, list or scalar (a
+   leaf) becomes one or more entry parameters (slots), which a launch passes. */
 typedef struct tv_signature tv_signature;
 
 enum { TV_MAX_RANK = 32 }; /* axes of an array */
@@ -135,9 +135,9 @@ typedef struct tv_constant {
     tv_str text;           /* as Python writes it: True, -1, 0.5, nan, 'UTF-8 text', mode.Color.RED */
 } tv_constant;
 
-/* What the kernel was promised about one axis of an array. */
+/* What the signature promises about one axis of an array. */
 typedef struct tv_axis {
-    bool has_extent, has_stride, has_stride_min; /* which of the next three say something */
+    bool has_extent, has_stride, has_stride_min; /* which of the next three are set */
     int64_t extent;                              /* the extent must be this (has_extent) */
     int64_t stride;                              /* the stride must be this (has_stride) */
     int64_t stride_min;                          /* the stride must be at least this (has_stride_min) */
@@ -154,7 +154,7 @@ typedef struct tv_param {
     const tv_axis *axes;    /* ARRAY: ndim of them */
     tv_dtype index_dtype;   /* ARRAY: TV_I32, TV_U32 or TV_I64: extents and strides must fit */
     int64_t base_multiple;  /* ARRAY: the address must be a multiple of this many bytes; 1: anything */
-    const uint32_t *groups; /* ARRAY, LIST (its descriptors): may share memory with parameters of the same group only */
+    const uint32_t *groups; /* ARRAY, LIST (its descriptors): may share memory only with parameters of the same group */
     size_t group_count;     /* of groups */
     bool overlaps;          /* ARRAY: two of its indices, LIST: two of its arrays may share memory */
     tv_constant constant;   /* CONSTANT */
@@ -162,7 +162,7 @@ typedef struct tv_param {
     const struct tv_param *items;  /* TUPLE, STRUCT; LIST: the one array */
     size_t item_count;             /* of items */
     size_t first_slot, slot_count; /* the slots that it takes */
-    bool constant_data;            /* POINTER: its author wrote const: the kernel only reads what is there */
+    bool constant_data;            /* POINTER: declared const: the kernel only reads through it */
 } tv_param;
 
 /* Decodes a symbol of cuTile Python.
@@ -173,9 +173,9 @@ typedef struct tv_param {
                says where */
 tv_status tv_signature_open(tv_str symbol, const tv_allocator *allocator, tv_sink sink, tv_signature **out_signature);
 
-/* The signature of an entry. Where the symbol says nothing or, with a warning, does not fit the entry's type, every
-   entry parameter counts as a POINTER or SCALAR of its own. A symbol of C++ says which of them are unsigned, bool or
-   const, if the C++ runtime (libstdc++.so.6) is there to decode it.
+/* The signature of an entry. If the symbol describes no parameters or does not match the entry's type (which gives a
+   warning), every entry parameter is a POINTER or SCALAR of its own. A C++ symbol says which of them are unsigned, bool
+   or const, if the C++ runtime (libstdc++.so.6) is available to decode it.
 
    entry     below tv_module_entry_count
    Memory    uses the module's allocator until tv_signature_close
@@ -185,13 +185,12 @@ tv_status tv_signature_of_entry(const tv_module *module, size_t entry, tv_sink s
 /* Releases a signature. NULL is fine. */
 void tv_signature_close(tv_signature *signature);
 
-/* The name of the function without what was mangled into it ("scale<float>" for C++); the symbol itself for an entry
-   that is not mangled.
+/* The unmangled name of the function ("scale<float>" for C++); the symbol itself for an entry that is not mangled.
 
    Memory    the string lives as long as the signature */
 tv_str tv_signature_function(const tv_signature *signature);
 
-/* The calling convention: 1 to 3 for cutile_python_v1 to v3; 0 for a symbol of C++, or one that is not mangled. */
+/* The calling convention: 1 to 3 for cutile_python_v1 to v3; 0 for a C++ symbol, or one that is not mangled. */
 unsigned tv_signature_convention(const tv_signature *signature);
 
 /* The number of parameters of the function. */
@@ -221,12 +220,12 @@ typedef enum tv_slot_role {
     TV_SLOT_LIST_COUNT
 } tv_slot_role;
 
-/* One entry parameter, and the leaf that it belongs to. */
+/* One entry parameter, and the leaf to which it belongs. */
 typedef struct tv_slot {
     tv_slot_role role;    /* what is passed */
-    const tv_param *leaf; /* what it belongs to */
+    const tv_param *leaf; /* the leaf to which it belongs */
     uint32_t axis;        /* EXTENT, STRIDE */
-    tv_dtype dtype;       /* of the value; ADDRESS: of what is there */
+    tv_dtype dtype;       /* of the value; ADDRESS: of the elements at the address */
     unsigned size;        /* bytes passed: 1, 2, 4 or 8 */
 } tv_slot;
 
@@ -247,7 +246,7 @@ tv_status tv_param_print(const tv_param *param, tv_writer out);
 
 /* ---- arguments ------------------------------------------------------------------------------------------------ */
 
-/* An array as the kernel will see it. */
+/* An array as the kernel sees it. */
 typedef struct tv_array {
     void *data;             /* the address of element (0, ..., 0) */
     tv_dtype dtype;         /* of the elements */
@@ -256,7 +255,7 @@ typedef struct tv_array {
     const int64_t *strides; /* in elements, may be negative or zero; NULL: row-major */
 } tv_array;
 
-/* The bytes that an array's elements take, from the lowest to one past the highest; both are data when an extent is 0.
+/* The addresses of an array's bytes, from the lowest to one past the highest; both are data when an extent is 0.
 
    Returns   false, without a result, when the array is larger than the address space
    Threads   any */
@@ -275,27 +274,27 @@ typedef struct tv_arg {
 /* Arguments that were checked against a signature, laid out as tv_vm_run and cuLaunchKernel take them. */
 typedef struct tv_call tv_call;
 
-/* Checks arguments against every promise of a signature: types, ranks, extents, strides, addresses, what may share
-   memory. An integer scalar may have the other signedness.
+/* Checks arguments against every promise of a signature: types, ranks, extents, strides, addresses, and shared memory.
+   An integer scalar may have the other signedness.
 
    args        count arguments: one for each leaf, in order
    allocator   NULL: malloc and free; else copied, and in use until tv_call_free
    Memory      args, shapes and strides are borrowed for this function only; the signature is not needed afterwards; the
                memory behind the arrays must stay until the kernel has run
-   Returns     TV_OK; TV_INVALID after everything that is wrong was reported, each time with the argument's name */
+   Returns     TV_OK; TV_INVALID after all errors were reported, each with the argument's name */
 tv_status tv_call_new(const tv_signature *signature, const tv_arg *args, size_t count, const tv_allocator *allocator,
                       tv_sink sink, tv_call **out_call);
 
 /* Releases a call. NULL is fine. */
 void tv_call_free(tv_call *call);
 
-/* The values of the entry parameters: element i points to that of parameter i, *out_count elements in all.
+/* The values of the entry parameters: *out_count pointers, of which number i points to the value of parameter i.
 
-   Memory    all of it lives as long as the call */
+   Memory    pointers and values live as long as the call */
 const void *const *tv_call_params(const tv_call *call, size_t *out_count);
 
-/* Memory of a call that kernels read: the descriptors of its list number index. The machine must know it
-   (tv_vm_add_buffer).
+/* The memory of a call that kernels read: the descriptors of one of its lists. Add it to the machine with
+   tv_vm_add_buffer.
 
    out_size  bytes
    Memory    it lives as long as the call

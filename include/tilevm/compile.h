@@ -11,12 +11,12 @@ extern "C" {
 /* What a remark of the code generator reports. */
 typedef enum tv_remark_kind {
     TV_REMARK_PASSED,   /* an op got a fast form */
-    TV_REMARK_MISSED,   /* an op did not, and why */
+    TV_REMARK_MISSED,   /* an op did not get a fast form, and why */
     TV_REMARK_ANALYSIS, /* figures */
     TV_REMARK_KIND_COUNT
 } tv_remark_kind;
 
-/* A part of a remark's message: a value and its name, or, with an empty key, the words between values. */
+/* A part of a remark's message: a value and its name or, if the key is empty, the text between values. */
 typedef struct tv_remark_arg {
     tv_str key, value; /* the name, and the text */
 } tv_remark_arg;
@@ -29,7 +29,7 @@ typedef struct tv_remark {
     tv_str function;                       /* the kernel's symbol */
     tv_str op;                             /* mnemonic; empty for a remark about the whole kernel */
     uint64_t offset;                       /* of the op in the file, or TV_NO_OFFSET */
-    tv_str file;                           /* place in the source, from the debug section */
+    tv_str file;                           /* source file, from the debug section */
     uint32_t line, column;                 /* from 1; 0: unknown */
     tv_str message;                        /* the values of args, one after the other */
     const tv_remark_arg *args;             /* arg_count of them */
@@ -38,15 +38,15 @@ typedef struct tv_remark {
     uint32_t inlined_line, inlined_column; /* as in tv_diag */
 } tv_remark;
 
-/* Where remarks go. With report NULL, none are made. */
+/* Where remarks go. With report NULL, no remarks are made. */
 typedef struct tv_remark_sink {
     void *user;                                          /* passed to report */
     void (*report)(void *user, const tv_remark *remark); /* remark is borrowed for the call */
 } tv_remark_sink;
 
 /* How much to optimise. TV_OPT_DEFAULT is level 3. Levels 1 to 3 are those of tileiras, TV_OPT_NONE is its level 0;
-   other numbers count as 3. Below 3, no thread block computes several tile blocks; at TV_OPT_NONE, no load runs ahead
-   of its use. Results do not depend on the level. */
+   other numbers count as 3. Below 3, no kernel becomes persistent; at TV_OPT_NONE, no load is prefetched. Results do
+   not depend on the level. */
 enum { TV_OPT_DEFAULT = 0, TV_OPT_NONE = 100 };
 
 /* The option for level n, 0 to 3, as users write it. */
@@ -59,7 +59,7 @@ typedef struct tv_compile_options {
     const char *target;     /* "sm_90"; NULL: sm_80 */
     unsigned opt_level;     /* TV_OPT_DEFAULT, 1 to 3, or TV_OPT_NONE */
     bool line_info;         /* write .loc lines from the debug information */
-    unsigned ptx_version;   /* highest PTX ISA version that the consumer takes, as major * 10 + minor; 0: any */
+    unsigned ptx_version;   /* highest PTX ISA version that the consumer accepts, as major * 10 + minor; 0: any */
     const char *dump_after; /* passes whose results go to dump as text: names with commas between them, or "all"; for
                                one kernel only, followed by @ and its symbol or function name; NULL: none */
     tv_writer dump;         /* for dump_after and time_passes */
@@ -69,8 +69,8 @@ typedef struct tv_compile_options {
     bool time_passes;       /* write a line to dump for each pass and kernel: how long it took */
 } tv_compile_options;
 
-/* The target whose code runs on that very architecture only and may use all of it: "sm_90a" for "sm_90". The name
-   itself where there is none, or where the target is not known.
+/* The architecture-specific variant of a target, whose code runs only on that architecture and may use all of its
+   features: "sm_90a" for "sm_90". The name itself if there is no variant, or if the target is not known.
 
    Memory    the result is target, or lives forever
    Threads   any */
@@ -80,8 +80,8 @@ const char *tv_target_exact(const char *target);
    that is not known, the nearest earlier one, whose code runs on later devices.
 
    sm            90 stands for 9.0
-   exact         take the target that may use all of the device, such as "sm_90a"
-   ptx_version   the highest that the consumer takes, as in tv_compile_options; 0: any
+   exact         return the architecture-specific variant, such as "sm_90a"
+   ptx_version   the highest that the consumer accepts, as in tv_compile_options; 0: any
    Returns       the name, or NULL when the device is too old
    Memory        the name lives forever
    Threads       any */
@@ -92,7 +92,7 @@ const char *tv_target_for(unsigned sm, bool exact, unsigned ptx_version);
 
    options   may be NULL
    out       is called with portions of the text
-   Returns   TV_OK; TV_USAGE when the module is not verified or an option makes no sense; TV_UNSUPPORTED when the target
+   Returns   TV_OK; TV_USAGE when the module is not verified or an option is wrong; TV_UNSUPPORTED when the target
              cannot run the module, or this build cannot compile it yet: the sink names the op; TV_IO when out refused a
              portion; TV_INVALID when verify_each found a defect of the compiler, which the sink describes
    Threads   any number may compile one module at the same time */

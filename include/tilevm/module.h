@@ -16,7 +16,7 @@ typedef struct tv_module tv_module;
 typedef struct tv_open_options {
     const tv_allocator *allocator; /* NULL: malloc and free; else copied, and in use until tv_module_close */
     size_t memory_limit;           /* bytes that the module may take; 0: no limit */
-    bool strict;                   /* also refuse what known readers tolerate (class S rules) */
+    bool strict;                   /* also enforce rules that known readers tolerate (class S) */
 } tv_open_options;
 
 /* Reads bytecode. The module is not verified yet.
@@ -24,7 +24,7 @@ typedef struct tv_open_options {
    bytes     the whole file: size bytes, which may come from anywhere
    options   may be NULL
    Memory    bytes is borrowed until tv_module_close
-   Returns   TV_OK; TV_INVALID at the first malformed thing, with exactly one error in the sink */
+   Returns   TV_OK; TV_INVALID at the first error in the file, which is the only one in the sink */
 tv_status tv_module_open(const void *bytes, size_t size, const tv_open_options *options, tv_sink sink,
                          tv_module **out_module);
 
@@ -43,12 +43,12 @@ void tv_module_close(tv_module *module);
 /* The minor number of the module's bytecode version: 1 to 5 for 13.1 to 13.5. */
 unsigned tv_module_minor(const tv_module *module);
 
-/* The memory of a module, in bytes: what it holds now, and the most it held since it was opened. */
+/* The memory of a module, in bytes: the current amount, and the largest amount since it was opened. */
 void tv_module_memory(const tv_module *module, size_t *out_bytes, size_t *out_peak);
 
 /* How to verify a module. All zero, or NULL in its place, is the default. */
 typedef struct tv_verify_options {
-    bool strict;         /* refuse what known tools tolerate */
+    bool strict;         /* also enforce rules that known tools tolerate */
     unsigned max_errors; /* stop after that many; 0: 20 */
     unsigned target;     /* 80 for sm_80 ...: also check that every op can run there (G rules); 0: any target */
     bool reference;      /* with target: check what NVIDIA's compiler accepts there, instead of what can run at all */
@@ -58,9 +58,9 @@ typedef struct tv_verify_options {
    once, with different options.
 
    options   may be NULL
-   Returns   TV_OK, even when warnings were reported; TV_INVALID after errors were reported, of which an unknown target
-             is one
-   Threads   no other thread may use the module meanwhile */
+   Returns   TV_OK, even when warnings were reported; TV_INVALID after errors were reported (an unknown target is an
+             error)
+   Threads   no other thread may use the module during the call */
 tv_status tv_module_verify(tv_module *module, const tv_verify_options *options, tv_sink sink);
 
 /* How to print a module. All zero, or NULL in its place, is the default. */
@@ -77,8 +77,8 @@ typedef struct tv_print_options {
    Returns   TV_OK; TV_IO when out refused a portion */
 tv_status tv_module_print(const tv_module *module, const tv_print_options *options, tv_writer out);
 
-/* Writes a module as bytecode of its own version. A module that was read from a file of cuTile Python, and not changed
-   since, gives the same bytes.
+/* Writes a module as bytecode of its own version. A module that was read from a file written by cuTile Python and has
+   not been changed gives the same bytes.
 
    sink      receives nothing today
    out       is called with the bytes of the file
@@ -87,9 +87,9 @@ tv_status tv_module_write(const tv_module *module, tv_sink sink, tv_writer out);
 
 /* Changes the version of a module to 13.minor.
 
-   Returns   TV_OK; TV_INVALID when something needs a newer version: the sink names each op, type or attribute, and the
+   Returns   TV_OK; TV_INVALID when an op, type or attribute needs a newer version: the sink names each of them, and the
              module is unchanged
-   Threads   no other thread may use the module meanwhile */
+   Threads   no other thread may use the module during the call */
 tv_status tv_module_convert(tv_module *module, unsigned minor, tv_sink sink);
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
 /* tilevm: reads, verifies, prints, assembles, writes, compiles and runs CUDA Tile IR bytecode.
 
-   This header includes the whole C API but the loader's, which is tilevm_cuda.h:
+   This header includes the whole C API except the loader's, which is in tilevm_cuda.h:
 
    base.h      status codes, allocators, strings, diagnostics, rules, writers
    module.h    opening, verifying, printing, writing and converting modules
@@ -8,9 +8,9 @@
    call.h      entries, signatures, arguments of launches
    vm.h        running kernels on the CPU
 
-   To run a kernel: tv_module_open, tv_module_verify; tv_module_entry_find and tv_signature_of_entry say what it takes;
-   tv_call_new checks arguments and lays them out; tv_vm_new, tv_vm_add_buffer for each range of memory, tv_vm_run, then
-   tv_vm_get_stats. tests/api/example.c does all of it.
+   To run a kernel, call tv_module_open and tv_module_verify. tv_module_entry_find and tv_signature_of_entry describe
+   its parameters, and tv_call_new checks arguments and lays them out. Then call tv_vm_new, tv_vm_add_buffer for each
+   range of memory, tv_vm_run and tv_vm_get_stats. tests/api/example.c shows all of it.
 
    These rules hold for every function whose comment does not say otherwise:
 
@@ -46,8 +46,8 @@ extern "C" {
    Threads   any */
 const char *tv_version(void);
 
-/* A number, as text, that changes with the source of the library. Caches keep it with what they store, so that the
-   results of one build are not used by another.
+/* A number, as text, that changes with the source of the library. Caches store it with each entry, so that the results
+   of one build are not used by another.
 
    Memory    the string lives forever
    Threads   any */

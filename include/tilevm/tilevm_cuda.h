@@ -1,25 +1,25 @@
 /* Loading and launching Tile IR bytecode on NVIDIA GPUs: the driver's module, library and launch calls under other
    names.
 
-   Where the driver takes a cubin, these functions take Tile IR bytecode as well; everything else they pass on to the
-   driver. Signatures, handles and error codes are the driver's: what one of these functions returned may be given to
-   any cu function of the driver, and contexts, streams, memory and graphs are made with the driver as usual. The header
-   works with or without <cuda.h> and needs nothing of CUDA to compile. The driver library (libcuda.so.1) is opened by
-   the first call of one of these functions; it must be for CUDA 12.0 or later.
+   Where the driver accepts a cubin, these functions also accept Tile IR bytecode; they pass everything else on to the
+   driver. Signatures, handles and error codes are the driver's: a handle returned by one of these functions may be
+   passed to any cu function of the driver, and contexts, streams, memory and graphs are created with the driver as
+   usual. The header works with or without <cuda.h> and needs no other CUDA header to compile. The driver library
+   (libcuda.so.1) is opened by the first call of one of these functions; it must be for CUDA 12.0 or later.
 
    These rules hold for every function whose comment does not say otherwise:
 
-   Memory     as for the function of the driver: the caller owns what a load returned, and unloads it once. Arguments
+   Memory     as for the function of the driver: the caller owns the result of a load, and unloads it once. Arguments
               are borrowed for the call only
    Errors     the result is a CUresult, 0 for success. Results go through the pointers that come first, which are
-              written only on success. tvGetLastErrorMessage has the words, which begin with the id of a rule in
-              brackets, as in "[L-DRV-01] there is no CUDA driver": 'tilevm explain L-DRV-01' explains it. Ids stay,
-              words may change
+              written only on success. tvGetLastErrorMessage returns the message, which begins with the id of a rule in
+              brackets, as in "[L-DRV-01] there is no CUDA driver": 'tilevm explain L-DRV-01' explains it. Ids are
+              permanent; the wording may change
    Threads    any, as for the driver's functions. A launch takes one read lock and no other; nothing synchronises with
               the device, so launches can be captured into graphs
-   State      the process keeps, for all threads: the driver that was opened, one table of the kernels that were
-              loaded, up to 64 MiB of the images that were compiled last, the message handler, and which warnings
-              were given. Each thread keeps its last error message. The cache is on disk */
+   State      the process keeps, for all threads: the opened driver, one table of the loaded kernels, up to 64 MiB of
+              the images that were compiled last, the message handler, and the warnings that were already given. Each
+              thread keeps its last error message. The cache is on disk */
 #ifndef TILEVM_TILEVM_CUDA_H
 #define TILEVM_TILEVM_CUDA_H
 
@@ -80,9 +80,9 @@ typedef struct tvLaunchConfig {
 /* Loads a module from a file, as cuModuleLoad does.
 
    Bytecode is verified and compiled for the device of the current context, or taken from the cache. The driver gets PTX
-   or, where it keeps no compiled code itself, a cubin.
+   or, if it keeps no compiled code itself, a cubin.
 
-   fname     a file of bytecode, or anything that the driver takes
+   fname     a file of bytecode, or any file that the driver accepts
    Returns   the driver's codes and, for bytecode: CUDA_ERROR_INVALID_IMAGE when it breaks a rule;
              CUDA_ERROR_NO_BINARY_FOR_GPU when it cannot be compiled for this device;
              CUDA_ERROR_SHARED_OBJECT_INIT_FAILED without a driver; CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER when the
@@ -94,7 +94,7 @@ tvResult tvModuleLoadData(struct CUmod_st **module, const void *image);
 
 /* Loads a module from memory with options, as cuModuleLoadDataEx does; otherwise as tvModuleLoad.
 
-   options   for bytecode, those for the error log, the optimisation level and line information count */
+   options   for bytecode, only those for the error log, the optimisation level and line information have an effect */
 tvResult tvModuleLoadDataEx(struct CUmod_st **module, const void *image, unsigned numOptions, tvJitOption *options,
                             void **optionValues);
 
@@ -118,9 +118,10 @@ tvResult tvModuleGetGlobal(tvDevicePtr *dptr, size_t *bytes, struct CUmod_st *hm
 
 /* Loads a library from memory, as cuLibraryLoadData does.
 
-   A library is for all devices of the process: bytecode is compiled for the oldest of them, to PTX that the driver
-   turns into code when a kernel is first used. A cubin needs, as for modules, a current context and devices of one
-   kind. A fat binary goes to the driver if it has code for each device that Tile IR can run on.
+   A library serves all devices of the process: bytecode is compiled for the oldest of them, to PTX that the driver
+   assembles when a kernel is first used. If the form is a cubin, as for modules, a current context is needed and all
+   devices must be of one kind. A fat binary is passed to the driver if it has code for each device that can run Tile
+   IR.
 
    Returns   as tvModuleLoad */
 tvResult tvLibraryLoadData(struct CUlib_st **library, const void *code, tvJitOption *jitOptions,
@@ -149,8 +150,8 @@ tvResult tvKernelGetFunction(struct CUfunc_st **pFunc, struct CUkern_st *kernel)
 
 /* ---- launches -------------------------------------------------------------------------------------------------- */
 
-/* Launches a kernel, as cuLaunchKernel does. A Tile IR kernel has no threads that its caller knows of: it gets the
-   block and the shared memory that it was compiled for.
+/* Launches a kernel, as cuLaunchKernel does. The caller of a Tile IR kernel does not choose its threads: the kernel
+   gets the block and the shared memory for which it was compiled.
 
    f              a function, or a kernel of a library
    gridDim        tile blocks
@@ -158,7 +159,7 @@ tvResult tvKernelGetFunction(struct CUfunc_st **pFunc, struct CUkern_st *kernel)
    sharedMem      0 bytes for a Tile IR kernel
    kernelParams   points to the values of the entry's parameters, in order
    Returns        the driver's codes; CUDA_ERROR_INVALID_VALUE when the grid, the block, the shared memory or the
-                  parameters cannot be: nothing was launched */
+                  parameters are wrong: nothing was launched */
 tvResult tvLaunchKernel(struct CUfunc_st *f, unsigned gridDimX, unsigned gridDimY, unsigned gridDimZ,
                         unsigned blockDimX, unsigned blockDimY, unsigned blockDimZ, unsigned sharedMemBytes,
                         struct CUstream_st *hStream, void **kernelParams, void **extra);
@@ -186,15 +187,15 @@ struct tvBundle_st;
 /* What a kernel of a bundle is loaded from. */
 typedef enum tvBundleForm {
     TV_BUNDLE_CUBIN,        /* a cubin for the device's own target */
-    TV_BUNDLE_FAMILY_CUBIN, /* a cubin for an earlier device, which this one runs as well */
+    TV_BUNDLE_FAMILY_CUBIN, /* a cubin for an earlier device, which this device can also run */
     TV_BUNDLE_PTX,          /* PTX, which the driver assembles */
-    TV_BUNDLE_BYTECODE      /* bytecode, compiled as tvModuleLoadData does it */
+    TV_BUNDLE_BYTECODE      /* bytecode, compiled as by tvModuleLoadData */
 } tvBundleForm;
 
 /* What a kernel is loaded from, and why. */
 typedef struct tvBundleChoice {
-    tvBundleForm form; /* what it is */
-    char target[16];   /* of the artifact: "sm_90a"; "" for bytecode */
+    tvBundleForm form; /* the form of the artifact */
+    char target[16];   /* the artifact's target: "sm_90a"; "" for bytecode */
     char why[200];     /* in words */
 } tvBundleChoice;
 
@@ -202,23 +203,24 @@ typedef struct tvBundleChoice {
 
    path        a file, which must not be changed while the bundle is open: rename a new one into its place instead
    publicKey   a PEM file with one or more public keys, or a folder of files *.pem: one of the keys must have signed the
-               bundle. NULL: what TILEVM_BUNDLE_KEY of the environment names. TILEVM_BUNDLE_TRUST and the host's
-               /etc/tilevm/bundle-keys may ask for a key besides; where nobody asks, any signature or none will do
+               bundle. NULL: the file or folder named by the environment variable TILEVM_BUNDLE_KEY. TILEVM_BUNDLE_TRUST
+               and the host's /etc/tilevm/bundle-keys may require another key in addition; if nothing requires a key,
+               any valid signature or none will do
    Memory      the caller closes the bundle with tvBundleClose
    Returns     0; CUDA_ERROR_INVALID_IMAGE when it is damaged, or not signed as it must be */
 tvResult tvBundleOpen(struct tvBundle_st **bundle, const char *path, const char *publicKey);
 
 /* Opens a bundle in memory; otherwise as tvBundleOpen.
 
-   data      size bytes, which must stay until tvBundleClose */
+   data      size bytes, which must stay valid until tvBundleClose */
 tvResult tvBundleOpenData(struct tvBundle_st **bundle, const void *data, size_t size, const char *publicKey);
 
-/* Closes a bundle and unloads what was loaded from it: its functions may not be used afterwards. Call it before the
-   contexts are destroyed. NULL is fine. */
+/* Closes a bundle and unloads its modules: its functions may not be used afterwards. Call it before the contexts are
+   destroyed. NULL is fine. */
 tvResult tvBundleClose(struct tvBundle_st *bundle);
 
-/* Finds a kernel for the current context. The first call for a kernel and a context loads its module from what suits
-   the device best; if the driver does not take that, from the next best, with a warning.
+/* Finds a kernel for the current context. The first call for a kernel and a context loads its module from the artifact
+   that suits the device best; if the driver rejects that, it loads the next best one, with a warning.
 
    name      a symbol; or the name of a function, if the bundle has only one kernel of that function
    Memory    the bundle owns the function
@@ -226,7 +228,8 @@ tvResult tvBundleClose(struct tvBundle_st *bundle);
    Threads   any; loads from one bundle wait for one another */
 tvResult tvBundleGetFunction(struct CUfunc_st **hfunc, struct tvBundle_st *bundle, const char *name);
 
-/* What a kernel was loaded from in the current context or, if it has not been loaded yet, what is tried first.
+/* The artifact from which a kernel was loaded in the current context or, if it has not been loaded yet, the one that is
+   tried first.
 
    choice    filled in */
 tvResult tvBundleGetChoice(tvBundleChoice *choice, struct tvBundle_st *bundle, const char *name);
@@ -242,16 +245,16 @@ tvResult tvBundleGetKernelName(char *symbol, size_t size, struct tvBundle_st *bu
 
 /* ---- messages -------------------------------------------------------------------------------------------------- */
 
-/* What the last of these functions that failed in this thread reported: lines of text, or "" if none failed.
+/* The message of the last of these functions that failed in this thread: lines of text, or "" if none failed.
 
    Memory    the text lives until the thread's next call */
 const char *tvGetLastErrorMessage(void);
 
-/* Sets who receives every message as it comes, for the whole process.
+/* Sets the function that receives every message, for the whole process.
 
    handler   gets the severity: 0 error, 1 warning (such as a damaged entry of the cache), 2 note. Any thread may call
-             it, one at a time; it must call none of these functions. NULL: nobody, which is the default, or standard
-             error if TILEVM_LOG of the environment is error, warning or note
+             it, one at a time; it must not call any of these functions. NULL, the default: messages are dropped, or go
+             to standard error if the environment variable TILEVM_LOG is error, warning or note
    user      passed to handler */
 void tvSetMessageHandler(void (*handler)(void *user, int severity, const char *text), void *user);
 

@@ -38,11 +38,12 @@ typedef struct tv_trace {
 
 /* ---- checks --------------------------------------------------------------------------------------------------- */
 
-/* What a machine can look for while a kernel runs: defects that a GPU does not report. docs has a page on them. */
+/* The defects that a machine can look for while a kernel runs; a GPU does not report them. docs/internals/vm.md
+   describes the checks. */
 typedef enum tv_check {
     TV_CHECK_BOUNDS = 1,  /* accesses between the elements of an array, indices outside a view */
-    TV_CHECK_UNINIT = 2,  /* reads of memory that was never written, results that use what a load leaves open */
-    TV_CHECK_RACES = 4,   /* conflicting accesses of two tile blocks, or of one op, that nothing orders */
+    TV_CHECK_UNINIT = 2,  /* reads of memory that was never written, results that use undefined elements of a load */
+    TV_CHECK_RACES = 4,   /* unordered conflicting accesses of two tile blocks, or of one op */
     TV_CHECK_TOKENS = 8,  /* conflicting accesses of one tile block that no token orders */
     TV_CHECK_ASSUME = 16, /* assumptions that are false */
     TV_CHECK_VALUES = 32, /* operands for which the result of an op is undefined */
@@ -69,27 +70,27 @@ const tv_check_info *tv_check_at(size_t index);
    call at a time. */
 typedef struct tv_vm_options {
     const tv_allocator *allocator; /* NULL: malloc and free; else copied, and in use until tv_vm_free */
-    unsigned threads;              /* tile blocks that run at the same time; 0: one for each processor we may use */
-    size_t memory_limit;           /* bytes for code, tile storage and alloca, all threads together; 0: half of the
-                                      memory of the host. Fewer threads are used when not all frames fit. */
-    uint64_t step_limit;           /* ops that one run may execute (those of loops in every iteration): exactly so many
-                                      are executed, then the run stops; 0: no limit */
+    unsigned threads;              /* tile blocks that run at the same time; 0: one for each available processor */
+    size_t memory_limit;           /* bytes for code, tile storage and alloca, over all threads; 0: half of the memory
+                                      of the host. Fewer threads are used when not all frames fit. */
+    uint64_t step_limit;           /* ops that one run may execute (those in loops count in every iteration): after
+                                      exactly that many, the run stops; 0: no limit */
     uint64_t order_seed;           /* 0: tile blocks start in order, x fastest; else in an order drawn from the seed */
     tv_writer output;              /* text of print_tko and assert, one call per line or print; write NULL: dropped */
     void *user;                    /* for the callbacks below */
 
-    /* Called some times a second, also within a tile block and within an op: done of total tile blocks have ended.
-       false stops the run. tv_vm_where says more. NULL: none. */
+    /* Called a few times per second, also within a tile block and within an op: done of total tile blocks have ended.
+       If it returns false, the run stops. tv_vm_where says more. NULL: none. */
     bool (*progress)(void *user, uint64_t done, uint64_t total);
-    /* Called with every tile that a chosen op makes, which is slow. NULL: none. */
+    /* Called with every result of a chosen op, which is slow. NULL: none. */
     void (*trace)(void *user, const tv_trace *trace);
-    /* Is the op chosen for trace? Asked while a kernel is compiled. NULL: all are. */
+    /* Returns whether the op is chosen for trace. Called while a kernel is compiled. NULL: all ops are chosen. */
     bool (*trace_op)(void *user, tv_str op, uint32_t op_index);
 
     bool profile;          /* also measure the time of each op for tv_vm_op_time_at */
     uint32_t checks;       /* tv_check bits; 0: none, at no cost. With checks, tile blocks take turns on one thread,
-                              always in the same way, and a deadlock among them is a trap */
-    unsigned max_findings; /* stop after so many findings of checks; 0: 20 */
+                              always in the same order, and a deadlock among them is a trap */
+    unsigned max_findings; /* stop after that many findings of checks; 0: 20 */
     unsigned check_orders; /* TV_CHECK_ORDER: how many other orders to try; 0: 3 */
 } tv_vm_options;
 
@@ -104,42 +105,42 @@ tv_status tv_vm_new(const tv_module *module, const tv_vm_options *options, tv_si
 /* Releases a machine, and the storage of globals. NULL is fine. */
 void tv_vm_free(tv_vm *vm);
 
-/* ---- memory that kernels may reach ---------------------------------------------------------------------------- */
+/* ---- memory that kernels may access --------------------------------------------------------------------------- */
 
-/* Lets kernels reach the bytes from ptr to ptr + size. Every access through a pointer must lie in one such range, in a
+/* Lets kernels access the bytes from ptr to ptr + size. Every access through a pointer must lie in one such range, in a
    global of the module or in storage from alloca; any other access traps. Nothing is copied.
 
    name       for diagnostics; copied; may be NULL
    writable   false: stores and atomics to the range trap
-   Memory     the range stays the caller's, and must stay until the last run or tv_vm_clear_buffers
+   Memory     the caller owns the range, which must stay valid until the last run or tv_vm_clear_buffers
    Returns    TV_OK; TV_USAGE when the range is empty, begins at address 0, wraps around or overlaps another one */
 tv_status tv_vm_add_buffer(tv_vm *vm, void *ptr, size_t size, const char *name, bool writable, tv_sink sink);
 
-/* Says which array lies in a buffer that was added; several arrays may share one. Messages then name elements, and
-   checks know what lies between them.
+/* Describes an array in a buffer that was added; several arrays may share one. Messages then name elements, and checks
+   detect accesses between them.
 
    array       copied
    name        for diagnostics; copied
-   undefined   the elements have no values yet: to read one before it is written is a finding of TV_CHECK_UNINIT
+   undefined   the elements have no values yet: reading one before it is written is a finding of TV_CHECK_UNINIT
    Returns     TV_OK; TV_USAGE when a part of the array lies in no buffer */
 tv_status tv_vm_describe_array(tv_vm *vm, const tv_array *array, const char *name, bool undefined, tv_sink sink);
 
-/* What is known of the argument for a leaf. */
+/* Properties of the argument for a leaf. */
 typedef struct tv_leaf {
     const char *name; /* for diagnostics; copied; NULL: the leaf's own */
     bool read_only;   /* stores and atomics to its memory trap, unless another leaf may write there */
     bool undefined;   /* as in tv_vm_describe_array */
 } tv_leaf;
 
-/* Adds and describes the memory that the values of entry parameters reach: arrays from their lowest to their highest
-   element, lists with their descriptors and arrays. Ranges that overlap become one buffer. What a POINTER leaf reaches
-   is not known: add it with tv_vm_add_buffer.
+/* Adds and describes the memory to which entry parameters refer: arrays from their lowest to their highest element,
+   lists with their descriptors and arrays. Overlapping ranges become one buffer. The memory behind a POINTER leaf is
+   not known: add it with tv_vm_add_buffer.
 
    params    count values, as for tv_vm_run; they are read by this call only
    leaves    NULL, or one for each leaf of the signature
    Memory    as for tv_vm_add_buffer
-   Returns   TV_OK; TV_USAGE when count is not the number of slots, an extent or the count of a list is negative, or
-             a range begins at address 0, wraps around or overlaps a buffer that was added before */
+   Returns   TV_OK; TV_USAGE when count is not the number of slots, an extent or the count of a list is negative, or a
+             range begins at address 0, wraps around or overlaps a buffer that was added before */
 tv_status tv_vm_add_params(tv_vm *vm, const tv_signature *signature, const void *const *params, size_t count,
                            const tv_leaf *leaves, tv_sink sink);
 
@@ -163,29 +164,29 @@ bool tv_vm_global(const tv_vm *vm, const char *name, void **out_ptr, size_t *out
              byte, tf32: four, pointers: eight)
    Memory    borrows params and the buffers for the call; frames of the workers are released before it returns
    Returns   TV_OK; TV_TRAP after one X rule was reported (buffers keep what was written until then); TV_INVALID when
-             the run went to its end but checks found errors, each reported once per pair of ops; TV_USAGE for a wrong
-             entry, grid or count; TV_UNSUPPORTED for an op that no single machine can run
-   Threads   one call at a time for each machine; machines are independent, also on one module */
+             the run was completed but checks found errors, each reported once per pair of ops; TV_USAGE for a wrong
+             entry, grid or count; TV_UNSUPPORTED for an op that needs more than one GPU or host
+   Threads   one call at a time for each machine; machines are independent, even with the same module */
 tv_status tv_vm_run(tv_vm *vm, const char *entry, const uint32_t grid[3], const void *const *params, size_t count,
                     tv_sink sink);
 
-/* Where a run is. */
+/* The position of a run. */
 typedef struct tv_vm_place {
-    uint32_t block[3];      /* the tile block that the worker which calls back is in, or was in last */
-    tv_str op;              /* mnemonic of the op that comes next there or is under way; empty between tile blocks */
+    uint32_t block[3];      /* the current or last tile block of the worker that calls the callback */
+    tv_str op;              /* mnemonic of its current or next op; empty between tile blocks */
     tv_str file;            /* place of the op in the source; empty: unknown */
     uint32_t line;          /* 0: unknown */
-    uint64_t ops;           /* executed so far by all workers, but for the last few thousand */
-    uint64_t round, rounds; /* of the outermost `for` around the op that has several iterations; 0, 0: there is none */
+    uint64_t ops;           /* executed so far by all workers, except the last few thousand */
+    uint64_t round, rounds; /* iteration and their number, of the outermost `for` with several; 0, 0: none */
 } tv_vm_place;
 
-/* A function for tv_vm_options.progress: the run goes on until something can be read from a file descriptor. user is
-   the descriptor itself, cast to a pointer.
+/* A function for tv_vm_options.progress: the run continues until a file descriptor becomes readable. user is the
+   descriptor itself, cast to a pointer.
 
    Threads   any */
 bool tv_vm_until_readable(void *user, uint64_t done, uint64_t total);
 
-/* Where the run is, for progress callbacks, which alone may call it.
+/* The position of the run. Only progress callbacks may call this function.
 
    Memory    strings live as long as the module
    Returns   false, without a result, when nothing runs
@@ -199,8 +200,8 @@ typedef struct tv_vm_stats {
     uint64_t bytes_loaded, bytes_stored; /* in global memory; atomics count in both */
     uint64_t flops;         /* floating-point operations of element-wise ops, reductions and mma (2 per product) */
     size_t frame_bytes;     /* tile storage of one running tile block */
-    size_t memory_bytes;    /* most that was held at a time, all threads together */
-    unsigned threads;       /* that took part */
+    size_t memory_bytes;    /* the largest amount at any time, over all threads */
+    unsigned threads;       /* that were used */
     double seconds;         /* wall time of the tile blocks, without compiling */
     double compile_seconds; /* 0 when the entry had run before */
 } tv_vm_stats;
@@ -212,7 +213,7 @@ void tv_vm_get_stats(const tv_vm *vm, tv_vm_stats *out_stats);
 typedef struct tv_vm_op_time {
     const char *op; /* mnemonic */
     uint64_t count; /* times executed */
-    double seconds; /* all threads together; 0 without options.profile */
+    double seconds; /* over all threads; 0 without options.profile */
 } tv_vm_op_time;
 
 /* A kind of op that the last run executed; kinds are in the order of the op table.
@@ -221,9 +222,10 @@ typedef struct tv_vm_op_time {
    Returns   false, without a result, past the end */
 bool tv_vm_op_time_at(const tv_vm *vm, size_t index, tv_vm_op_time *out_time);
 
-/* How often the last run came by one op of its entry. Ops are numbered as in diagnostics, from 0, an op before those
-   inside it. An op that was not needed counts as those around it do; the body of a reduction or scan counts as the op
-   itself where it ran on many elements at a time. An op in front of which a run stopped may have been counted.
+/* How often the last run executed one op of its entry. Ops are numbered as in diagnostics, from 0, an op before those
+   inside it. An op that was optimised away has the count of the ops around it; ops in the body of a reduction or scan
+   have the count of the reduction or scan if that ran on many elements at a time. The op before which a run stopped may
+   have been counted.
 
    Returns   false, without a result, before the first run and past the last op */
 bool tv_vm_op_runs_at(const tv_vm *vm, uint32_t op_index, uint64_t *out_runs);

@@ -1,5 +1,5 @@
-/* OpenSSL's libcrypto, which is looked for when it is first needed, as the driver is: who signs nothing needs none of
-   it, and pays nothing at the start. */
+/* OpenSSL's libcrypto, which is loaded when it is first needed, like the driver: programs without signatures do not
+   need it, and pay nothing at start. */
 #ifndef TILEVM_LOADER_BUNDLE_CRYPTO_H
 #define TILEVM_LOADER_BUNDLE_CRYPTO_H
 
@@ -12,8 +12,8 @@ typedef struct ld_crypto {
 
 enum { LD_CRYPTO_PROBLEM = 1024 }; /* room for a message */
 
-/* The library. Once found it is kept and never closed; what was not found is looked for again by the next call, since
-   memory or file descriptors may only have been short. NULL: problem says what failed. Any thread may call it. */
+/* The library. Once found, it is kept and never closed; if it was not found, the next call searches again, since only
+   memory or file descriptors may have been short. NULL: problem says what failed. Any thread may call it. */
 const ld_crypto *ld_crypto_open(char problem[LD_CRYPTO_PROBLEM]);
 
 #endif

@@ -236,11 +236,11 @@ def main(tileiras, folder, names):
         )
     except (NotImplementedError, RuntimeError) as error:
         skip(f"jax has no plugin for CUDA 13 ({str(error).splitlines()[0]})")
-    from functions import FUNCTIONS
+    from functions import functions
 
     device = jax.sharding.SingleDeviceSharding(topology.devices[0])
     passed, failed, others, modules, kernels_run = 0, 0, [], 0, 0
-    for name, (function, arguments, loose) in FUNCTIONS.items():
+    for name, (function, arguments, loose) in functions().items():
         if names and name not in names:
             continue
         kept = folder / name

@@ -22,26 +22,30 @@ static counting counting_of(draw *d)
 {
     uint32_t trips = draw_below(d, MOST_TRIPS + 1), step = draw_chance(d, 3) ? 1 + draw_below(d, 3) : 1;
     counting c = {.type = "i32", .compare = "", .step = step, .bound = trips ? (trips - 1) * step + 1 : 1};
-    switch (draw_below(d, 16)) {
-    case 0: c.first = INT32_MAX - (int64_t)(trips * step); break;
-    case 1: c.first = INT32_MIN; break;
+    /* how far the counter comes, and the end: there, or less than a step before */
+    int64_t way = (int64_t)(trips * step), end = trips ? way - (int64_t)draw_below(d, step) : 0;
+    bool wide = draw_chance(d, 3);
+    switch (draw_below(d, 12)) {
+    case 0: c.first = (wide ? INT64_MAX : INT32_MAX) - way; break;
+    case 1: c.first = wide ? INT64_MIN : INT32_MIN; break;
     case 2: /* over the end of the numbers with a sign */
         c.compare = "unsigned ";
-        c.first = (int64_t)INT32_MAX - 1;
+        c.first = (wide ? INT64_MAX : INT32_MAX) - 1;
         break;
-    case 3:
-        c.type = "i64";
-        c.first = INT64_MAX - (int64_t)(trips * step);
+    case 3: /* up to the last number without a sign */
+        c.compare = "unsigned ";
+        c.first = -1 - way;
         break;
-    case 4:
-        c.type = "i64";
+    case 4: c.first = 2; break;
+    case 5: c.first = -3; break;
+    case 6: /* over the end of 32 bits */
+        wide = true;
         c.first = (int64_t)UINT32_MAX - 1;
         break;
-    case 5: c.first = 2; break;
-    case 6: c.first = -3; break;
-    default: break;
+    default: wide = wide && draw_chance(d, 4); break;
     }
-    c.last = c.first + (int64_t)(trips * step);
+    c.type = wide ? "i64" : "i32";
+    c.last = (int64_t)((uint64_t)c.first + (uint64_t)end);
     if (strcmp(c.type, "i32") == 0)
         c.last = (int32_t)(uint32_t)c.last;
     return c;
@@ -50,15 +54,19 @@ static counting counting_of(draw *d)
 /* A constant, or one that only the launch tells. */
 static void bound_of(draw *d, const char *type, int64_t number, char out[DRAW_NAME])
 {
-    char constant[DRAW_NAME];
-    bool dynamic = strcmp(type, "i32") == 0 && draw_chance(d, 2);
+    char constant[DRAW_NAME], one[DRAW_NAME];
+    bool dynamic = draw_chance(d, 2), wide = strcmp(type, "i64") == 0;
     draw_name(d, constant);
     draw_line(d, "%s = constant <%s: %lld> : tile<%s>", constant, type, (long long)number, type);
     snprintf(out, DRAW_NAME, "%s", constant);
     if (!dynamic)
         return;
+    if (wide) {
+        draw_name(d, one);
+        draw_line(d, "%s = exti %%one signed : tile<i32> -> tile<i64>", one);
+    }
     draw_name(d, out);
-    draw_line(d, "%s = muli %%one, %s : tile<i32>", out, constant);
+    draw_line(d, "%s = muli %s, %s : tile<%s>", out, wide ? one : "%one", constant, type);
 }
 
 void draw_add_counter(draw *d, const char *name, uint32_t bound)
@@ -74,13 +82,14 @@ void draw_add_counter(draw *d, const char *name, uint32_t bound)
 static void count_from_zero(draw *d, const counting *c, const char *counter, const char *first)
 {
     char less[DRAW_NAME], cut[DRAW_NAME];
-    if (c->first == 0) {
+    bool wide = strcmp(c->type, "i64") == 0;
+    if (c->first == 0 && !wide) {
         draw_add_counter(d, counter, c->bound);
         return;
     }
     draw_name(d, less);
     draw_line(d, "%s = subi %s, %s : tile<%s>", less, counter, first, c->type);
-    if (strcmp(c->type, "i64") == 0) {
+    if (wide) {
         draw_name(d, cut);
         draw_line(d, "%s = trunci %s : tile<i64> -> tile<i32>", cut, less);
         snprintf(less, sizeof less, "%s", cut);
@@ -154,7 +163,7 @@ static void draw_for(draw *d, draw_region *r, const product *p)
     draw_enter(d, r);
     count_from_zero(d, &c, counter, first);
     body(d, r, p);
-    if (c.first == 0) {
+    if (c.first == 0 && strcmp(c.type, "i32") == 0) {
         snprintf(d->range, sizeof d->range, "%s", range);
         d->range_bound = c.bound;
     }
@@ -472,11 +481,13 @@ void random_kernel_draw(uint64_t seed, random_kernel *out)
     d.theme = theme_of(&d);
     d.array_count = draw_chance(&d, 4) ? 1 : 2 + draw_below(&d, DRAW_ARRAYS - 1);
     d.order = (draw_order)draw_below(&d, 4);
-    d.has_atomics = d.kind == BC_I32 || d.kind == BC_I64;
     out->grid = draw_chance(&d, 2) ? 1 : 2 + draw_below(&d, 3);
     if (d.theme == DRAW_PERSISTENT && !draw_chance(&d, 3))
         out->grid = 1;
     d.alone = out->grid == 1;
+    /* sums of floats depend on who comes first */
+    bool real = bc_kinds[d.kind].kind_class == BC_CLASS_FLOAT;
+    d.has_atomics = d.kind == BC_I32 || d.kind == BC_I64 || (real && d.alone);
     /* twice the room of a tile block's own part, and indices beyond */
     out->array_bytes = (size_t)draw_room(&d) * 2 * (out->grid + 1) * bc_kind_memory_bytes(d.kind);
     for (unsigned i = 1; i < DRAW_ARRAYS; i++)

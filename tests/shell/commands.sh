@@ -87,7 +87,7 @@ says 'plain.npy: cannot write: it is read-only'
 run 0 cmp plain.npy before
 ln -s nowhere dangling.npy
 run 2 save dangling.npy
-says 'dangling.npy: cannot write: it is a link to what is not there'
+says 'dangling.npy: cannot write: it is a link to a missing file'
 run 0 test -h dangling.npy
 
 # ---- documents ----

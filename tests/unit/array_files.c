@@ -84,7 +84,7 @@ static void test_npz(void)
     CHECK(read_npz(DATA "stored.npz", "a", &f) && f.info.dtype == TV_I32 && f.info.ndim == 1 && f.info.shape[0] == 4);
     CHECK(memcmp(f.bytes, (int32_t[]){0, 1, 2, 3}, 16) == 0);
     CHECK(read_npz(DATA "stored.npz", "b", &f) && f.info.dtype == TV_F64 && memcmp(f.bytes, &(double){1.5}, 8) == 0);
-    CHECK(!read_npz(DATA "stored.npz", "c", &f) && strstr(error.text, "no array 'c' in it; there is a, b"));
+    CHECK(!read_npz(DATA "stored.npz", "c", &f) && strstr(error.text, "has no array 'c'; its arrays: a, b"));
     CHECK(!read_npz(DATA "stored.npz", "", &f) && strstr(error.text, "holds several arrays"));
     CHECK(!read_npz(DATA "f32_c.npy", "a", &f) && strstr(error.text, "not a zip archive"));
     CHECK(read_npz(DATA "deflated.npz", "ramp", &f) && f.info.dtype == TV_U16 && f.info.count == 1000);
@@ -428,7 +428,7 @@ static void test_tensors(void)
           && info.dtype == TV_F8E4M3FN);
     CHECK(tensor("{\"a\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[0,0]}}", 0, "a", &info) && info.count == 0);
     refuse_tensor("{\"b\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}",
-                  "no single tensor 'a' in it; there is b");
+                  "has no single tensor 'a'; its tensors: b");
     refuse_tensor("[]", "not a JSON object");
     refuse_tensor("{\"a\":{\"dtype\":\"F32\",\"shape\":[1]", "not a JSON object");
     refuse_tensor("{\"a\":{\"dtype\":\"C64\",\"shape\":[1],\"data_offsets\":[0,4]}}", "'C64' are not supported");

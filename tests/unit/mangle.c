@@ -165,10 +165,10 @@ static void test_convention_3(void)
 
 static void test_bad(void)
 {
-    bad("", 0, "not mangled: nothing like _Kt1 is in it");
-    bad("vadd", 0, "not mangled: nothing like _Kt1 is in it");
-    bad("my_Kernel", 0, "not mangled: nothing like _Kt1 is in it");
-    bad("k_K", 0, "not mangled: nothing like _Kt1 is in it");
+    bad("", 0, "not mangled: it contains nothing like _Kt1");
+    bad("vadd", 0, "not mangled: it contains nothing like _Kt1");
+    bad("my_Kernel", 0, "not mangled: it contains nothing like _Kt1");
+    bad("k_K", 0, "not mangled: it contains nothing like _Kt1");
     bad("k_Kt4_I1", 3, "unknown calling convention; known are t1, t2 and t3");
     bad("k_Kt10_I1", 3, "unknown calling convention; known are t1, t2 and t3");
     bad("k_Kt1I1", 3, "unknown calling convention; known are t1, t2 and t3");

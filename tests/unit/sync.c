@@ -27,6 +27,10 @@
 #define LOAD(name, view, index, type, tile)                                                                       \
     "    %" name ", %t" name " = load_view_tko weak %" view "[" index ", %0] : " type ", tile<i32> -> " tile ", " \
     "token\n"
+/* Nobody reads the tile: a weak load would be removed. */
+#define RELAXED(name, view, index, type, tile)                                                                         \
+    "    %" name ", %t" name " = load_view_tko relaxed device %" view "[" index ", %0] : " type ", tile<i32> -> " tile \
+    ", token\n"
 #define STORE(name, value, view, index, type, tile)                                              \
     "    %" name " = store_view_tko weak %" value ", %" view "[" index ", %0] : " tile ", " type \
     ", tile<i32> -> token\n"
@@ -92,7 +96,7 @@ static const char *const sources[] = {
                                                                                  "1x4096xf32>") "  return\n"
                                                                                                 "}\n",
     "entry @ways(%p: tile<ptr<f32>>) {\n" BEGIN
-        LOAD("l", "blocks", "%0", BLOCK, "tile<4x1024xf32>") "  loop iter_values(%i = %0) : tile<i32> {\n" LOAD(
+        LOAD("l", "blocks", "%0", BLOCK, "tile<4x1024xf32>") "  loop iter_values(%i = %0) : tile<i32> {\n" RELAXED(
             "k", "squares", "%0", SQUARE,
             "tile<64x64xf32>") "    %done = cmpi equal %i, %1, signed : tile<i32> -> tile<i1>\n"
                                "    if %done {\n" STORE(
@@ -305,9 +309,9 @@ static void check_kept_rings(sample *s)
 {
     cg_ring *rings[MOST_RINGS];
     CHECK(find_rings(s, rings) == 2 && rings[0]->offset == 0 && rings[1]->offset > 0);
-    check_moved(s, &rings[1]->offset, 0, "its ring lies where another one still is");
-    check_moved(s, &rings[1]->offset, rings[1]->offset - 16, "its ring lies where another one still is");
-    check_moved(s, &rings[0]->offset, 16, "its ring lies where another one still is");
+    check_moved(s, &rings[1]->offset, 0, "its ring overlaps another live ring");
+    check_moved(s, &rings[1]->offset, rings[1]->offset - 16, "its ring overlaps another live ring");
+    check_moved(s, &rings[0]->offset, 16, "its ring overlaps another live ring");
     check_moved(s, &rings[1]->slots, 1 << 12, "rings do not lie");
 }
 
@@ -322,7 +326,7 @@ static void check_groups(sample *s)
     check_moved(s, &groups->maps_at, ring->offset, "its tensor maps lie");
     check_moved(s, &s->c.sharing->rings_at, s->c.sharing->rings_at + (1 << 20), "rings do not lie");
     if (s->c.sharing->rings_at)
-        check_moved(s, &s->c.sharing->rings_at, 0, "its scratch lies where a ring still is");
+        check_moved(s, &s->c.sharing->rings_at, 0, "its scratch overlaps a live ring");
 }
 
 /* A product that has scratch, and that nothing waits for. */

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Kernels that nobody has chosen: composed by a seed from independent axes, as text in Tile IR assembly.
+"""Composes kernels from independent axes, drawn by a seed, as text in Tile IR assembly: nobody selects them.
 
     zoo.py FOLDER --seed N [--count M] [--tilevm PATH] [--only RE] [--first I] [--small FOLDER]
 
 Writes FOLDER/NAME.tir for each, and FOLDER/cases.json: jobs (arguments with small and large sizes, what is computed, bytes,
 operations) and kernels (axes, grids). With --tilevm also FOLDER/NAME.tbc, in the lowest version of the format that can express
-it. The same seed gives the same kernels on any machine: draws are of Python's own generator, seeded by a string.
+it. The same seed gives the same kernels on any machine: draws come from Python's own generator, seeded by a string.
 """
 import argparse
 import json
@@ -47,7 +47,7 @@ class Draw:
         self.random = random.Random(self.name)
 
     def of(self, weights, numbers=None):
-        """One of the keys, by their weights."""
+        """One of the keys, drawn by their weights."""
         left = (numbers or self.random).random() * sum(weights.values())
         for key, weight in weights.items():
             left -= weight
@@ -56,7 +56,7 @@ class Draw:
         return key
 
     def apart(self, axis, weights):
-        """The same, by a draw of its own: other axes are as they would be without it."""
+        """The same, with a separate draw, so that other axes do not depend on it."""
         return self.of(weights, random.Random("%s %s" % (self.name, axis)))
 
     def chance(self, percent):
@@ -67,7 +67,7 @@ class Draw:
 
 
 def route(d, compute, plain):
-    """plain: percent of operands that are taken as they are."""
+    """plain: percent of operands that are used unchanged."""
     if d.chance(plain):
         return dict(raw=dict(tf32="f32").get(compute, compute), turned=d.chance(25), scale="none", guard="none")
     raw = d.of(RAW[compute])
@@ -180,7 +180,7 @@ def draw_hints(d, work):
 
 
 def settle(d, a):
-    """What does not go together."""
+    """Resolves combinations of axes that are not allowed."""
     if a["source"] == "gather" and (a["rank"] != 2 or a["work"] in ("map", "histogram")):
         a["source"] = "partition"
     if a["source"] == "carried" and a["index"] not in AFFINE:
@@ -196,7 +196,7 @@ def settle(d, a):
 
 
 class Axes(dict):
-    """Axes as they were drawn, and which of them a kernel was composed by: the others say nothing of it."""
+    """The drawn axes, and those that affect the kernel: the others say nothing about it."""
 
     def __init__(self, drawn):
         super().__init__(drawn)
@@ -237,7 +237,7 @@ def type_bytes(dtype):
 
 
 def tolerance(axes):
-    """Relative to the largest of a row: what rounding of the types that take part may come to."""
+    """The rounding errors of the types involved, relative to the largest number of a row."""
     types = [axes["compute"], axes.get("arithmetic"), *(axes[r]["raw"] for r in ("route_a", "route_b") if r in axes)]
     if all(t in INTEGERS or t in ("u8", "u4") for t in types if t):
         return 0

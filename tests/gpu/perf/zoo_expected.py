@@ -1,4 +1,4 @@
-"""What a kernel of the zoo must compute, for numpy and torch alike: `xp` is either. Arrays come as they lie in memory."""
+"""The expected results of the zoo's kernels, for numpy and torch: `xp` is either. Arrays have the layout of memory."""
 import math
 
 INNER = {"f16": "float16", "bf16": "bfloat16", "f8E4M3FN": "float8_e4m3fn", "f8E5M2": "float8_e5m2"}
@@ -10,12 +10,12 @@ def converted(xp, x, name):
 
 
 def wide(xp, x):
-    """In a type that holds all that the kernel computes with."""
+    """Converted to a type that represents all numbers of the kernel."""
     return converted(xp, x, "float64" if "64" in str(x.dtype) else "float32")
 
 
 def rounded(xp, x, elem):
-    """To the type of a product's operand, where xp has it."""
+    """Rounded to the type of a product's operand, if xp has it."""
     name = INNER.get(elem)
     return wide(xp, converted(xp, x, name)) if name and hasattr(xp, name) else x
 
@@ -29,7 +29,7 @@ def steps(xp, n, like):
 
 
 def unpacked(xp, x, raw, dim):
-    """Two numbers of each byte, along a dimension of the last two."""
+    """Unpacks two numbers from each byte, along one of the last two dimensions."""
     bits = converted(xp, x, "int32") & 255
     halves = [bits & 15, bits >> 4]
     if raw == "i4":
@@ -42,7 +42,7 @@ def unpacked(xp, x, raw, dim):
 
 
 def clamped_places(n, block, parts=1):
-    """Where the elements are that a loop with a clamped index takes: the first block never, the last twice."""
+    """The positions of the elements that a loop with a clamped index reads: the first block never, the last one twice."""
     count = -(-n // block)
     per = count // parts
     return [e for p in range(parts) for i in range(per) for b in [p * per + min(i + 1, per - 1)]
@@ -90,7 +90,7 @@ def places_of(f, axes, n, which):
 
 
 def depth_of(f, named):
-    """The length of what a product sums over, from how an operand lies in memory."""
+    """The length of K, from the shape of an operand in memory."""
     a = f["B"]
     return named[a["array"]].shape[-1 if a["turned"] else -2] * (2 if a["raw"] in ("i4", "u4") and a["packed"] == a["deep"] else 1)
 
@@ -167,7 +167,7 @@ MOST_F16 = 65504
 
 
 def rounded_off(xp, y):
-    """What is beyond f16 is infinite, also where a later op would bring it back."""
+    """Numbers beyond f16 become infinite, even if a later op would make them finite again."""
     return xp.where(y > MOST_F16, math.inf, xp.where(y < -MOST_F16, -math.inf, y))
 
 
@@ -194,7 +194,7 @@ def map_work(xp, f, axes, named, which):
 
 
 def in_range(xp, f, y):
-    """What is beyond f16, where it is infinite, counts as its largest number."""
+    """Infinite numbers count as the largest number of f16."""
     return xp.clip(y, -MOST_F16, MOST_F16) if f["elem"] == "f16" else y
 
 
@@ -212,7 +212,7 @@ def reduction(xp, f, axes, named, which):
 
 
 def observed(xp, f, named, name, got):
-    """What of an output is compared."""
+    """The part of an output that is compared."""
     if f["work"] == "map":
         return in_range(xp, f, wide(xp, got))
     if f["work"] != "reduction" or f["how"] != "arg":

@@ -1,4 +1,4 @@
-"""Where the tiles of the zoo's kernels come from and go to: arrays, the promises about them, and the ways to address them."""
+"""The sources and destinations of the zoo's tiles: arrays, the promises about them, and the ways to address them."""
 import math
 
 from zoo_text import BITS, FLOATS, Value, tile
@@ -7,7 +7,7 @@ RUN_TYPES = {"f8E4M3FN": "f8e4m3fn", "f8E5M2": "f8e5m2"}    # as `tilevm run` an
 
 
 class Size:
-    """A length that is known at launch: two of them, one to check with and one to time with."""
+    """A length that is known at launch: two values, one for checks and one for timing."""
 
     def __init__(self, value, small, large):
         self.value, self.small, self.large = value, small, large
@@ -17,7 +17,7 @@ class Size:
 
 
 class Array:
-    """pad: elements by which rows are longer than what is used of them."""
+    """pad: unused elements at the end of each row."""
 
     def __init__(self, kernel, name, elem, sizes, pad=0, init="normal", role="in", dtype=None):
         self.kernel, self.name, self.elem, self.sizes = kernel, name, elem, sizes
@@ -48,7 +48,7 @@ class Kernel:
         self.known, self.ids = {}, text.block_id()
 
     def size(self, name, small, large):
-        """A parameter of type i32."""
+        """Adds a parameter of type i32."""
         if small == large and self.axes["extents"] == "static":
             return Size(self.text.constant(small), small, large)
         v = self.text.param("i32")
@@ -74,7 +74,7 @@ class Kernel:
         return out
 
     def promised(self, v, divisor, least):
-        """What is promised of a number: that it is not negative, and what divides it."""
+        """Adds the promises about a number: that it is not negative, and its divisor."""
         if self.axes["extents"] in ("bounded", "static"):
             v = self.head(v, "bounded<0, ?>")
         divisor = math.gcd(divisor, 16)
@@ -83,7 +83,7 @@ class Kernel:
         return v
 
     def promise_base(self, array):
-        """Bases are aligned as promised; strides, when they are, too."""
+        """Promises the alignment of a base, and of strides if they have one."""
         promised = {"16": 16, "8": 8, "4": 4, "2": 0, "none": 0, "odd": 0}[self.axes["align"]]
         if promised:
             array.pointer = self.head(array.pointer, "div_by<16>")
@@ -93,7 +93,7 @@ class Kernel:
                     array.strides[d] = self.head(v, "div_by<%d>" % divisor)
 
     def tiles(self, name, tile, small, large, cut=0):
-        """An extent of so many tiles, the last of which lacks `cut` elements; and how many tiles, counted by the kernel."""
+        """An extent of that many tiles, the last of which lacks `cut` elements; and the number of tiles, computed by the kernel."""
         size = self.size(name, small * tile - cut, large * tile - cut)
         if tile == 1:
             return size, size
@@ -103,7 +103,7 @@ class Kernel:
         return size, Size(count, small, large)
 
     def split(self, count, along, small, large):
-        """Tiles for each block along a dimension of the grid, of which there are so many."""
+        """The tiles of each block along a dimension of the grid with that many blocks."""
         value = self.text.div(count.value, self.text.blocks()[along])
         return Size(value, count.small // small, count.large // large)
 
@@ -112,7 +112,7 @@ class Kernel:
         self.formula, self.grids, self.flops = formula, grids, flops
 
     def table(self, n):
-        """Where the i-th tile is: a permutation."""
+        """A table with the position of the i-th tile: a permutation."""
         if "pages" not in self.known:
             self.known["pages"] = (self.array("pages", "i32", [n], init="permutation").pointer, None)
         return self.known["pages"][0]
@@ -121,7 +121,7 @@ class Kernel:
         return Array(self, name, elem, sizes, self.pad(elem), init, role, dtype)
 
     def pad(self, elem):
-        """Elements behind each row, so that rows are aligned as the axis says and no better."""
+        """Pads each row, so that rows have exactly the alignment that the axis gives."""
         return {"16": 0, "none": 0, "8": 8, "4": 4, "2": 2, "odd": 1}[self.axes["align"]] * 8 // BITS[elem] or \
             (1 if self.axes["align"] in ("8", "4", "2", "odd") else 0)
 
@@ -185,7 +185,7 @@ class Source:
     # Pointers
 
     def places(self, d, i):
-        """Elements along a dimension that belong to the i-th tile; and which of them there are."""
+        """The elements of the i-th tile along a dimension, and a mask of those that exist."""
         t, n = self.kernel.text, self.shape[d]
         at = t.add(t.broadcast(t.mul(i, t.constant(n)), (n,)), t.iota(n)) if n > 1 else t.broadcast(i, (1,))
         inside = None
@@ -198,7 +198,7 @@ class Source:
         return at, inside
 
     def pointers_and_mask(self, index):
-        """Base and offsets, one after the other by dimension or added up first."""
+        """Adds the offsets of the dimensions to the base one after the other, or their sum."""
         t, shape, mask = self.kernel.text, self.shape, None
         pointers, offsets = None, None
         for d, i in enumerate(index):
@@ -226,7 +226,7 @@ class Source:
     # What a loop does with it
 
     def begin(self, first):
-        """Values that the loop carries for it, beginning at a tile."""
+        """The initial values that the loop carries for this source, starting at a tile."""
         return [self.pointers_and_mask(self.filled(first))[0]] if self.kind == "carried" else []
 
     def advance(self, carried, delta):
@@ -240,7 +240,7 @@ class Source:
         return [t.offset(carried[0], step)]
 
     def moving_mask(self, i):
-        """Of pointers that are carried: what is left of the loop's dimension, and the bounds of the others."""
+        """The mask of carried pointers: the rest of the loop's dimension, and the bounds of the others."""
         t, mask = self.kernel.text, None
         for d, at in enumerate(self.filled(i)):
             if self.checked[d]:
@@ -284,7 +284,7 @@ INNER = 2   # iterations of the inner loop of nested ones
 
 
 def order(form, n):
-    """The tiles that a loop takes; as a set this matters only where some come twice and others never."""
+    """The tiles that a loop reads, as a set; it differs from all tiles only if some are read twice and others never."""
     return [min(i + 1, n - 1) for i in range(n)] if form == "clamped" else None
 
 
@@ -302,7 +302,7 @@ def run_loop(kernel, form, n, length, sources, operands, body, turn=None):
     carried = [*counter, *(v for b in begun for v in b), *operands]
 
     def step(index, now):
-        """One iteration; `now` has what the loop carries."""
+        """One iteration; `now` has the carried values."""
         at, tiles, mine = len(counter), [], []
         for s, count in zip(sources, counts):
             mine.append(now[at:at + count])

@@ -1,4 +1,4 @@
-"""Operands of products: what stands in memory, and the ops that make of it what the product takes."""
+"""Operands of products: their form in memory, and the ops between load and product."""
 from zoo_memory import Source
 from zoo_text import FLOATS
 
@@ -55,14 +55,14 @@ class Operand:
         return "partition" if self.sources[0].view else "pointers"
 
     def add_row_scale(self):
-        """A number for each row of A, or column of B: loaded in front of the loop."""
+        """A scale for each row of A, or column of B, loaded before the loop."""
         size, tile, index = self.sides[self.flat]
         array = self.kernel.array(self.name + "_scale", "f32", [size], init="positive")
         self.row_scale = Source(self.kernel, array, [tile], [index], self.plain_kind(), rank=1).get(None)
         self.formula["row_scale"] = array.name
 
     def add_deep_scale(self):
-        """A number for each step along the loop, as tokens have it."""
+        """A scale for each step along the loop, as in quantization by token."""
         size, tile, _ = self.sides[self.deep]
         array = self.kernel.array(self.name + "_scale", "f32", [size], init="positive")
         self.sources.append(Source(self.kernel, array, [tile], [None], self.plain_kind(), rank=1, origin=self.origin))
@@ -82,7 +82,7 @@ class Operand:
     # In the loop
 
     def unpack(self, x):
-        """Two numbers of each byte, the low half first."""
+        """Unpacks two numbers from each byte, the low half first."""
         t = self.kernel.text
         four = t.constant(4, "i8", x.shape)
         if self.route["raw"] == "i4":
@@ -97,7 +97,7 @@ class Operand:
         return t.reshape(both, [2 * n if d == self.packed else n for d, n in enumerate(x.shape)])
 
     def whole_tile(self, x):
-        """As the matrix has it: not turned."""
+        """The tile in the order of the matrix: not transposed."""
         return self.kernel.text.permute(x, [1, 0]) if self.route["turned"] else x
 
     def positions(self, d, index):
@@ -106,7 +106,7 @@ class Operand:
         return t.add(t.broadcast(t.mul(at, t.constant(tile)), (tile,)), t.iota(tile))
 
     def tile(self, index, tiles):
-        """What the product takes in an iteration; tiles: functions that load, of the operand's sources."""
+        """The operand of the product in an iteration; tiles: the functions that load from the operand's sources."""
         t, route = self.kernel.text, self.route
         tiles = list(tiles)
         x = self.whole_tile(tiles.pop(0)())

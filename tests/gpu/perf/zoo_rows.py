@@ -1,4 +1,4 @@
-"""What the zoo's kernels do without products: maps, reductions, scans, loops over rows one after the other, atomic additions."""
+"""The zoo's kernels without products: maps, reductions, scans, consecutive loops over rows, atomic additions."""
 from zoo_memory import Size, Source, run_loop
 from zoo_text import FLOATS, INTEGERS
 from zoo_work import batches, cut_of, sink
@@ -13,7 +13,7 @@ def out_kind(k):
 # ---- maps ----
 
 class Program:
-    """Random ops; what a value may be at most is known, so that nothing overflows."""
+    """Random ops; the bound of each value is tracked, so that nothing overflows."""
 
     FLOAT = ["add", "sub", "mul", "max", "min", "fma", "abs", "neg", "exp", "log", "sqrt", "rsqrt", "tanh", "sigmoid", "sin", "cos", "div",
              "relu", "where", "scale"]
@@ -74,7 +74,7 @@ class Program:
 
 
 def map_shape(k, r):
-    """A tile of the rank, about as many elements as the axis says."""
+    """A tile shape of the rank, with about as many elements as the axis gives."""
     elements, rank = k.axes["elements"], k.axes["rank"]
     columns = min(elements, r.choice([64, 128, 256, 1024]) if rank > 1 else elements)
     rows = max(1, elements // columns)
@@ -169,7 +169,7 @@ def map_work(k, r):
 # ---- rows ----
 
 class Rows:
-    """Rows of a matrix, some for each block, in tiles of columns, by the loop or whole."""
+    """Rows of a matrix, several for each block, whole or in tiles of columns by a loop."""
 
     def __init__(self, k, r, elem, least=2):
         axes, t = k.axes, k.text
@@ -210,7 +210,7 @@ class Rows:
         return t.add(t.broadcast(t.mul(index, t.constant(self.width)), (self.width,)), t.iota(self.width))
 
     def inside(self, index, x, outside):
-        """Columns beyond the last count as what they are compared with at least."""
+        """Columns beyond the last count as the neutral element of the comparison."""
         t = self.text
         if not self.N.small % self.width and not self.N.large % self.width:
             return x
@@ -223,7 +223,7 @@ class Rows:
 
 
 def prepared(k, x, gate=None):
-    """In the type that is computed in; squared, or gated, as the axes say."""
+    """The tile in the type of the computation, squared or gated as the axes require."""
     t, how = k.text, k.axes["prepare"]
     x = t.cast(x, k.axes["arithmetic"], k.axes["route_a"]["raw"] != "u8")
     if how == "square":
@@ -236,7 +236,7 @@ def prepared(k, x, gate=None):
 
 
 def counts_least(axes):
-    """Can elements outside count as less than any other?"""
+    """Can elements outside the array count as less than all others?"""
     return axes["how"] in ("max", "arg") and axes["prepare"] == "none" and axes["route_a"]["raw"] in ("f16", "bf16", "f32", "f64")
 
 
@@ -312,7 +312,7 @@ def column_sum(k, r):
 
 
 def histogram(k, r):
-    """Additions at addresses that the data says."""
+    """Additions at addresses given by the data."""
     axes, t = k.axes, k.text
     width, bins = min(axes["columns"], 4096), r.choice([64, 256, 4096])
     per = 4

@@ -32,7 +32,7 @@ def arguments(job):
 
 
 def parameter(i):
-    """As `tilevm run` calls it."""
+    """The name that `tilevm run` gives the parameter."""
     return LETTERS[i] if i < len(LETTERS) else LETTERS[i // len(LETTERS) - 1] + LETTERS[i % len(LETTERS)]
 
 

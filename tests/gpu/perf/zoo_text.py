@@ -1,4 +1,4 @@
-"""Tile IR assembly, written op by op: values know their types, so that types are never spelled out by who composes."""
+"""Tile IR assembly, written op by op: values know their types, so that callers need not spell them out."""
 import math
 
 FLOATS = {"f16": 16, "bf16": 16, "f32": 32, "tf32": 32, "f64": 64, "f8E4M3FN": 8, "f8E5M2": 8}
@@ -34,7 +34,7 @@ def number(value, elem):
 
 
 class Text:
-    """A kernel being written. Constants and what is made of parameters alone go to the head, where all can use them."""
+    """A kernel being written. Constants, and values that depend only on parameters, go to the head."""
 
     def __init__(self):
         self.params, self.head, self.lines, self.indent, self.count, self.constants = [], [], [], 1, 0, {}
@@ -53,7 +53,7 @@ class Text:
         return v
 
     def op(self, shape, elem, text, *words):
-        """An op with one result; text has all behind `=`."""
+        """An op with one result; text is the part after `=`."""
         v = Value(self.fresh(), shape, elem)
         self.line("%s = %s", v.name, text % words if words else text)
         return v
@@ -111,7 +111,7 @@ class Text:
         return self.op(x.shape, x.elem, "select %s, %s, %s : %s, %s", condition.name, x.name, y.name, condition.type, x.type)
 
     def cast(self, x, elem, signed=True):
-        """Between any two types of numbers, as the value asks."""
+        """A conversion between any two number types."""
         if x.elem == elem:
             return x
         sign = "signed" if signed else "unsigned"
@@ -184,7 +184,7 @@ class Text:
         return self.fold("scan", [x], dim, [0], lambda a, b: [self.add(a[0], b[0])], middle)[0]
 
     def first_of(self, x, place, y, other):
-        """Is x larger, or as large and in front?"""
+        """Is x larger, or equally large with a lower index?"""
         tie = self.both(self.compare("equal", x, y), self.compare("less_than", place, other))
         return self.same("ori", self.compare("greater_than", x, y), tie)
 
@@ -197,7 +197,7 @@ class Text:
     # Regions
 
     def loop(self, head, operands, body):
-        """A region whose carried values body(...) takes and gives; head(names, types) is its first line."""
+        """A region with carried values: body(...) takes and returns them; head(names, types) is its first line."""
         names = [Value(self.fresh(), v.shape, v.elem) for v in operands]
         result = self.fresh()
         self.line("%s", ("%s:%d = " % (result, len(operands)) if operands else "") + head(names))
@@ -222,7 +222,7 @@ class Text:
         return self.loop(head, operands, lambda names: self.carry("continue", body(counter, names)))
 
     def while_loop(self, operands, ends, body):
-        """ends(carried) is asked first; body(carried) gives the next."""
+        """ends(carried) is evaluated first; body(carried) returns the next carried values."""
         def head(names):
             return "loop iter_values(%s) : %s -> %s {" % (", ".join("%s = %s" % (n.name, v.name) for n, v in zip(names, operands)),
                                                           ", ".join(v.type for v in operands), ", ".join(v.type for v in operands))
@@ -252,7 +252,7 @@ class Text:
         return names
 
     def access(self, word, text, shape=None, elem=None):
-        """A load (with a shape) or a store; tokens are dropped, as no two accesses of these kernels meet."""
+        """A load (with a shape) or a store; tokens are dropped, because no two accesses of these kernels overlap."""
         if shape is None:
             self.line("%s = %s %s", self.fresh(), word, text)
             return None

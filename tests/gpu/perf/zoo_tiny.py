@@ -26,7 +26,7 @@ def read(path, a):
 
 
 def values(tilevm, path, job, folder):
-    """Arrays by name, as they are after a run."""
+    """The arrays by name, after a run."""
     zoo_small.run(tilevm, path, job, lambda name: os.path.join(folder, name + ".npy"))
     return {a["name"]: read(os.path.join(folder, a["name"] + ".npy"), a) for a in job["arguments"] if "shape" in a["small"]}
 

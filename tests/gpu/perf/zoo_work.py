@@ -1,4 +1,4 @@
-"""What the zoo's kernels do with tiles: products, chains of two, reductions, scans, maps, loops one after the other, atomics.
+"""The computations of the zoo's kernels: products, chains of two, reductions, scans, maps, consecutive loops, atomics.
 
 Each function writes a kernel by its axes, and says what it must compute (`formula`, read by zoo_expected.py), its grid, and the
 floating-point operations of a launch.
@@ -14,7 +14,7 @@ SLOW = {"f32": 0.5, "f64": 0.5}
 
 
 def cut_of(axes, tile, contiguous):
-    """By how much the last tile of an extent is short."""
+    """The number of elements that the last tile of an extent lacks."""
     if not axes["ragged"] or tile < 8:
         return 0
     if not contiguous:
@@ -37,7 +37,7 @@ def batches(k, r):
 
 
 def sink(k, name, elem, sizes, shape, index, batch=(), rank=2, origin=None):
-    """Where results go: through a view where operands come through views."""
+    """The destination of results: a view if operands come through views."""
     array = k.array(name, elem, [*(s for s, _ in batch), *sizes], role="out")
     kind = "partition" if k.axes["source"] in ("partition", "strided", "gather") else "pointers"
     return Source(k, array, [*(1 for _ in batch), *shape], [*(i for _, i in batch), *index], kind, rank, origin)
@@ -133,7 +133,7 @@ def product_loop(k, operands, tiles_k, bk, shape):
 
 
 def epilogue(k, f, sums, shape):
-    """What comes between the sums and the store."""
+    """The ops between the sums and the store."""
     t, what = k.text, k.axes["epilogue"]
     if what == "none" or sums.elem != "f32":
         return sums, {}
@@ -184,7 +184,7 @@ def product_reduce(k, r):
 
 
 def product_atomic(k, r):
-    """K in parts, a block each; the parts are added up in memory."""
+    """K is divided into parts, one for each block, which are added in memory."""
     f, t = Frame(k, r), k.text
     parts = [2, r.choice([2, 4])]
     per = k.split(f.tiles_k, 2, *parts)
@@ -200,7 +200,7 @@ def product_atomic(k, r):
 
 
 def chain(k, r):
-    """Attention and its kin: scores of a block of queries with keys, something between, and a product with values."""
+    """Attention and similar kernels: scores of queries and keys, ops on them, and a product with values."""
     axes, t = k.axes, k.text
     bm, bn, depth = axes["tile"]
     batch, copies = batches(k, r)

@@ -155,7 +155,7 @@ const char *cli_out_refusal(const char *path)
 {
     struct stat info;
     if (stat(path, &info) != 0)
-        return lstat(path, &info) == 0 && S_ISLNK(info.st_mode) ? "it is a link to what is not there" : NULL;
+        return lstat(path, &info) == 0 && S_ISLNK(info.st_mode) ? "it is a link to a missing file" : NULL;
     bool writable = !S_ISREG(info.st_mode) || ((info.st_mode & 0222) && access(path, W_OK) == 0);
     return writable ? NULL : "it is read-only";
 }

@@ -41,8 +41,7 @@ static const cli_option options[] = {
      "sign: the private key; others: the bundle must be signed with the private half\nof this public key (both: PEM "
      "files)"},
     {OPT_PASSPHRASE, 'P', "passphrase-file", "FILE",
-     "sign: the first line is the passphrase of an encrypted key; of all users\nonly the file's owner and group may "
-     "read "
+     "sign: the first line is the passphrase of an encrypted key; only the\nfile's owner and group may have access to "
      "it"},
     {OPT_KERNEL, 'K', "kernel", "NAME", "show, extract: only that kernel, by symbol or function"},
     {OPT_JSON, 'J', "json", NULL, "list: print the manifest; show, verify, diff: print JSON"},

@@ -31,7 +31,7 @@ const cli_command command_cache = {
     "$TILEVM_CACHE_LOWER, which it only reads.\n"
     "  list    lists the entries: bytes, last use, target, driver, kernels\n"
     "  verify  reads every entry; the exit code is 1 if one is damaged\n"
-    "  prune   removes damaged entries, then those used longest ago\n"
+    "  prune   removes damaged entries, then the least recently used\n"
     "  clear   removes all entries\n"
     "  path    prints the folder\n"
     "  warm    loads every kernel of a bundle on the devices, so that programs find them compiled",

@@ -105,7 +105,7 @@ static void put_bash_command(const cli_command *command)
     fputs(" ;;\n        esac ;;\n", stdout);
 }
 
-static void put_bash(void)
+static void put_bash(const cli_args *args)
 {
     fputs("# bash completion for tilevm\n"
           "_tilevm()\n{\n"
@@ -117,12 +117,12 @@ static void put_bash(void)
           "        words='",
           stdout);
     const cli_command *command;
-    for (size_t i = 0; (command = cli_command_at(i)) != NULL; i++)
+    for (size_t i = 0; (command = args->commands(i)) != NULL; i++)
         printf("%s ", command->name);
     fputs("help --help --version'\n        COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n        return\n    fi\n"
           "    case ${COMP_WORDS[1]} in\n",
           stdout);
-    for (size_t i = 0; (command = cli_command_at(i)) != NULL; i++)
+    for (size_t i = 0; (command = args->commands(i)) != NULL; i++)
         put_bash_command(command);
     fputs("    esac\n"
           "    if [[ $words ]]; then COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
@@ -186,11 +186,11 @@ static void put_zsh_command(const cli_command *command)
         fputs("            '*:file:_files' ;;\n", stdout);
 }
 
-static void put_zsh(void)
+static void put_zsh(const cli_args *args)
 {
     fputs("#compdef tilevm\n_tilevm()\n{\n    local -a commands\n    commands=(\n", stdout);
     const cli_command *command;
-    for (size_t i = 0; (command = cli_command_at(i)) != NULL; i++) {
+    for (size_t i = 0; (command = args->commands(i)) != NULL; i++) {
         printf("        '%s:", command->name);
         put_quoted(command->summary);
         fputs("'\n", stdout);
@@ -200,7 +200,7 @@ static void put_zsh(void)
           "        _describe command commands\n        return\n    fi\n"
           "    local command=$words[2]\n    shift words\n    (( CURRENT-- ))\n    case $command in\n",
           stdout);
-    for (size_t i = 0; (command = cli_command_at(i)) != NULL; i++)
+    for (size_t i = 0; (command = args->commands(i)) != NULL; i++)
         put_zsh_command(command);
     fputs("    esac\n}\nif [[ $funcstack[1] == _tilevm ]]; then _tilevm \"$@\"; else compdef _tilevm tilevm; fi\n",
           stdout);
@@ -237,11 +237,11 @@ static void put_fish_command(const cli_command *command)
     }
 }
 
-static void put_fish(void)
+static void put_fish(const cli_args *args)
 {
     const cli_command *command;
     puts("# fish completion for tilevm");
-    for (size_t i = 0; (command = cli_command_at(i)) != NULL; i++)
+    for (size_t i = 0; (command = args->commands(i)) != NULL; i++)
         put_fish_command(command);
     puts("complete -c tilevm -n __fish_use_subcommand -f -a help -d 'show the options of a command'");
 }
@@ -348,12 +348,12 @@ static void put_fish_tileiras(void)
 
 /* ---- the command ---- */
 
-static void put_tilevm(unsigned shell)
+static void put_tilevm(const cli_args *args, unsigned shell)
 {
     switch (shell) {
-    case SHELL_BASH: put_bash(); break;
-    case SHELL_ZSH: put_zsh(); break;
-    default: put_fish();
+    case SHELL_BASH: put_bash(args); break;
+    case SHELL_ZSH: put_zsh(args); break;
+    default: put_fish(args);
     }
 }
 
@@ -375,7 +375,7 @@ static int run(cli_args *args)
         || !cli_choice(args, "program", words[1], PROGRAMS, &program))
         return args->exit_code;
     if (program == PROGRAM_TILEVM)
-        put_tilevm(shell);
+        put_tilevm(args, shell);
     else
         tileiras[shell]();
     return CLI_OK;

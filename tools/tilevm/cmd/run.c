@@ -47,14 +47,13 @@ static const cli_option options[] = {
     {OPT_ORDER, 0, "order", "N", "run the tile blocks in an order drawn from this number (default: 0, in order)"},
     {OPT_STATS, 0, "stats", NULL, "show how many ops, bytes and tiles the run took"},
     {OPT_PROFILE, 0, "profile", NULL, "also show the time that each kind of op took"},
-    {OPT_TRACE, 0, "trace", "OPS",
-     "show the values that these ops make: mnemonics, indices or all, as in mmaf,12,20-29"},
+    {OPT_TRACE, 0, "trace", "OPS", "show the results of these ops: mnemonics, indices or all, as in mmaf,12,20-29"},
     {OPT_TRACE_BLOCK, 0, "trace-block", "X[,Y[,Z]]", "only in these tile blocks: numbers, ranges such as 0-3, or *"},
     {OPT_TRACE_MAX, 0, "trace-max", "N", "show at most N values (default 1000; 0: all)"},
     {OPT_DUMP, 0, "dump-tile", "OP[@X,Y,Z]=FILE",
-     "save a value that an op makes in one tile block (default: the first);\n"
-     "OP is 12 or mmaf, 12#1 its second result, 12:0 its first time round\n"
-     "in a loop (default: the last)"},
+     "save a result of an op in one tile block (default: the first);\n"
+     "OP is 12 or mmaf, 12#1 its second result, 12:0 that of its first\n"
+     "iteration in a loop (default: the last)"},
     {OPT_CHECK, 0, "check", "LIST",
      "look for bounds,uninit,races,tokens,assume,values,order or all, as 'tilevm check' does"},
     {OPT_COVERAGE, 0, "coverage", "FILE",

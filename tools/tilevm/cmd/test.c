@@ -47,7 +47,7 @@ static const cli_option options[] = {
      "write which ops and source lines ran on the CPU: JSON, or the format of lcov if\nFILE ends in .info"},
     {OPT_DURATIONS, 0, "durations", "N", "also list the N tests that took longest (0: all)"},
     {OPT_UPDATE, 'u', "update", NULL,
-     "rewrite the .npy files of expected results that do not hold, from a run on the\nCPU; read the difference"},
+     "rewrite the .npy files of expected results that differ, from a run on the CPU;\nreview the changes"},
     {OPT_FORMAT, 'f', "format", FORMATS, "form of the report (default text)"},
     {OPT_JSON, 'J', "json", NULL, "print the report as JSON, like --format json"},
     {OPT_OUTPUT, 'o', "output", "FILE", "write the report to FILE"},

@@ -17,10 +17,10 @@ enum { DEFAULT_MAX_ERRORS = 20 };
 #define PROFILES "hardware|reference"
 
 static const cli_option options[] = {
-    {OPT_STRICT, 's', "strict", NULL, "also refuse what known tools tolerate"},
+    {OPT_STRICT, 's', "strict", NULL, "also enforce rules that known tools tolerate"},
     {OPT_TARGET, 't', "target", "sm_XX", "also check that every op can run on that GPU"},
     {OPT_PROFILE, 0, "profile", PROFILES,
-     "with --target: what the hardware can run at all (default), or what\nNVIDIA's compiler accepts for it"},
+     "with --target: check what the hardware can run (default), or what\nNVIDIA's compiler accepts for it"},
     {OPT_MAX_ERRORS, 'm', "max-errors", "N", "stop a file after N errors (default 20)"},
     {OPT_FORMAT, 'f', "format", FORMATS, "form of the report (default text)"},
     {OPT_JSON, 'J', "json", NULL, "the same as --format json"},
@@ -36,7 +36,7 @@ const cli_command command_verify = {
     "FILE|DIR...",
     "check files against every rule",
     "tilevm verify checks Tile IR bytecode against every rule and reports each violation with its rule,\n"
-    "place, op, source line and a hint. In programs, libraries, objects, archives and fat binaries it\n"
+    "location, op, source line and a hint. In programs, libraries, objects, archives and fat binaries it\n"
     "checks every image. It searches directories for bytecode files. 'tilevm explain RULE' says more\n"
     "about a rule.\n"
     "Exit codes: 0 all files are valid, 1 a file is not valid, 2 wrong usage or a file that cannot be\n"

@@ -85,7 +85,7 @@ static bool no_member(const archive *a, const char *key, io_error *error)
         bc_text_printf(&names, "%s%.*s", i ? ", " : "", name.len < 40 ? (int)name.len : 40, name.ptr);
     }
     if (key && key[0])
-        io_fail(error, "%s: no array '%s' in it; there is %s", a->source->path, key,
+        io_fail(error, "%s: has no array '%s'; its arrays: %s", a->source->path, key,
                 names.len || names.failed ? bc_text_words(&names) : "none");
     else
         io_fail(error, "%s holds several arrays; write %s:NAME, with one of %s", a->source->path, a->source->path,

@@ -161,7 +161,7 @@ static bool no_tensor(const io_source *source, const cJSON *root, const char *ke
             bc_text_printf(&names, "%s%.40s", names.len ? ", " : "", item->string);
     }
     if (key && key[0])
-        io_fail(error, "%s: no single tensor '%s' in it; there is %s", source->path, key,
+        io_fail(error, "%s: has no single tensor '%s'; its tensors: %s", source->path, key,
                 names.len || names.failed ? bc_text_words(&names) : "none");
     else
         io_fail(error, "%s holds several tensors; write %s:NAME, with one of %s", source->path, source->path,

@@ -1,0 +1,150 @@
+/* The widen pass keeps sums of products in f32 if the kernel asks for f16 and wgmma can compute the product. A sum that
+   a loop carries is f32 in the loop and is rounded once after it.
+
+       for c = start : f16 {                    for c = ftof start : f32 {
+           c = mmaf a, b, c : f16       ->          c = mmaf a, b, c : f32
+       }                                        }
+                                                c = ftof c : f16
+
+   wgmma takes as long for f32 sums as for f16 sums, and all later passes deal with f32 sums: rings, warp
+   specialisation, products in flight. Small products, which use `mma.sync`, keep f16 sums, as do targets without wgmma,
+   some of which compute f16 sums twice as fast.
+
+   Why it is right: no access to memory moves. The instruction set leaves open how often a sum of products is rounded
+   inside mmaf; a result in f16 differs from the sum by the roundings that are left out, so it is at least as exact. A
+   sum above 65,504 that later becomes smaller stays finite (docs/reference/numerics.md, "Order of operations"). */
+#include "codegen/analysis/product.h"
+#include "codegen/passes/budget.h"
+#include "codegen/passes/pass.h"
+#include "codegen/passes/simplify.h"
+#include "codegen/tile/build.h"
+
+/* ---- products ---- */
+
+/* Has it a shape of wgmma, or gets one when its operands are swapped? */
+static bool is_wide(const cg_func *c, const ct_op *op)
+{
+    enum { LEAST_ROWS = 64, LEAST_OTHERS = 16 };
+    const bc_type *type = op->results[0].type;
+    if (op->opcode != OP_mmaf || type->rank != 2 || bc_elem_kind(type) != BC_F16 || c->warp_bits < CG_WARPGROUP_BITS)
+        return false;
+    int64_t m = type->shape[0], n = type->shape[1], more = m > n ? m : n, less = m > n ? n : m;
+    return more >= LEAST_ROWS && less >= LEAST_OTHERS;
+}
+
+/* The first sum; zero is a constant in f32, too. */
+static ct_value *widened(ct_builder *b, ct_value *v, const bc_type *wide)
+{
+    if (v->op && v->op->opcode == OP_constant && ct_is_zero(v->op))
+        return ct_build_constant(b, wide, 0);
+    return ct_build(b, OP_ftof, wide, &v, 1);
+}
+
+/* false: no memory. */
+static bool widen(cg_func *c, ct_op *op)
+{
+    ct_builder b = {c->ir, op, false};
+    const bc_type *narrow = op->results[0].type, *wide = ct_shaped_type(c->ir, narrow, BC_F32);
+    ct_value *acc = widened(&b, op->operands[2], wide);
+    if (!acc)
+        return false;
+    ct_value *sum = ct_build(&b, OP_mmaf, wide, (ct_value *[]){op->operands[0], op->operands[1], acc}, 3);
+    if (!sum)
+        return false;
+    if (bc_kind_bits(bc_elem_kind(op->operands[0]->type)) == 8) /* wgmma keeps 13 bits of such sums, and f16 has 10 */
+        bc_attr_of(sum->op->from, F_mmaf_fast_acc)->u = 1;
+    ct_value *rounded = ct_build(&b, OP_ftof, narrow, &sum, 1);
+    if (!rounded)
+        return false;
+    ct_replace_uses(&op->results[0], rounded);
+    ct_remove(op);
+    return true;
+}
+
+/* ---- sums that loops carry ---- */
+
+static bool is_conversion(const ct_op *op, bc_kind from, bc_kind to)
+{
+    return op && op->opcode == OP_ftof && bc_elem_kind(op->operands[0]->type) == from
+           && bc_elem_kind(op->results[0].type) == to;
+}
+
+/* Is all that the body does with it to widen it, and does it go on to the next iteration as what was rounded? */
+static bool is_wide_inside(const ct_op *loop, uint32_t index)
+{
+    const ct_block *body = loop->regions[0];
+    const ct_op *next = body->last->operands[index]->op;
+    if (bc_elem_kind(body->args[index + 1].type) != BC_F16 || !is_conversion(next, BC_F32, BC_F16)
+        || ct_loop_around(next) != loop)
+        return false;
+    for (const ct_use *use = body->args[index + 1].uses; use; use = use->next)
+        if (!is_conversion(use->op, BC_F16, BC_F32))
+            return false;
+    return true;
+}
+
+/* false: no memory. */
+static bool carry_wide(cg_func *c, ct_op *loop, uint32_t index)
+{
+    ct_block *body = loop->regions[0];
+    ct_value *arg = &body->args[index + 1], *result = &loop->results[index];
+    ct_value *next_sum = body->last->operands[index]->op->operands[0];
+    uint32_t at = ct_first_carried(loop) + index;
+    ct_builder before = {c->ir, loop, false}, after = {c->ir, loop->next, false};
+    const bc_type *narrow = arg->type;
+    ct_value *start = widened(&before, loop->operands[at], next_sum->type);
+    if (!start)
+        return false;
+    ct_set_operand(loop, at, start);
+    arg->type = result->type = next_sum->type;
+    for (ct_use *use = arg->uses, *next; use; use = next) {
+        ct_op *conversion = use->op;
+        next = use->next;
+        if (conversion->opcode != OP_ftof) /* one that has read it in f32 */
+            continue;
+        ct_replace_uses(&conversion->results[0], arg);
+        ct_remove(conversion);
+    }
+    ct_set_operand(body->last, index, next_sum);
+    ct_value *rounded = ct_build(&after, OP_ftof, narrow, &result, 1);
+    if (!rounded)
+        return false;
+    ct_replace_uses(result, rounded);
+    ct_set_operand(rounded->op, 0, result);
+    return true;
+}
+
+/* ---- the pass ---- */
+
+static bool widen_products(cg_func *c, ct_block *block)
+{
+    bool any = false;
+    for (ct_op *op = block->first, *next; op && !c->failed; op = next) {
+        next = op->next;
+        for (uint32_t r = 0; r < op->region_count; r++)
+            if (op->regions[r])
+                any = widen_products(c, op->regions[r]) || any;
+        for (uint32_t i = 0; op->opcode == OP_for && ct_ends_in_one_place(op) && i < op->result_count; i++)
+            if (is_wide_inside(op, i) && !carry_wide(c, op, i))
+                cg_no_memory(c);
+        if (!is_wide(c, op))
+            continue;
+        any = true;
+        if (!widen(c, op))
+            cg_no_memory(c);
+    }
+    return any;
+}
+
+void cg_pass_widen(cg_func *c)
+{
+    if (!(c->target->features & CG_HAS_WGMMA) || !widen_products(c, c->ir->body) || c->failed)
+        return;
+    cg_simplify(c);
+    cg_set_warps(c);
+}
+
+void cg_dump_widen(cg_func *c, bc_text *out)
+{
+    cg_dump_ops(c, out);
+}
