@@ -12,7 +12,8 @@ cg_encoding cg_encoding_new(uint32_t rows, uint32_t columns, uint32_t batch, uin
                                         [CG_FEED_SECONDS] = {1, 2, 3},
                                         [CG_FEED_FOURTHS] = {4, 2, 3},
                                         [CG_FEED_DOUBLES] = {CG_NO_ROW_BIT, 0, 1},
-                                        [CG_FEED_ACROSS] = {0, 1, 2}};
+                                        [CG_FEED_ACROSS] = {0, 1, 2},
+                                        [CG_FEED_VECTORS] = {0, CG_PANEL_BIT, 0}};
     cg_encoding s = {.rows = rows, .columns = columns, .batch = batch, .bytes = bytes};
     while (bytes << (s.chunk + 1) <= 16)
         s.chunk++;
@@ -20,7 +21,9 @@ cg_encoding cg_encoding_new(uint32_t rows, uint32_t columns, uint32_t batch, uin
         s.panel++;
     uint32_t chunks = s.panel > s.chunk ? s.panel - s.chunk : 0; /* bits, at most 3 */
     for (uint32_t i = 3 - chunks; i < 3 && feed != CG_FEED_ONE; i++)
-        if (differ[feed][i] < rows || differ[feed][i] == CG_NO_ROW_BIT)
+        if (differ[feed][i] == CG_PANEL_BIT)
+            s.row_bit[s.swizzle++] = s.panel < columns ? (uint8_t)rows : CG_NO_ROW_BIT;
+        else if (differ[feed][i] < rows || differ[feed][i] == CG_NO_ROW_BIT)
             s.row_bit[s.swizzle++] = differ[feed][i];
     return s;
 }

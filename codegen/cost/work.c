@@ -127,6 +127,8 @@ static double operand_bytes(const cg_product *p, bool by_wgmma, double left, dou
     double strips = by_wgmma && p->m > ROWS ? (double)(1u << (p->m - ROWS)) : 1;
     if (p->turned) /* strips of 64 columns read all of the left operand */
         return left * (p->n > ROWS ? (double)(1u << (p->n - ROWS)) : 1) + right;
+    if (p->reordered)
+        return right * (double)(1u << p->along_m);
     if (by_wgmma)
         return right * strips + (p->chained ? 0 : left);
     return left * (double)(1u << p->along_n) + right * (double)(1u << p->along_m);

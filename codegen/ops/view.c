@@ -3,6 +3,7 @@
 #include "codegen/access/view_vectors.h"
 #include "codegen/analysis/product.h"
 #include "codegen/analysis/order.h"
+#include "codegen/analysis/reordered.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/effects.h"
@@ -139,12 +140,15 @@ static cg_layout layout_of_words(cg_func *c, const cg_view_op *v)
     return cg_layout_memory(&s, fast, bits, 0, c->warp_bits);
 }
 
-/* Where only excerpts are read, each of them in registers of its own. */
+/* As a product takes it; where only excerpts are read, each of them in registers of its own. */
 static cg_layout layout_to_load(cg_func *c, const ct_op *op, const cg_view_op *v)
 {
     enum { MOST_CHOICES = 3 }; /* log2 of the excerpts */
     cg_shape s = cg_shape_of(v->tile_type);
-    cg_layout l = layout_of_words(c, v);
+    cg_layout l;
+    if (cg_reordered_home(c, op, &l))
+        return l;
+    l = layout_of_words(c, v);
     uint32_t cut = cg_cut_bits(v->tile), fast;
     uint8_t reg_bit[CG_MAX_VECTOR_BITS];
     if (!(cut & cg_layout_thread_images(&l)) || cg_count_bits(cut) > MOST_CHOICES || c->strip_bits

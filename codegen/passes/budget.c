@@ -28,6 +28,8 @@ typedef struct tiles {
     uint32_t bytes;    /* of the longest one of these, in bytes */
     uint32_t rows;     /* of the largest one of long rows that a load gives */
     uint32_t product;  /* of the largest product */
+    uint64_t sums;     /* the number of those that products of one block hold at a time, */
+    uint64_t step;     /* and the bytes that it loads */
     uint32_t held;     /* of the sums that products of one block hold at a time, rounded up */
     bool has_products; /* also scaled ones */
     uint32_t block;    /* elements of a product without an instruction that suit a thread, if the largest one is such */
@@ -46,6 +48,17 @@ static uint64_t sums_of(const ct_block *block)
         if (cg_is_product(op) && !(op->operands[2]->op && cg_is_product(op->operands[2]->op)))
             sum += (uint64_t)1 << cg_shape_of(op->results[0].type).tile_bits;
     return sum;
+}
+
+/* Bytes of the tiles that the block itself loads through views. */
+static uint64_t loaded_by(const ct_block *block)
+{
+    uint64_t bytes = 0;
+    for (const ct_op *op = block->first; op; op = op->next)
+        if (op->opcode == OP_load_view_tko)
+            bytes += (uint64_t)cg_memory_bytes(bc_elem_kind(op->results[0].type))
+                     << cg_shape_of(op->results[0].type).tile_bits;
+    return bytes;
 }
 
 /* Are there products that it may be computed together with (codegen/analysis/product_together.c)? */
@@ -95,8 +108,11 @@ static void look_at(tiles *t, const cg_func *c, const ct_op *op)
     t->reduces = t->reduces || op->opcode == OP_reduce;
     t->once = t->once && !bc_is_loop(op->opcode) && !t->reduces;
     for (uint32_t r = 0; bc_is_loop(op->opcode) && r < op->region_count; r++) {
-        uint32_t held = cg_log2_up(sums_of(op->regions[r]));
+        uint64_t sums = sums_of(op->regions[r]);
+        uint32_t held = cg_log2_up(sums);
         t->held = held > t->held ? held : t->held;
+        t->step = sums > t->sums ? loaded_by(op->regions[r]) : t->step;
+        t->sums = sums > t->sums ? sums : t->sums;
     }
     for (uint32_t i = 0; i < op->result_count; i++) {
         if (!bc_is_tile(op->results[i].type) || cg_is_loaded_operand(&op->results[i]))
@@ -236,12 +252,23 @@ uint32_t cg_product_registers(const cg_func *c)
     return t.product ? sums + OPERANDS : 0;
 }
 
+/* Two blocks of a multiprocessor, each with half of the rows, compute by turns what is between the products of a chain,
+   as long as each has room for two steps of what it loads. Where they have not, one block does better, as long as sums
+   take three quarters of all registers at most. Attention backward of 128 columns on an H100, microseconds by two and
+   by one: queries, 128x128 589 and 347, keys, 64x128 778 and 879; of 64 columns, queries 128x128 747 and 907. */
+static bool needs_room(const cg_func *c, const tiles *t)
+{
+    enum { MOST_SUMS = 3 << 14, STEPS = 2, HALF = 2 };
+    return c->target->features & CG_HAS_WGMMA && t->sums <= MOST_SUMS && t->product < t->held && !t->is_wide
+           && STEPS * t->step > ((uint64_t)c->target->shared_kib << 10) / HALF && cg_mma_chain_warps(c->ir);
+}
+
 uint32_t cg_least_blocks(const cg_func *c)
 {
     enum { MOST_SUMS = 15 }; /* log2: half of the registers that a thread block can have */
     tiles t = tiles_of(c);
     uint32_t sums = t.held > t.product ? t.held : t.product;
-    return sums > MOST_SUMS ? (uint32_t)1 << (sums - MOST_SUMS) : 1;
+    return sums > MOST_SUMS && !needs_room(c, &t) ? (uint32_t)1 << (sums - MOST_SUMS) : 1;
 }
 
 /* ---- groups ---- */

@@ -86,6 +86,8 @@ static void say_product(const ct_op *op, const cg_k_part *part, bc_text *out)
         bc_text_printf(out, "%stransposed", out->len ? ", " : "");
     if (op->direct)
         bc_text_printf(out, "%sread by wgmma", out->len ? ", " : "");
+    if (op->reordered)
+        bc_text_printf(out, "%sreordered", out->len ? ", " : "");
 }
 
 static void say_conversion(cg_func *c, const ct_op *op, bc_text *out)

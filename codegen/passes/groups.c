@@ -5,7 +5,7 @@
 
    A stage of a ring passes between the groups by two barriers in shared memory, so that copies run as far ahead as
    there are stages, even across the ends of loops. This requires a kernel whose control flow around the loops depends
-   only on scalars that both groups can compute. The ring gets as many stages as fit.
+   only on scalars that both groups can compute or load. The ring gets as many stages as fit.
    docs/internals/codegen/warp-specialisation.md has the rules.
 
    Why it is right: a stage is read only after the barrier at which its copies arrive, and written only after the
@@ -41,6 +41,16 @@ static bool is_copy(const ct_op *op)
 static bool is_root(const ct_op *op)
 {
     return is_copy(op) || cg_is_grid_wait(op);
+}
+
+/* A number that both groups load, each for itself, as an extent or a pointer of a list of arrays: of a tile of one
+   element, which every thread has. Why it is right: the load is weak, and nothing that the kernel stores or waits for
+   may have to come before it (cg_order_holds_back), so that both groups read the same. */
+static bool is_number(const cg_splitting *x, const ct_op *op)
+{
+    const bc_type *type = op->opcode == OP_load_view_tko || op->opcode == OP_load_ptr_tko ? op->results[0].type : NULL;
+    return type && bc_shape_elems(type->shape, type->rank) == 1 && cg_is_weak_access(op)
+           && !cg_order_holds_back(x->c, x->f->body, op);
 }
 
 /* What each group may compute for itself, without the threads of the other; the next grid may start when one of either
@@ -100,10 +110,10 @@ static void copy_kept(const cg_splitting *x, const cg_kept_load *kept)
 }
 
 /* Can the producers find out by themselves what to copy? */
-static bool is_feasible(const ct_block *producers)
+static bool is_feasible(const ct_block *producers, const bool *numbers)
 {
     for (const ct_op *op = producers->first; op; op = ct_next_op(op, producers))
-        if (!in_both(op))
+        if (!in_both(op) && !(op->result_count && numbers[op->results[0].id]))
             return false;
     return true;
 }
@@ -128,6 +138,9 @@ static ct_block *make_producers(cg_splitting *x)
             return NULL;
         ct_append(block, copy);
     }
+    bool *numbers = bc_new(x->f->arena, bool, x->f->value_count + 1u); /* by value id: loads that producers repeat */
+    if (!numbers)
+        return NULL;
     const ct_op *original = body->first;
     for (ct_op *op = block->first; op; op = ct_next_op(op, block), original = ct_next_op(original, body)) {
         for (uint32_t i = 0; i < x->count; i++)
@@ -136,6 +149,8 @@ static ct_block *make_producers(cg_splitting *x)
         for (uint32_t i = 0; i < x->kept_count; i++)
             if (original == x->kept[i].load)
                 x->kept[i].copy = op;
+        if (is_number(x, original))
+            numbers[op->results[0].id] = true;
     }
     for (uint32_t i = 0; i < x->count; i++)
         copy_loads(x, &x->places[i]);
@@ -143,7 +158,7 @@ static ct_block *make_producers(cg_splitting *x)
         put_rest(x, &x->places[i], block);
     for (uint32_t i = 0; i < x->kept_count; i++)
         copy_kept(x, &x->kept[i]);
-    if (ct_prune(x->f, block, is_root, x->places[0].value) && is_feasible(block)) {
+    if (ct_prune(x->f, block, is_root, x->places[0].value) && is_feasible(block, numbers)) {
         if (x->budget->maps) {
             x->starters = cg_make_starters(x, block);
             cg_put_maps(x, block);

@@ -179,11 +179,14 @@ static void decide_for_excerpts(cg_func *c, const ct_op *op)
         c->homes->decided[tile->id] = cg_intern(c, &l);
 }
 
-/* Does a small tile come in whole sectors, if not in as long accesses? The way through shared memory, which has its
-   barriers however short it is, would take longer. */
+/* Does a small tile come in whole sectors, if not in as long accesses, or a tile of no more elements than threads in a
+   few accesses of any kind? The way through shared memory, which has its barriers however short it is, would take
+   longer. */
 static bool comes_at_once(cg_func *c, const ct_value *tile, const cg_view_op *v, const cg_layout *l)
 {
-    enum { MOST_BYTES = 8 << 10 };
+    enum { MOST_BYTES = 8 << 10, FEW = 2 /* log2 of the accesses of a thread */ };
+    if (l->tile_bits <= CG_LANE_BITS + c->warp_bits && l->reg_bits <= FEW && !cg_view_is_half(v))
+        return true;
     return cg_memory_bytes(bc_elem_kind(tile->type)) << l->tile_bits <= MOST_BYTES && cg_view_fills_sectors(c, v, l);
 }
 

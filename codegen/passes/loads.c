@@ -221,20 +221,12 @@ static bool find_loads(candidate *p, bool tell)
 
 /* ---- products of bytes and tf32 ---- */
 
-static const cg_ring_load *ring_load_of(const cg_ring *ring, const ct_value *operand)
-{
-    const ct_op *op = cg_source_of(operand)->op;
-    for (uint32_t i = 0; i < ring->load_count; i++)
-        if (ring->loads[i].op == op && op->opcode == OP_load_view_tko)
-            return &ring->loads[i];
-    return NULL;
-}
-
 /* Do both of its operands run ahead, and can wgmma read A, and B unless it is turned, as they lie then? */
 static bool is_fed(candidate *p, const ct_op *op, const cg_product *product)
 {
     find_loads(p, false);
-    const cg_ring_load *left = ring_load_of(p->ring, op->operands[0]), *right = ring_load_of(p->ring, op->operands[1]);
+    const cg_ring_load *left = cg_ring_load_for(p->ring, op->operands[0]),
+                       *right = cg_ring_load_for(p->ring, op->operands[1]);
     if (!left || !right || !cg_wgmma_reads(product, true, false, &left->encoding))
         return false;
     if (op->turned && product->k == product->atom.k_bits && !left->is_transposed)
@@ -366,58 +358,6 @@ static void drop_own(const candidate *p)
     p->own->load_count = p->own->slot_bytes = 0;
 }
 
-static uint32_t words_of(const cg_func *c, const bc_type *tile)
-{
-    return (cg_memory_bytes(bc_elem_kind(tile)) << cg_shape_of(tile).tile_bits) / (4 * cg_threads(c));
-}
-
-/* Of a thread, of the operands that the body makes for a product, the most of one: they go there by shared memory. */
-static uint32_t operand_words(const candidate *p)
-{
-    uint32_t most = 0;
-    for (const ct_op *op = p->body->first; op; op = op->next) {
-        uint32_t made = 0;
-        for (uint32_t i = 0; i < 2 && cg_is_product(op); i++)
-            made += ring_load_of(p->ring, op->operands[i]) ? 0 : words_of(p->c, op->operands[i]->type);
-        most = made > most ? made : most;
-    }
-    return most;
-}
-
-/* Registers of a thread: what the loop carries, what it reads of the slots and what it makes of that for a product. */
-static uint32_t registers_of(const candidate *p)
-{
-    enum { FOR_THE_REST = 36, MOST = 256 };
-    uint32_t all = FOR_THE_REST + operand_words(p);
-    for (uint32_t i = 1; i < p->body->arg_count; i++)
-        all += bc_is_tile(p->body->args[i].type) ? words_of(p->c, p->body->args[i].type) : 0;
-    for (uint32_t i = 0; i < p->own->load_count; i++)
-        all += words_of(p->c, p->own->loads[i].op->results[0].type);
-    return all < MOST ? all : MOST;
-}
-
-/* With tiles that each thread reads itself: as many slots as let a multiprocessor have the blocks for which it has
-   registers; ptxas saves up to an eighth of what is estimated where that brings a block. Such loops convert between
-   copies and products, while other blocks multiply: two blocks do for that, and more only with three slots each. */
-static cg_slot_budget budget_with_own(const candidate *p, cg_slot_work work)
-{
-    enum { REGISTERS = 1 << 16, SAVED = 8, FEW_BLOCKS = 2, MOST_BLOCKS = 4, ENOUGH_SLOTS = 3, MOST_SLOTS = 4 };
-    enum { OF_THE_SYSTEM = 1 << 10 /* bytes of shared memory for each block */ };
-    cg_func *c = p->c;
-    uint32_t blocks = (REGISTERS + REGISTERS / SAVED) / registers_of(p) / cg_threads(c),
-             least = cg_static_shared(c->target) - work.fits, operand = 4 * operand_words(p) * cg_threads(c),
-             used = OF_THE_SYSTEM + (operand > least ? operand : least);
-    cg_slot_budget b = {.room = work.fits, .why = "as many as leave room for the blocks that registers allow"};
-    for (blocks = blocks < MOST_BLOCKS ? blocks + !blocks : MOST_BLOCKS; blocks; blocks--) {
-        uint32_t share = cg_room_beside(c, blocks * cg_threads(c)), room = share > used ? share - used : 0;
-        room = room < work.fits ? room : work.fits;
-        b.slots = room / work.slot_bytes < MOST_SLOTS ? room / work.slot_bytes : MOST_SLOTS;
-        if (b.slots >= ENOUGH_SLOTS || blocks <= FEW_BLOCKS)
-            break;
-    }
-    return b;
-}
-
 /* Steps of which two do not fit: one slot, which copies fill while nobody reads it. That is as long a wait as for loads
    that stay in their places, but takes no registers, and products find their operands where the copies put them. Not
    where registers can take the step, an iteration ahead; nor where other loads would begin behind that wait. */
@@ -425,7 +365,7 @@ static bool takes_one_slot(const candidate *p, uint32_t room, bool others)
 {
     uint32_t registers = 0;
     for (uint32_t i = 0; i < p->ring->load_count; i++)
-        registers += words_of(p->c, p->ring->loads[i].op->results[0].type);
+        registers += cg_words_of_thread(p->c, p->ring->loads[i].op->results[0].type);
     return p->ring->load_count && !p->ring->parts && !others && p->ring->slot_bytes <= room
            && registers > cg_early_row_of(CG_EARLY_NO_ROOM)->most;
 }
@@ -440,7 +380,8 @@ static bool choose_slots(const candidate *p, bool others, bool is_inner)
                          .slot_bytes = ring->slot_bytes + p->own->slot_bytes,
                          .iterations = UINT32_MAX,
                          .fits = room};
-    cg_slot_budget budget = p->own->load_count ? budget_with_own(p, work) : cg_slot_budget_of(c, &work);
+    cg_slot_budget budget = p->own->load_count ? cg_budget_with_own(c, p->body, ring, p->own, &work)
+                                               : cg_slot_budget_of(c, &work);
     if (budget.slots < 2 && ring->load_count && p->own->load_count) {
         drop_own(p);
         work.slot_bytes = ring->slot_bytes;

@@ -4,6 +4,7 @@
 
 #include "codegen/access/pointers.h"
 #include "codegen/analysis/ring.h"
+#include "codegen/passes/budget.h"
 
 /* Why threads cannot copy the load's tile to a slot from which products read it (if body is not NULL, all of these must
    be in it): a text for users. NULL: they can, and *out says how. */
@@ -20,6 +21,14 @@ const char *cg_ring_takes_pointers(cg_ring *ring, const ct_block *body, const ct
 
 /* Are pointers and mask computed from constants, scalars and indices alone? */
 bool cg_are_of_indices(cg_func *c, const cg_ptr_op *p);
+
+/* The load of the ring that the operand of a product shows, if it is one of a view; NULL: none. Words that a thread has
+   of a tile. */
+const cg_ring_load *cg_ring_load_for(const cg_ring *ring, const ct_value *operand);
+uint32_t cg_words_of_thread(const cg_func *c, const bc_type *tile);
+/* How many slots a loop with that body gets that has both kinds of rings (codegen/passes/loads_budget.c). */
+cg_slot_budget cg_budget_with_own(cg_func *c, const ct_block *body, const cg_ring *ring, const cg_ring *own,
+                                  const cg_slot_work *work);
 
 /* Chooses the prefetched loads of a loop without products (codegen/passes/streams.c). products: the kernel has products
    elsewhere. */

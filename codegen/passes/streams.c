@@ -10,6 +10,7 @@
    are. Why it is right: no store of the loop that a load may have to follow writes to its tile in an earlier iteration
    (cg_iterations_hold_back), so that it reads the same values when it is moved before them. */
 #include "codegen/analysis/order.h"
+#include "codegen/analysis/reordered.h"
 #include "codegen/analysis/shared.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/ops/fold.h"
@@ -151,7 +152,8 @@ static bool is_scanned(const cg_func *c, const ct_value *tile, uint32_t vector, 
 static const char *slot_of(cg_func *c, const cg_ring *ring, ct_op *op, cg_ring_load *out)
 {
     enum { MOST_MAPS = 4 };
-    const cg_layout *home = home_of(c, ring, op);
+    cg_layout wanted;
+    const cg_layout *home = cg_reordered_home(c, op, &wanted) ? &wanted : home_of(c, ring, op);
     const char *why = cg_slot_of_threads(c, op, home, out);
     cg_ring_load scanned;
     cg_layout l;

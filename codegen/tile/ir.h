@@ -56,6 +56,7 @@ struct ct_op {
     bool in_place;  /* by groups, skew: it adds to the registers of its accumulator, which nobody reads any more */
     bool turned;    /* by loads: computed transposed (codegen/ops/mma_turned.c); of an ftof: left to such a product */
     bool direct;    /* by loads: wgmma reads its bytes or tf32 where the ring has them */
+    bool reordered; /* by flip: K and rows counted as threads hold the left operand (codegen/analysis/reordered.h) */
     /* Of a `staged`, by expand, ahead: */
     bool in_registers; /* it reads its tile, which others read in registers */
     bool plain;  /* of a loop, by lift: another version of it is expected to run, so that nothing runs ahead in it */
