@@ -64,6 +64,26 @@ static bool in_both(const ct_op *op)
            || op->opcode == CT_tile_block || (bc_op_in(op->opcode, BC_OPS(TOKEN)) && !ct_info(op)->effects);
 }
 
+/* What a load ordered by its token, a copy leaves to the token that the load came after: consumers wait for the slot. */
+static void pass_token_on(const cg_splitting *x, ct_op *copy)
+{
+    ct_value *result = &copy->results[copy->result_count - 1], *before = NULL;
+    if (!result->uses || result->type->kind != BC_TOKEN)
+        return;
+    for (uint32_t i = 0; i < copy->operand_count; i++)
+        if (copy->operands[i]->type->kind == BC_TOKEN)
+            before = copy->operands[i];
+    ct_op *made = before ? NULL : ct_token_new(x->f, copy, result->type);
+    if (made) {
+        ct_insert_before(made, copy);
+        before = &made->results[0];
+    }
+    if (before)
+        ct_replace_uses(result, before);
+    else
+        cg_no_memory(x->c);
+}
+
 /* In the producers' program: an acquire, all copies of a ring, a commit; what is to be put is put some slots behind. */
 static void copy_loads(const cg_splitting *x, const cg_ring_place *p)
 {
@@ -76,6 +96,7 @@ static void copy_loads(const cg_splitting *x, const cg_ring_place *p)
             if (!done)
                 cg_ring_put(x->c, CT_acquire, p->value, op);
             cg_ring_copy_load(x->c, op, &p->ring->loads[done], p->value);
+            pass_token_on(x, op);
             if (++done == p->ring->load_count) {
                 if (p->ring->puts)
                     cg_ring_put_behind(x->c, CT_put, p->value, op);
