@@ -102,15 +102,23 @@ class Driver:
 
 
 class Launch:
-    """A loaded kernel with its arguments. Arrays are a pointer, extents, strides."""
+    """A loaded kernel with its arguments. Arrays are a pointer, extents, strides; lists of arrays a table of those, and its length."""
 
     def __init__(self, driver, torch, folder, kernel, cubin, values):
         self.driver, self.grid, self.dynamic = driver, kernel["grid"], cubin["dynamic"]
         self.stream = torch.cuda.current_stream().cuda_stream
         self.module, self.function = driver.load(image(folder, cubin), kernel["symbol"], self.dynamic)
-        self.words = [word for value in values for word in self.pack(value)]
+        self.tables = []
+        self.words = [word for value in values for word in self.pack_any(torch, value)]
         self.params = (ctypes.c_void_p * len(self.words))(*map(ctypes.addressof, self.words))
         self.blocks = [(1, 1, 1), *([cubin["threads"]] if cubin["threads"] else [])]
+
+    def pack_any(self, torch, value):
+        if not isinstance(value, Listed):
+            return self.pack(value)
+        self.tables.append(torch.tensor([[item.data_ptr(), *item.shape, *item.stride()] for item in value.array],
+                                        dtype=torch.int64, device="cuda"))
+        return [ctypes.c_uint64(self.tables[-1].data_ptr()), ctypes.c_int32(len(value.array))]
 
     @staticmethod
     def pack(value):
@@ -134,6 +142,13 @@ class Launch:
 
     def __call__(self):
         self.driver.launch(self.function, self.grid, self.block, self.dynamic, self.stream, self.params)
+
+
+class Listed:
+    """An array that is given as the list of what its first dimension counts."""
+
+    def __init__(self, array):
+        self.array = array
 
 
 def torch_type(torch, name):
@@ -165,6 +180,9 @@ class Inputs:
         for a in recipe["arguments"]:
             self.values.append(random_array(torch, a) if "shape" in a else SCALARS[a["dtype"]](a["value"]))
         named = {a["name"]: v for a, v in zip(recipe["arguments"], self.values)}
+        for i, a in enumerate(recipe["arguments"]):
+            if a.get("listed"):
+                self.values[i] = Listed(self.values[i])
         self.outputs = {a["name"]: named[a["name"]] for a in recipe["arguments"] if a.get("role", "in") != "in"}
         self.before = {name: value.clone() for name, value in self.outputs.items()}
         self.named = {name: v.value if isinstance(v, tuple(SCALARS.values())) else v for name, v in named.items()}

@@ -68,7 +68,8 @@ static uint32_t vector_bits(cg_func *c, const cg_ptr_op *p, uint32_t d, const ch
     return bits < 0 ? 0 : (uint32_t)bits;
 }
 
-/* The dimension along which accesses are longest; then the one along which pointers run longest, then the last. */
+/* The dimension along which accesses are longest; then the one along which pointers are likely to run longest, then
+   the last. */
 static uint32_t fast_dim(cg_func *c, const cg_ptr_op *p, uint32_t *out_bits)
 {
     const cg_axis *axes = p->pointers->fact->axes;
@@ -76,7 +77,7 @@ static uint32_t fast_dim(cg_func *c, const cg_ptr_op *p, uint32_t *out_bits)
     *out_bits = rank ? vector_bits(c, p, best, NULL) : 0;
     for (uint32_t d = rank; axes && d-- > 0;) {
         uint32_t bits = vector_bits(c, p, d, NULL);
-        if (bits > *out_bits || (bits == *out_bits && axes[d].run > axes[best].run)) {
+        if (bits > *out_bits || (bits == *out_bits && axes[d].likely > axes[best].likely)) {
             best = d;
             *out_bits = bits;
         }
@@ -95,17 +96,44 @@ uint32_t cg_pointer_vector(cg_func *c, const cg_ptr_op *p, uint32_t *out_dim)
    themselves. Stores do without where those of four lanes, which products have side by side, fill a sector. */
 static cg_layout layout_of_product(const cg_ptr_op *p, const cg_layout *wish, uint32_t fast, uint32_t bits)
 {
-    enum { LANES = 4, SECTOR_BYTES = 32 };
+    enum { LANES = 4 };
     cg_shape s = cg_shape_of(p->pointers->type);
     cg_layout rows;
     uint8_t reg_bit[8];
     uint32_t bytes = cg_memory_bytes((bc_kind)p->pointers->type->elem->elem->kind),
              vector = cg_layout_vector(wish, s.shift[fast], bits, reg_bit);
-    bool fills = !p->single && (bytes << vector) * LANES >= SECTOR_BYTES;
+    bool fills = !p->single && (bytes << vector) * LANES >= CG_SECTOR_BYTES;
     if (cg_pointee_shift(p->pointers->type) >= 0 && vector < bits && !fills
         && cg_layout_rows_of_warps(wish, &s, fast, bits, bytes, &rows))
         return rows;
     return cg_layout_drop_replicas(wish, NULL);
+}
+
+/* In which they are reached best, whatever is stored there. */
+static cg_layout layout_of_memory(cg_func *c, const cg_ptr_op *p)
+{
+    cg_shape s = cg_shape_of(p->pointers->type);
+    uint32_t bits, fast = fast_dim(c, p, &bits);
+    return cg_layout_memory(&s, fast, bits, cg_pointee_shift(p->pointers->type) < 0, c->warp_bits);
+}
+
+bool cg_pointers_go_as_well(cg_func *c, const cg_ptr_op *p, const cg_layout *l)
+{
+    enum { SECTOR_BYTES = 32 };
+    cg_shape s = cg_shape_of(p->pointers->type);
+    cg_layout own = layout_of_memory(c, p);
+    const cg_axis *axes = p->pointers->fact->axes;
+    uint32_t most, fast = fast_dim(c, p, &most), from = s.shift[fast],
+                   bytes = cg_memory_bytes((bc_kind)p->pointers->type->elem->elem->kind);
+    uint8_t reg_bit[CG_MAX_REG_BITS];
+    if (!s.rank || cg_pointee_shift(p->pointers->type) < 0 || !axes || !axes[fast].run
+        || (cg_layout_has_replicas(l) && !cg_layout_has_replicas(&own)))
+        return false;
+    uint32_t vector = cg_layout_vector(l, from, most, reg_bit), side_by_side = vector;
+    for (uint32_t i = 0; i < CG_LANE_BITS; i++)
+        if (side_by_side < s.bits[fast] && l->lane[i] == (uint32_t)1 << (from + side_by_side))
+            side_by_side++;
+    return vector >= cg_layout_vector(&own, from, most, reg_bit) && bytes << side_by_side >= SECTOR_BYTES;
 }
 
 cg_layout cg_pointer_layout(cg_func *c, const cg_ptr_op *p)
@@ -117,12 +145,32 @@ cg_layout cg_pointer_layout(cg_func *c, const cg_ptr_op *p)
     bool ordered = p->single || p->order != BC_MemoryOrderingSemantics_weak;
     if (c->strip_bits && ordered) /* no replicas among threads, which could not be shared strip by strip */
         return cg_layout_memory(&s, fast, 0, cg_pointee_shift(p->pointers->type) < 0, c->warp_bits);
-    if (p->value && cg_wish(c, p->value, &wish, &weight) && weight >= CG_WEIGHT_MMA)
-        return layout_of_product(p, &wish, fast, bits);
+    if (p->value && cg_wish(c, p->value, &wish, &weight)) {
+        if (weight >= CG_WEIGHT_MMA)
+            return layout_of_product(p, &wish, fast, bits);
+        if (!p->single && !c->strip_bits && cg_pointers_go_as_well(c, p, &wish)) /* nothing is converted */
+            return wish;
+    }
     if (s.rank && (!axes || !axes[fast].run)
-        && (cg_wish(c, p->pointers, &wish, &weight) || (p->value && cg_wish(c, p->value, &wish, &weight))))
+        && (cg_wish(c, p->pointers, &wish, &weight) || (p->value && cg_wish(c, p->value, &wish, &weight)))
+        && (weight > CG_WEIGHT_FREE || !axes || !axes[fast].likely))
         return cg_layout_drop_replicas(&wish, NULL);
-    return cg_layout_memory(&s, fast, bits, cg_pointee_shift(p->pointers->type) < 0, c->warp_bits);
+    return layout_of_memory(c, p);
+}
+
+uint32_t cg_pointer_accesses(cg_func *c, const cg_ptr_op *p, const cg_layout *l, bool *out_fills)
+{
+    cg_shape s = cg_shape_of(p->pointers->type);
+    uint32_t bits, bytes = cg_memory_bytes((bc_kind)p->pointers->type->elem->elem->kind), fast = fast_dim(c, p, &bits);
+    uint8_t reg_bit[8];
+    if (!s.rank || !p->pointers->fact->axes)
+        return UINT32_MAX;
+    uint32_t vector = cg_layout_vector(l, s.shift[fast], bits, reg_bit);
+    uint32_t beside = cg_layout_beside(l, s.shift[fast], s.bits[fast], vector);
+    if (beside > p->pointers->fact->axes[fast].likely)
+        beside = p->pointers->fact->axes[fast].likely;
+    *out_fills = bytes << beside >= CG_SECTOR_BYTES || beside == s.bits[fast];
+    return cg_layout_regs(l) >> vector;
 }
 
 void cg_want_pointers(cg_func *c, const cg_ptr_op *p, const cg_layout *l)

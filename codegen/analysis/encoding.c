@@ -11,7 +11,9 @@ cg_encoding cg_encoding_new(uint32_t rows, uint32_t columns, uint32_t batch, uin
                                         [CG_FEED_WORDS] = {0, 1, 2},
                                         [CG_FEED_SECONDS] = {1, 2, 3},
                                         [CG_FEED_FOURTHS] = {4, 2, 3},
-                                        [CG_FEED_DOUBLES] = {CG_NO_ROW_BIT, 0, 1}};
+                                        [CG_FEED_DOUBLES] = {CG_NO_ROW_BIT, 0, 1},
+                                        [CG_FEED_ACROSS] = {0, 1, 2},
+                                        [CG_FEED_VECTORS] = {0, CG_PANEL_BIT, 0}};
     cg_encoding s = {.rows = rows, .columns = columns, .batch = batch, .bytes = bytes};
     while (bytes << (s.chunk + 1) <= 16)
         s.chunk++;
@@ -19,9 +21,24 @@ cg_encoding cg_encoding_new(uint32_t rows, uint32_t columns, uint32_t batch, uin
         s.panel++;
     uint32_t chunks = s.panel > s.chunk ? s.panel - s.chunk : 0; /* bits, at most 3 */
     for (uint32_t i = 3 - chunks; i < 3 && feed != CG_FEED_ONE; i++)
-        if (differ[feed][i] < rows || differ[feed][i] == CG_NO_ROW_BIT)
+        if (differ[feed][i] == CG_PANEL_BIT)
+            s.row_bit[s.swizzle++] = s.panel < columns ? (uint8_t)rows : CG_NO_ROW_BIT;
+        else if (differ[feed][i] < rows || differ[feed][i] == CG_NO_ROW_BIT)
             s.row_bit[s.swizzle++] = differ[feed][i];
     return s;
+}
+
+cg_encoding cg_encoding_for(const cg_shape *s, uint32_t fast, uint32_t bytes, cg_feed feed, uint32_t left_out)
+{
+    uint32_t last = s->rank - 1, bits[2],
+             all = s->tile_bits - cg_count_bits(left_out); /* bits of the last two dimensions */
+    for (uint32_t i = 0; i < 2; i++)
+        bits[i] = i <= last ? s->bits[last - i] - cg_count_bits(left_out & cg_dim_mask(s, last - i)) : 0;
+    uint32_t columns = bits[last - fast], rows = fast == last ? all - columns : bits[0];
+    cg_encoding encoding = cg_encoding_new(rows, columns, all - rows - columns, bytes, feed);
+    encoding.flipped = fast != last;
+    encoding.left_out = left_out;
+    return encoding;
 }
 
 uint32_t cg_encoding_bytes(const cg_encoding *s)

@@ -16,10 +16,12 @@ typedef enum cg_feed {
     CG_FEED_SECONDS, /* every second row of sixteen at a time */
     CG_FEED_FOURTHS, /* every fourth row of 32 at a time */
     CG_FEED_DOUBLES, /* of 8 bytes: four neighbours in each of four rows by half of a warp */
-    CG_FEED_ONE      /* one row at a time, several chunks of it */
+    CG_FEED_VECTORS, /* eight rows at a time, of each four chunks that differ in two bits of their number */
+    CG_FEED_ONE,     /* one row at a time, several chunks of it */
+    CG_FEED_ACROSS   /* not as it lies in memory: threads transpose it on its way, and then by eight rows */
 } cg_feed;
 
-enum { CG_NO_ROW_BIT = 255 };
+enum { CG_NO_ROW_BIT = 255, CG_PANEL_BIT = 254 /* as a row bit: the lowest of the panel's number */ };
 enum { CG_ENCODING_ALIGN = 1024 }; /* bytes, of what wgmma reads: the swizzle's period */
 
 typedef struct cg_encoding {
@@ -31,11 +33,13 @@ typedef struct cg_encoding {
         panel; /* log2 of the elements that a row has side by side, at most 128 bytes; the next lie behind all rows */
     uint32_t chunk;     /* log2 of the elements of a chunk */
     uint32_t swizzle;   /* low bits of the chunk's number that are XORed with bits of the row's number */
-    uint8_t row_bit[3]; /* which; CG_NO_ROW_BIT: none */
+    uint8_t row_bit[3]; /* which; CG_NO_ROW_BIT: none; the lowest bit of the panel's number follows the rows' */
 } cg_encoding;
 
 /* rows x columns of elements of `bytes`, all but the last as bits; base is left to the caller. */
 cg_encoding cg_encoding_new(uint32_t rows, uint32_t columns, uint32_t batch, uint32_t bytes, cg_feed feed);
+/* For a tile of which dimension `fast`, one of the last two, lies in 16-byte chunks; without the bits of left_out. */
+cg_encoding cg_encoding_for(const cg_shape *s, uint32_t fast, uint32_t bytes, cg_feed feed, uint32_t left_out);
 uint32_t cg_encoding_bytes(const cg_encoding *s);
 /* Converts a layout of the tile to a layout of positions in the encoding. */
 cg_layout cg_encoding_layout(const cg_encoding *s, const cg_layout *l);

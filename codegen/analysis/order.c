@@ -93,23 +93,51 @@ static bool has_tile_of_its_own(const cg_func *c, const ct_block *body, const ct
     return same && counts && load;
 }
 
-/* own: an op is let by that stores each iteration's own tile. */
-static bool holds_back(const cg_func *c, const ct_block *block, const ct_op *load, bool own)
+/* A load, and where it may come from. */
+typedef struct ordered_load {
+    const ct_op *op;
+    const ct_value *memory;
+    ct_sources sources;
+    uint32_t root;
+} ordered_load;
+
+static ordered_load ordered_load_of(const cg_func *c, const ct_op *load)
 {
     bool write;
     const ct_value *memory = cg_memory_of(load, &write);
-    ct_sources sources = ct_sources_of(load);
-    uint32_t root = cg_root_of(c, memory);
-    for (const ct_op *op = block->first; op; op = ct_next_op(op, block)) {
-        const ct_value *other = op != load ? cg_memory_of(op, &write) : NULL;
-        bool is_plain = other && op->opcode != CT_staged && cg_is_weak_access(op);
-        bool apart = other && is_plain && root && cg_root_of(c, other) && cg_root_of(c, other) != root;
-        bool matters = (other && op->opcode != CT_staged && (write || !is_plain)) || orders(op); /* fences */
-        bool ordered = ct_is_source(&sources, op) || (other && write && cg_origin_of(other) == cg_origin_of(memory));
-        if (matters && ordered && !apart && !(own && has_tile_of_its_own(c, block, load, op)))
+    return (ordered_load){load, memory, ct_sources_of(load), cg_root_of(c, memory)};
+}
+
+/* Does the op write, or order memory, and may the load have to come after it? */
+static bool op_holds_back(const cg_func *c, const ct_op *op, const ordered_load *load)
+{
+    bool write = false;
+    const ct_value *other = op != load->op ? cg_memory_of(op, &write) : NULL;
+    bool is_plain = other && op->opcode != CT_staged && cg_is_weak_access(op);
+    bool apart = other && is_plain && load->root && cg_root_of(c, other) && cg_root_of(c, other) != load->root;
+    bool matters = (other && op->opcode != CT_staged && (write || !is_plain)) || orders(op); /* fences */
+    bool ordered = ct_is_source(&load->sources, op)
+                   || (other && write && cg_origin_of(other) == cg_origin_of(load->memory));
+    return matters && ordered && !apart;
+}
+
+/* own: an op is let by that stores each iteration's own tile. */
+static bool holds_back(const cg_func *c, const ct_block *block, const ct_op *load, bool own)
+{
+    ordered_load ordered = ordered_load_of(c, load);
+    for (const ct_op *op = block->first; op; op = ct_next_op(op, block))
+        if (op_holds_back(c, op, &ordered) && !(own && has_tile_of_its_own(c, block, load, op)))
             return true;
-    }
     return false;
+}
+
+bool cg_nothing_between(const cg_func *c, const ct_op *first, const ct_op *load)
+{
+    ordered_load ordered = ordered_load_of(c, load);
+    for (const ct_op *op = first->next; op && op != load; op = ct_next_op(op, first->block))
+        if (op_holds_back(c, op, &ordered))
+            return false;
+    return true;
 }
 
 bool cg_order_holds_back(const cg_func *c, const ct_block *block, const ct_op *load)

@@ -32,5 +32,8 @@ bool cg_order_holds_back(const cg_func *c, const ct_block *block, const ct_op *l
 /* The same for a load that is moved to an earlier iteration of the loop with that body: stores of tiles that no other
    iteration accesses do not matter. */
 bool cg_iterations_hold_back(const cg_func *c, const ct_block *body, const ct_op *load);
+/* Is there no write between an earlier load of the same block and this one that this one may have to come after, nor an
+   op that orders accesses? */
+bool cg_nothing_between(const cg_func *c, const ct_op *first, const ct_op *load);
 
 #endif

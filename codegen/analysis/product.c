@@ -158,6 +158,17 @@ static bool is_chained(const ct_op *op)
     return false;
 }
 
+/* Elements of the results that the products of a block hold at a time, those that add to the same one once. */
+static uint32_t sums_of(const ct_block *block)
+{
+    enum { MOST = 1 << 20 };
+    uint32_t sum = 0;
+    for (const ct_op *op = block->first; op && sum < MOST; op = op->next)
+        if (cg_is_product(op) && !cg_is_product(cg_maker_of(op->operands[2])))
+            sum += (uint32_t)1 << cg_shape_of(op->results[0].type).tile_bits;
+    return sum;
+}
+
 uint32_t cg_mma_chain_warps(const ct_func *f)
 {
     enum {
@@ -171,7 +182,9 @@ uint32_t cg_mma_chain_warps(const ct_func *f)
             continue;
         const bc_type *result = cg_result(op, 0)->type, *other = cg_result(before, 0)->type;
         uint32_t m = cg_log2_up((uint64_t)result->shape[result->rank - 2]);
-        uint32_t held = ((uint32_t)1 << cg_shape_of(result).tile_bits) + ((uint32_t)1 << cg_shape_of(other).tile_bits);
+        uint32_t held = sums_of(op->block),
+                 pair = ((uint32_t)1 << cg_shape_of(result).tile_bits) + ((uint32_t)1 << cg_shape_of(other).tile_bits);
+        held = held > pair ? held : pair;
         uint32_t wanted = held > FOR_FOUR_WARPS ? 3 : 2;
         uint32_t rows = m < 4 ? 0 : wanted < m - 4 ? wanted : m - 4;
         wanted = rows >= CG_WARPGROUP_BITS && held >> rows > FOR_A_WARP ? wanted : rows;
@@ -223,11 +236,12 @@ cg_product cg_product_of(const cg_func *c, const ct_op *op)
         p.atom.k_bits = CG_BLOCK_K_BITS;
         p.blocked = cg_step_fits(c, &p);
     }
-    bool shape = !p.batch && p.m >= 6 && p.n >= 4 && c->warp_bits >= 2;
+    bool shape = !op->reordered && cg_wgmma_fits(&p) && c->warp_bits >= CG_WARPGROUP_BITS;
     p.async = p.has_atom && (c->target->features & CG_HAS_WGMMA) && p.atom.element_bits == 1 && p.acc == BC_F32
               && shape;
     p.async = p.async || (op->direct && shape);
     p.turned = op->turned;
+    p.reordered = op->reordered && p.has_atom;
     p.adds_up = cg_cuts_sums(c, op) && (p.async || p.turned || (p.has_atom && !p.atom.widened));
     return p;
 }

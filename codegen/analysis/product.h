@@ -57,8 +57,10 @@ typedef struct cg_product {
     const cg_together *together; /* with which others; NULL: layouts are not known yet, or by itself */
     bool async;                  /* wgmma fits: four warps to 64 rows */
     bool turned;                 /* so it does, transposed (codegen/ops/mma_turned.c) */
-    bool adds_up;                /* the instruction's sums start from zero and are added in f32, which has more bits */
-    uint32_t along_m, along_n;   /* log2 of the warps that share M, N */
+    bool reordered; /* mma.sync, whose fragments of A are what threads have: (codegen/analysis/reordered.h) */
+    uint8_t k_bit[CG_MAX_TILE_BITS], m_bit[CG_MAX_TILE_BITS]; /* then: bits of K and M, in the instruction's order */
+    bool adds_up;              /* the instruction's sums start from zero and are added in f32, which has more bits */
+    uint32_t along_m, along_n; /* log2 of the warps that share M, N */
     const cg_val
         *scales[2]; /* of A, of B: as words of up to four, or single; registers: along K, rows or columns, batches */
     cg_val *factors[2]; /* single ones as f32, once they are made */
@@ -100,6 +102,11 @@ bool cg_is_loaded_operand(const ct_value *v);
 uint32_t cg_mma_part_bits(const cg_func *c, const ct_op *op, uint32_t *out_k);
 /* Does wgmma multiply such elements of 8 bits, or tf32? */
 bool cg_wgmma_takes(const cg_func *c, const ct_op *op, const cg_product *p);
+/* Has the product, in one batch, the rows and columns of its instruction? */
+static inline bool cg_wgmma_fits(const cg_product *p)
+{
+    return !p->batch && p->m >= 6 && p->n >= 4;
+}
 /* Would the instruction of the target keep less of the product's sums than their type does, and may it not? Source:
    memory reference, section 7.1 (`fast_acc`). */
 bool cg_cuts_sums(const cg_func *c, const ct_op *op);
@@ -150,6 +157,9 @@ bool cg_mma_is_async(const cg_func *c, const ct_op *op);
 /* How the op reads its operand `index` from an encoding, when the registers of `run` are the elements of a 16-byte
    chunk there. CG_NO_FEED: it does not. */
 cg_feed cg_mma_feed(cg_func *c, const ct_op *op, uint32_t index, const cg_layout *run);
+
+/* How the product reads an operand of its own encoding, whose last dimension is contiguous there or not. */
+cg_feed cg_scratch_feed(const cg_product *p, bool left, bool along_last);
 
 /* log2 of the warps that a function wants whose products hand their results to other products in registers; 0: it has
    none. */

@@ -2,6 +2,7 @@
    ISA, "Warp-level matrix instructions", fragment figures; "Asynchronous warpgroup level matrix instructions". */
 #include <string.h>
 
+#include "codegen/analysis/reordered.h"
 #include "codegen/analysis/scaling.h"
 #include "codegen/analysis/turned.h"
 
@@ -31,7 +32,7 @@ static void split_warps(const cg_func *c, cg_product *p)
     uint32_t m = cg_rows_of_atoms(p), n = p->n - (p->pairs || p->async ? 4 : 3);
     p->along_m = p->along_n = 0;
     for (uint32_t i = 0; i < c->warp_bits; i++) {
-        if (m > p->along_m && (p->chained || p->async || m - p->along_m + 1 >= n - p->along_n))
+        if (m > p->along_m && (p->chained || p->async || p->reordered || m - p->along_m + 1 >= n - p->along_n))
             p->along_m++;
         else if (n > p->along_n)
             p->along_n++;
@@ -83,7 +84,7 @@ cg_layout cg_accumulator_layout(const cg_func *c, const cg_product *p)
         l.warp[w++] = one << (p->n + 4 + i);
     for (uint32_t i = 0; i < p->along_n; i++)
         l.warp[w++] = one << (p->n - p->along_n + i);
-    return l;
+    return p->reordered ? cg_in_order(p, &l, false) : l;
 }
 
 /* Bits of M and N that are given to registers, lanes and warps, lowest first. */
@@ -177,7 +178,7 @@ cg_layout cg_fragment_layout(const cg_func *c, const cg_product *p)
     l.lane[1] = one << 2;
     for (uint32_t i = 0; i < p->along_m; i++)
         l.warp[i] = one << (p->k + 4 + i);
-    return l;
+    return p->reordered ? cg_in_order(p, &l, true) : l;
 }
 
 /* Of A: each of four lanes side by side has those of the row in which their fragments of A begin, lane % 2 of 0, or of
@@ -216,31 +217,55 @@ cg_layout cg_scale_layout(const cg_func *c, const cg_product *p, bool left)
     return l;
 }
 
+/* Do the registers of `run` follow each other along the index from bit `from` on? */
+static bool runs_from(const cg_layout *run, uint32_t from, uint32_t most)
+{
+    bool along = run->reg_bits <= most;
+    for (uint32_t i = 0; i < run->reg_bits; i++)
+        along = along && run->reg[i] == (uint32_t)1 << (from + i);
+    return along;
+}
+
+/* Of elements of 16 bits. */
+static cg_feed halves_feed(const cg_product *p, uint32_t index, bool along_k)
+{
+    if (!p->reordered || !index)
+        return CG_FEED_ROWS;
+    return along_k ? CG_FEED_VECTORS : CG_NO_FEED;
+}
+
 cg_feed cg_mma_feed(cg_func *c, const ct_op *op, uint32_t index, const cg_layout *run)
 {
     if (!cg_is_product(op) || index > 1)
         return CG_NO_FEED;
     cg_product p = cg_product_of(c, op);
     uint32_t k = p.k + p.packed, last = index ? p.n : k, other = index ? k : p.m;
-    bool along_last = run->reg_bits <= last, along_other = run->reg_bits <= other;
-    for (uint32_t i = 0; i < run->reg_bits; i++) {
-        along_last = along_last && run->reg[i] == (uint32_t)1 << i;
-        along_other = along_other && run->reg[i] == (uint32_t)1 << (last + i);
-    }
+    bool along_last = runs_from(run, 0, last), along_other = runs_from(run, last, other);
     if ((!p.has_atom && !p.blocked) || (!along_last && !along_other))
         return CG_NO_FEED;
     bool along_k = index ? along_other : along_last;
     if (p.blocked)
         return along_k ? CG_FEED_FOURTHS : CG_FEED_ONE;
-    if (p.turned && index)
-        return cg_turned_feed(&p, along_k);
+    if (p.turned && (index || !along_k))
+        return index ? cg_turned_feed(&p, along_k) : CG_FEED_ACROSS;
     if (p.in == BC_F64)
         return CG_FEED_DOUBLES;
     if (p.atom.element_bits == 1)
-        return CG_FEED_ROWS;
+        return halves_feed(&p, index, along_k);
     if (p.atom.element_bits == 2 && index && p.n >= 4 && along_last) /* by pairs of columns, as takes_pairs finds */
         return along_k || p.packed ? CG_NO_FEED : CG_FEED_PAIRS;
     return along_k ? CG_FEED_ROWS : CG_NO_FEED;
+}
+
+cg_feed cg_scratch_feed(const cg_product *p, bool left, bool along_last)
+{
+    if (p->blocked)
+        return along_last == left ? CG_FEED_FOURTHS : CG_FEED_ONE;
+    if (p->in == BC_F64)
+        return CG_FEED_DOUBLES;
+    if (p->reordered)
+        return CG_FEED_VECTORS;
+    return !left && p->pairs ? CG_FEED_PAIRS : CG_FEED_ROWS;
 }
 
 cg_encoding cg_regular_encoding(const cg_product *p, bool left, bool across)

@@ -17,8 +17,8 @@ static uint32_t sums_of(const cg_func *c, const ct_op *op)
    would have to be the same. */
 static bool joins_by_instruction(const cg_func *c, const ct_op *op, const cg_product *p)
 {
-    return p->has_atom && p->atom.element_bits == 1 && !p->async && !p->turned && !p->chained && !op->detail
-           && !c->strip_bits && !cg_encoding_of(p->lhs) && !cg_encoding_of(p->rhs);
+    return p->has_atom && p->atom.element_bits == 1 && !p->async && !p->turned && !p->reordered && !p->chained
+           && !op->detail && !c->strip_bits && !cg_encoding_of(p->lhs) && !cg_encoding_of(p->rhs);
 }
 
 bool cg_may_join(const cg_func *c, const ct_op *op)

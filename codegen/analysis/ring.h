@@ -7,6 +7,7 @@
 #include "codegen/analysis/encoding.h"
 #include "codegen/analysis/view.h"
 
+enum { CG_BLOCK_BITS = 2 }; /* log2 of the elements along memory that a thread transposes at a time */
 enum { CG_RING_LOADS = 6, CG_RING_PART_BITS = 3, CG_RING_BARRIER_BYTES = 16 /* of a slot, between groups */ };
 
 /* A prefetched load. */
@@ -17,13 +18,14 @@ typedef struct cg_ring_load {
     cg_layout layout;                     /* of the copies over threads */
     uint32_t part_bit[CG_RING_PART_BITS]; /* bits of the tile's index that number the parts */
     cg_encoding encoding;                 /* as lowered: base is of the slot that is read */
-    cg_layout places;                     /* by_threads: the registers of all threads in a slot, */
+    cg_layout places;                     /* by_threads or is_put: the registers of all threads in a slot, */
     uint32_t own_bytes;                   /* which take so many bytes, */
     uint32_t vector_bits;                 /* in pieces of so many elements, as a logarithm */
     uint32_t offset;                      /* in a slot, bytes */
     bool to_all;                          /* by maps: each block of the cluster brings its share to all of them */
     bool is_rounded;                      /* between groups: f32 comes as tf32, by maps or */
-    bool is_put;                          /* through registers; other copies do not round */
+    bool is_put;                          /* by the producers' threads, which */
+    bool is_transposed;                   /* may transpose it */
 } cg_ring_load;
 
 /* The detail of a loop with a ring, of its `ring` op and of the ops with the ring as an operand. */
@@ -52,6 +54,7 @@ typedef struct cg_ring {
     uint32_t at_start; /* by_maps: so many slots are filled by threads first, while the maps are made */
     bool to_all;       /* some of them come to all blocks of the cluster: a slot is free when it is in all */
     bool by_threads;   /* every thread reads what it has copied itself: no barriers (codegen/passes/streams.c) */
+    bool refills;      /* by_threads: the slot of an iteration is filled anew as soon as its tiles are in registers */
     cg_layout
         threads; /* by_threads: the part of a thread, in bytes, of all places that the loads do not have themselves */
     /* As lowered: addresses of the slots that are read and written next; by_groups, their numbers, */
@@ -63,10 +66,15 @@ typedef struct cg_ring {
     uint32_t filled;           /* by_threads: slots filled in front of the loop so far, */
     uint32_t behind_copies;    /* and the label behind copies that are not of any iteration; 0: no such copies here, */
     cg_val *ahead;             /* of a turned product the first fragments of the slot that is read, */
-    cg_val *fetched;           /* and of the load that is put the tile that is on its way, */
-    cg_val put_to, put_full;   /* the slot that it goes to, and that slot's barrier, 0: there is none, */
+    cg_val put, put_count;     /* and of the slots that are still to be put the first one, and how many they are, */
     cg_val left, takes;        /* and at_start how many slots threads have left to fill; whether none */
 } cg_ring;
+
+/* How many iterations copies run ahead. */
+static inline uint32_t cg_ring_distance(const cg_ring *ring)
+{
+    return ring->refills ? ring->slots : ring->slots - 1;
+}
 
 /* Is the op repeated for each iteration for which copies are started? */
 static inline bool cg_is_in_slice(const cg_ring *ring, const ct_op *op)
@@ -81,7 +89,7 @@ typedef struct cg_ring_cursor {
     cg_cursor at; /* as lowered */
 } cg_ring_cursor;
 
-/* The detail of a `copy` or `fetch`. */
+/* The detail of a `copy`. */
 typedef struct cg_ring_copy {
     const cg_ring_load *load;
     uint32_t part;

@@ -15,7 +15,8 @@ cg_turned cg_turned_of(const cg_product *p, uint32_t warp_bits)
     t.rows = p->m - t.along_m;
     t.strips = p->n - t.along_n - CG_TURNED_COLUMN_BITS;
     t.twins = t.strips && t.feed == CG_FEED_WORDS;
-    t.piece = t.steps - 1 < 1 + longer ? t.steps - 1 : 1 + longer;
+    uint32_t more = t.steps ? t.steps - 1 : 0; /* two pieces, if there are two steps */
+    t.piece = more < 1 + longer ? more : 1 + longer;
     while (t.piece && t.piece + t.strips > CG_TURNED_MOST_PIECE_BITS + longer)
         t.piece--;
     return t;
@@ -24,7 +25,7 @@ cg_turned cg_turned_of(const cg_product *p, uint32_t warp_bits)
 bool cg_may_turn(const cg_func *c, const ct_op *op, const cg_product *p)
 {
     enum { MOST_SUMS = 7 }; /* log2 of a thread's */
-    if (!cg_wgmma_takes(c, op, p) || p->n < CG_TURNED_COLUMN_BITS || p->k <= p->atom.k_bits)
+    if (!cg_wgmma_takes(c, op, p) || p->n < CG_TURNED_COLUMN_BITS || p->k < p->atom.k_bits)
         return false;
     cg_turned t = cg_turned_of(p, c->warp_bits); /* so few sums that an instruction has all rows of a warpgroup */
     return p->m >= CG_TURNED_ROW_BITS + t.along_m && p->m + p->n <= CG_LANE_BITS + c->warp_bits + MOST_SUMS;

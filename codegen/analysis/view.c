@@ -15,7 +15,6 @@ cg_view_op cg_view_op_of(const ct_op *op)
     switch ((int)op->opcode) {
     case CT_copy:
     case CT_prefetch:
-    case CT_fetch:
     case CT_cursor:
     case CT_staged:
     case OP_load_view_tko:
@@ -162,8 +161,6 @@ cg_layout cg_view_layout(cg_func *c, const cg_view_op *v)
     return cg_layout_memory(&s, fast, bits, cg_view_is_half(v), c->warp_bits);
 }
 
-enum { SECTOR_BYTES = 32 };
-
 /* log2 of the elements that a thread reaches at once in this layout, and of those that lanes, or a thread's next
    registers, have beside each other. False: of half a byte, or not beside each other. */
 static bool vector_of(cg_func *c, const cg_view_op *v, const cg_layout *l, uint32_t *out_vector, uint32_t *out_lanes,
@@ -174,10 +171,8 @@ static bool vector_of(cg_func *c, const cg_view_op *v, const cg_layout *l, uint3
     uint8_t reg_bit[8];
     if (cg_view_is_half(v) || !cg_view_contiguous(v, &fast))
         return false;
-    *out_vector = *out_lanes = cg_layout_vector(l, s.shift[fast], aligned_bits(c, v, fast, NULL), reg_bit);
-    for (uint32_t i = 0; i < CG_LANE_BITS; i++) /* lanes that go on where the vector ends are in order */
-        if (*out_lanes < s.bits[fast] && l->lane[i] == (uint32_t)1 << (s.shift[fast] + *out_lanes))
-            ++*out_lanes;
+    *out_vector = cg_layout_vector(l, s.shift[fast], aligned_bits(c, v, fast, NULL), reg_bit);
+    *out_lanes = cg_layout_beside(l, s.shift[fast], s.bits[fast], *out_vector);
     *out_regs = cg_layout_vector(l, s.shift[fast], s.bits[fast] < 8 ? s.bits[fast] : 8, reg_bit);
     return true;
 }
@@ -187,7 +182,7 @@ static bool fills_sectors(cg_func *c, const cg_view_op *v, const cg_layout *l)
     enum { LEAST_BYTES = 4 };
     uint32_t vector, lanes, regs, bytes = cg_memory_bytes(bc_elem_kind(v->tile_type));
     return vector_of(c, v, l, &vector, &lanes, &regs) && bytes << vector >= LEAST_BYTES
-           && bytes << lanes >= SECTOR_BYTES;
+           && bytes << lanes >= CG_SECTOR_BYTES;
 }
 
 bool cg_view_fills_sectors(cg_func *c, const cg_view_op *v, const cg_layout *l)
@@ -206,7 +201,7 @@ bool cg_view_reads_sectors(cg_func *c, const cg_view_op *v, const cg_layout *l)
     enum { VECTOR_BYTES = 16 };
     uint32_t vector, lanes, regs, bytes = cg_memory_bytes(bc_elem_kind(v->tile_type));
     return !cg_layout_has_replicas(l) && vector_of(c, v, l, &vector, &lanes, &regs) && bytes << vector == VECTOR_BYTES
-           && (bytes << lanes >= SECTOR_BYTES || bytes << regs == SECTOR_BYTES);
+           && (bytes << lanes >= CG_SECTOR_BYTES || bytes << regs == CG_SECTOR_BYTES);
 }
 
 bool cg_view_loads_as_well(cg_func *c, const cg_view_op *v, const cg_layout *l)

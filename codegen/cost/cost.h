@@ -68,6 +68,9 @@ typedef struct cg_trip {
     int64_t counter;
 } cg_trip;
 
+/* Instructions that a map takes for an element. */
+uint32_t cg_instructions_of(const ct_op *op);
+
 /* The integer that a scalar has in that block (codegen/cost/known.c). */
 bool cg_known(const cg_launch *launch, const cg_trip *trip, const ct_value *v, int64_t *out);
 /* Bytes of the tensor or array behind the memory of an access. */

@@ -69,6 +69,16 @@ static void go_back(holding *x, const ct_block *block)
     }
 }
 
+/* Pointers that a loop carries are made anew: `canonical` computes them from the counter. */
+static void find_anew_pointers(const holding *x, const ct_op *loop)
+{
+    uint32_t first = ct_first_carried(loop);
+    for (uint32_t i = first; i < loop->operand_count; i++) {
+        const ct_value *start = loop->operands[i], *arg = &loop->regions[0]->args[i - first + 1];
+        x->anew[arg->id] = x->anew[start->id] && bc_is_tile(start->type) && bc_elem_kind(start->type) == BC_PTR;
+    }
+}
+
 /* What comes from the index and from scalars alone is not held: `layouts` makes it anew. */
 static void find_anew(holding *x)
 {
@@ -79,6 +89,8 @@ static void find_anew(holding *x)
             anew = anew && (!op->operands[i]->type->rank || x->anew[op->operands[i]->id]);
         for (uint32_t i = 0; i < op->result_count; i++)
             x->anew[op->results[i].id] = anew;
+        if (op->opcode == OP_for)
+            find_anew_pointers(x, op);
     }
 }
 

@@ -147,9 +147,9 @@ static void look_at_rings(const ct_op *loop, cg_loop_cost *cost, uint32_t *out_a
     *out_ahead = 0;
     for (const ct_op *op = loop->regions[0]->first; op; op = op->next) {
         const cg_ring *ring = op->opcode == CT_await ? cg_ring_of(op, 0) : NULL;
-        if (!ring || ring->slots < 2)
+        if (!ring || cg_ring_distance(ring) == 0)
             continue;
-        uint32_t ahead = ring->by_groups && !ring->in_flight ? ring->slots : ring->slots - 1;
+        uint32_t ahead = ring->by_groups && !ring->in_flight ? ring->slots : cg_ring_distance(ring);
         cost->stages = ring->slots > cost->stages ? ring->slots : cost->stages;
         cost->in_flight += ahead * ring->slot_bytes;
         *out_ahead = !*out_ahead || ahead < *out_ahead ? ahead : *out_ahead;

@@ -127,6 +127,8 @@ static double operand_bytes(const cg_product *p, bool by_wgmma, double left, dou
     double strips = by_wgmma && p->m > ROWS ? (double)(1u << (p->m - ROWS)) : 1;
     if (p->turned) /* strips of 64 columns read all of the left operand */
         return left * (p->n > ROWS ? (double)(1u << (p->n - ROWS)) : 1) + right;
+    if (p->reordered)
+        return right * (double)(1u << p->along_m);
     if (by_wgmma)
         return right * strips + (p->chained ? 0 : left);
     return left * (double)(1u << p->along_n) + right * (double)(1u << p->along_m);
@@ -212,6 +214,11 @@ static instructions instructions_of(const ct_op *op, bc_kind kind)
     if (rows[op->opcode].issue)
         return rows[op->opcode];
     return (instructions){1, bc_kind_in(kind, BC_SET_INT), 0};
+}
+
+uint32_t cg_instructions_of(const ct_op *op)
+{
+    return instructions_of(op, bc_elem_kind(op->results[0].type)).issue;
 }
 
 /* So many elements of each lane of a warp; of two bytes, two are in a register if the op is one instruction. */

@@ -61,10 +61,11 @@ static cg_axis sum(const cg_fact *fa, int unit_a, const cg_fact *fb, int shift, 
     cg_axis a = axis_of(fa, d), b = axis_of(fb, d), r = {.same = least(a.same, b.same)};
     uint8_t by_a = least(a.run, b.same), by_b = minus ? 0 : least(b.run, a.same);
     r.run = most(by_a, by_b);
+    r.likely = most(least(a.likely, b.same), minus ? 0 : least(b.likely, a.same));
     uint8_t start_a = by_a >= by_b ? cut(a, r.run, unit_a).start : every(fa, d, unit_a);
     int start_b = (by_a >= by_b ? every(fb, d, 0) : cut(b, r.run, 0).start) + shift;
     if (start_b < 0) /* half a byte */
-        return (cg_axis){.same = r.same};
+        return (cg_axis){.same = r.same, .likely = r.likely};
     r.start = least(start_a, start_b < CG_DIVISOR_OF_ZERO ? (uint8_t)start_b : CG_DIVISOR_OF_ZERO);
     return r;
 }
@@ -134,6 +135,7 @@ static void reshape(const bc_type *from, const cg_fact *fact, const bc_type *to,
     cg_axis last = axis_of(fact, s);
     uint8_t most_bits = least(log2_of((uint64_t)from->shape[s]), log2_of((uint64_t)to->shape[t]));
     out[t] = cut(last, least(last.run, most_bits), unit);
+    out[t].likely = least(last.likely, most_bits);
     out[t].same = least(last.same, most_bits);
 }
 
@@ -151,7 +153,7 @@ static void assumed(const ct_op *op, const cg_fact *fact, uint32_t rank, cg_axis
             cg_axis *axis = &out[predicate->b];
             uint8_t run = log2_of((uint64_t)predicate->a);
             if (run > axis->run || divisor > cut(*axis, run, unit).start)
-                *axis = (cg_axis){.run = run, .start = divisor, .same = axis->same};
+                *axis = (cg_axis){.run = run, .likely = run, .start = divisor, .same = axis->same};
         }
     } else if (predicate->tag == BC_TAG_SAME_ELEMENTS) {
         for (uint32_t d = 0; d < rank && d < predicate->u.ints.count; d++) {
@@ -193,8 +195,10 @@ static void map(const ct_op *op, uint32_t d, cg_axis *out)
     case OP_trunci: *out = axis_of(a, d); break;
     case OP_ptr_to_ptr:
         *out = axis_of(a, d);
-        if (unit_of(operands[0]->type) != unit_of(ct_results(op)[0].type))
+        if (unit_of(operands[0]->type) != unit_of(ct_results(op)[0].type)) {
             *out = cut(*out, 0, unit_of(operands[0]->type));
+            out->likely = 0;
+        }
         break;
     case OP_cmpi: *out = compared(op, a, b, d); break;
     default:
@@ -227,7 +231,7 @@ const cg_axis *cg_find_axes(const ct_op *op, bc_arena *arena)
         if (op->opcode == OP_constant)
             out[d] = (cg_axis){.start = ct_results(op)[0].fact->divisor, .same = bits};
         else if (op->opcode == OP_iota)
-            out[d] = (cg_axis){.run = bits, .start = CG_DIVISOR_OF_ZERO};
+            out[d] = (cg_axis){.run = bits, .likely = bits, .start = CG_DIVISOR_OF_ZERO};
         else if (op->opcode == OP_permute)
             out[d] = axis_of(fact, (uint32_t)ct_attr_of(op, F_permute_permutation)->ints->ptr[d]);
         else if (op->opcode == OP_broadcast)

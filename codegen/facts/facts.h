@@ -7,9 +7,10 @@
 
 /* A tile along one dimension, in aligned blocks of 2^n elements; all numbers are logarithms. */
 typedef struct cg_axis {
-    uint8_t run;   /* in blocks of this many, elements grow by one (pointers: by the size of what they point to) */
-    uint8_t start; /* a power of two that divides the first element of each such block; 63 for zero */
-    uint8_t same;  /* in blocks of this many, all elements are equal */
+    uint8_t run;    /* in blocks of this many, elements grow by one (pointers: by the size of what they point to) */
+    uint8_t likely; /* the same where no integer wraps in such a block: enough to choose by, not to rely on */
+    uint8_t start;  /* a power of two that divides the first element of each block of `run`; 63 for zero */
+    uint8_t same;   /* in blocks of this many, all elements are equal */
 } cg_axis;
 
 typedef struct cg_range { /* low <= x <= high */

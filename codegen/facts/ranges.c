@@ -112,10 +112,10 @@ static cg_range product(bc_kind kind, cg_range a, cg_range b)
     return fitting(kind, lower(lower(p[0], p[1]), lower(p[2], p[3])), higher(higher(p[0], p[1]), higher(p[2], p[3])));
 }
 
-/* b is above 0 in both readings; any rounding. */
-static cg_range quotient(bc_kind kind, cg_range a, cg_range b)
+/* b is above 0 in both readings. up: rounded to the number above; else any other way. */
+static cg_range quotient(bc_kind kind, cg_range a, cg_range b, bool up)
 {
-    int64_t high = a.high > 0 ? a.high / b.low + (a.high % b.low != 0) : 0;
+    int64_t high = a.high > 0 ? a.high / b.low + (up && a.high % b.low != 0) : 0;
     if (a.low >= 0)
         return fitting(kind, a.low / b.high, high);
     return fitting(kind, a.low / b.low - (a.low % b.low != 0), high);
@@ -149,7 +149,8 @@ static cg_range of_muli(const ct_op *op, bc_kind kind, cg_range a, cg_range b)
 static cg_range of_divi(const ct_op *op, bc_kind kind, cg_range a, cg_range b)
 {
     bool agrees = a.low >= 0 || ct_attr_u(op, F_divi_signedness) == BC_Signedness_signed;
-    return b.low > 0 && agrees ? quotient(kind, a, b) : all_of(kind);
+    bool up = ct_attr_u(op, F_divi_rounding) == BC_RoundingMode_positive_inf;
+    return b.low > 0 && agrees ? quotient(kind, a, b, up) : all_of(kind);
 }
 
 static cg_range of_remi(const ct_op *op, bc_kind kind, cg_range a, cg_range b)

@@ -37,6 +37,7 @@ typedef struct cg_func {
     uint32_t warp_bits;             /* of layouts; before the first pass (codegen/passes/budget.h) */
     uint32_t strip_bits;            /* of these, the upper ones that are trips of a loop, not warps */
     ct_func *ir;                    /* as passes have rewritten it */
+    bool is_versioned;              /* `align`: all of it is there twice, for one of which it runs */
     cg_block_order block_order;     /* `facts` */
     uint32_t cluster;               /* `cluster`: thread blocks that compute a tile block together; 0: one does */
     bool takes_over;                /* `groups`: a thread block computes tile blocks of others, too: passes/persist.h */

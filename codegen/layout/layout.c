@@ -334,3 +334,11 @@ uint32_t cg_layout_vector(const cg_layout *l, uint32_t from, uint32_t most, uint
     }
     return n;
 }
+
+uint32_t cg_layout_beside(const cg_layout *l, uint32_t from, uint32_t most, uint32_t vector)
+{
+    for (uint32_t i = 0; i < CG_LANE_BITS; i++) /* lanes that go on where the vector ends are in order */
+        if (vector < most && l->lane[i] == (uint32_t)1 << (from + vector))
+            vector++;
+    return vector;
+}

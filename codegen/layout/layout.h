@@ -19,7 +19,7 @@
 
 #include "bytecode/module.h"
 
-enum { CG_LANE_BITS = 5, CG_MAX_WARP_BITS = 16, CG_MAX_REG_BITS = 19, CG_MAX_TILE_BITS = 24 };
+enum { CG_LANE_BITS = 5, CG_MAX_WARP_BITS = 16, CG_MAX_REG_BITS = 19, CG_MAX_TILE_BITS = 24, CG_SECTOR_BYTES = 32 };
 
 typedef struct cg_layout {
     uint8_t tile_bits, reg_bits, warp_bits;
@@ -141,6 +141,8 @@ uint32_t cg_scatter_bits(uint32_t x, uint32_t mask);
 /* How many low bits of the index from bit `from` on are the images of register bits: 2^n elements that lie side by side
    in one thread. out_bit[k] is the register bit with image 1 << (from + k). Those bits appear in no other image. */
 uint32_t cg_layout_vector(const cg_layout *l, uint32_t from, uint32_t most, uint8_t *out_bit);
+/* The same of a warp, where each lane has 2^vector of them and the next lanes go on, up to 2^most. */
+uint32_t cg_layout_beside(const cg_layout *l, uint32_t from, uint32_t most, uint32_t vector);
 /* Element i of such a vector: what it adds to the number of the first register. */
 static inline uint32_t cg_layout_member(const uint8_t *reg_bit, uint32_t bits, uint32_t i)
 {

@@ -309,6 +309,38 @@ static bool are_small(const ct_op *op, bc_kind to, small_integers *out)
     return above + out->bias <= out->implied;
 }
 
+/* Two bytes of one word with the upper halves beside them. The rest of a byte of a number that is not negative is zero.
+ */
+static cg_val join_bytes(cg_func *c, const small_integers *n, const cg_val *x)
+{
+    enum { EACH = 0x01010101, UPPER_HALF = 4, EACH_PAIR = 0x100 };
+    cg_val from = {.cls = CG_B32, .id = x[0].word}, biased = from, pair = cg_new(c, CG_B32);
+    if (n->bias) {
+        biased = cg_new(c, CG_B32);
+        cg_ins(c, "lop3.b32 %v, %v, %u, %u, 0x6a", biased, from, n->mask * EACH, n->bias * EACH);
+    }
+    uint32_t places = (x[0].at / 8u | UPPER_HALF << 4) | (x[1].at / 8u | UPPER_HALF << 4) * EACH_PAIR;
+    cg_ins(c, "prmt.b32 %v, %v, %v, %u", pair, biased, cg_reg(c, word(n->pattern >> 8)), places);
+    return pair;
+}
+
+static bool are_bytes_of_word(bc_kind kind, const cg_val *x)
+{
+    return kind == BC_I8 && x[0].word_bits == 32 && x[1].word_bits == 32 && x[0].word == x[1].word;
+}
+
+/* Two numbers, each by itself, with the upper halves beside them. */
+static cg_val join_numbers(cg_func *c, const small_integers *n, bc_kind kind, const cg_val *x)
+{
+    enum { BOTH = 0x10001 };
+    cg_val pair = cg_new(c, CG_B32), sum = cg_new(c, CG_B32), wide[2];
+    for (int i = 0; i < 2; i++)
+        wide[i] = cg_reg(c, cg_to_b32(c, kind, false, x[i]));
+    cg_ins(c, "prmt.b32 %v, %v, %v, 0x5410", pair, wide[0], wide[1]);
+    cg_ins(c, "lop3.b32 %v, %v, %u, %u, 0x6a", sum, pair, n->mask * BOTH, (n->pattern ^ n->bias) * BOTH);
+    return sum;
+}
+
 static bool small_pair_to_float(cg_func *c, const ct_op *op, const cg_val *x, cg_val *out)
 {
     enum { BOTH = 0x10001 };
@@ -316,13 +348,10 @@ static bool small_pair_to_float(cg_func *c, const ct_op *op, const cg_val *x, cg
     small_integers n;
     if (x[0].known || x[1].known || !are_small(op, to, &n))
         return false;
-    cg_val pair = cg_new(c, CG_B32), sum = cg_new(c, CG_B32), result = cg_new(c, CG_B32), wide[2];
+    cg_val sum = are_bytes_of_word(from, x) ? join_bytes(c, &n, x) : join_numbers(c, &n, from, x),
+           result = cg_new(c, CG_B32);
     cg_val one = cg_reg(c, word(0x3f80u * BOTH)), /* in bf16 */
         minus = cg_reg(c, word((0x8000u | (n.pattern + n.bias)) * BOTH));
-    for (int i = 0; i < 2; i++)
-        wide[i] = cg_reg(c, cg_to_b32(c, from, false, x[i]));
-    cg_ins(c, "prmt.b32 %v, %v, %v, 0x5410", pair, wide[0], wide[1]);
-    cg_ins(c, "lop3.b32 %v, %v, %u, %u, 0x6a", sum, pair, n.mask * BOTH, (n.pattern ^ n.bias) * BOTH);
     if (to == BC_F16)
         cg_ins(c, "add.rn.f16x2 %v, %v, %v", result, sum, minus);
     else

@@ -36,6 +36,12 @@ void cg_fold_exchange(cg_func *c, const ct_op *op, const cg_layout *result, cons
 cg_fold_row *cg_fold_rows(cg_func *c, uint32_t count);
 /* Row k to register k of the results, `count` of them. */
 void cg_fold_set_results(cg_func *c, const ct_op *op, uint32_t count, cg_fold_row *values);
+/* ---- scans ---- */
+
+/* The layout of a scan whose operands come in vectors of 2^vector elements along its dimension. True: it is one in
+   which memory is reached as well. */
+bool cg_scans_pieces(const cg_func *c, const ct_op *op, uint32_t vector, cg_layout *out);
+
 /* ---- in strips ---- */
 
 /* The effects of what a reduce does when the loop over strips has ended (cg_reduce_behind), on that. */

@@ -166,8 +166,10 @@ void cg_groups_ring(cg_func *c, cg_ring *ring)
     ring->freed = register_of(c, 0);
     if (ring->at_start)
         ring->left = register_of(c, ring->at_start);
-    if (ring->puts)
-        ring->put_full = register_of(c, 0);
+    if (ring->puts) {
+        ring->put = register_of(c, 0);
+        ring->put_count = register_of(c, 0);
+    }
     cg_val lane = cg_new(c, CG_B32);
     ring->arrives = cg_new(c, CG_PRED);
     cg_ins(c, "and.b32 %v, %v, 31", lane, cg_tid(c));
@@ -183,14 +185,27 @@ static void wait(cg_func *c, cg_val barrier, cg_val phase)
     cg_ins(c, "@!%v bra %l", done, again);
 }
 
-static void advance(cg_func *c, const cg_ring *ring, cg_val number, cg_val phase)
+/* On to the slot behind that one. True: it is the first one again. */
+static cg_val next_slot(cg_func *c, const cg_ring *ring, cg_val number)
 {
-    cg_val wraps = cg_new(c, CG_PRED), next = cg_new(c, CG_B32), flip = cg_new(c, CG_B32);
+    cg_val wraps = cg_new(c, CG_PRED), next = cg_new(c, CG_B32);
     cg_ins(c, "add.u32 %v, %v, 1", next, number);
     cg_ins(c, "setp.eq.u32 %v, %v, %u", wraps, next, ring->slots);
     cg_ins(c, "selp.b32 %v, 0, %v, %v", number, next, wraps);
+    return wraps;
+}
+
+static void advance(cg_func *c, const cg_ring *ring, cg_val number, cg_val phase)
+{
+    cg_val wraps = next_slot(c, ring, number), flip = cg_new(c, CG_B32);
     cg_ins(c, "selp.b32 %v, 1, 0, %v", flip, wraps);
     cg_ins(c, "xor.b32 %v, %v, %v", phase, phase, flip);
+}
+
+void cg_groups_put_next(cg_func *c, const cg_ring *ring)
+{
+    next_slot(c, ring, ring->put);
+    cg_ins(c, "sub.u32 %v, %v, 1", ring->put_count, ring->put_count);
 }
 
 void cg_groups_await(cg_func *c, const ct_op *op, cg_val more)

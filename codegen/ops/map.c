@@ -413,6 +413,55 @@ static bool map_pair(cg_func *c, const ct_op *op, const cg_val *const *x, cg_val
     return true;
 }
 
+/* All of them in the word that they are, or known: such a word. */
+static bool take_word(const cg_val *x, uint32_t count, uint32_t bits, cg_val *out)
+{
+    uint64_t value = 0;
+    if (cg_whole_word(x, count, bits, out))
+        return true;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!x[i].known)
+            return false;
+        value |= (x[i].bits & (((uint64_t)1 << bits) - 1)) << i * bits;
+    }
+    *out = cg_const(CG_B32, value);
+    return true;
+}
+
+/* Four bytes of a word at a time, by an instruction on words that lets none of them reach its neighbours: bits that a
+   shift brings from one are cut off. False: there is none, or some of the bytes would have to be put together first. */
+static bool map_bytes(cg_func *c, const ct_op *op, const cg_val *const *x, cg_val *out)
+{
+    enum { COUNT = 4, BITS = 8, ALL = 0xff, EACH = 0x01010101 };
+    cg_val words[2];
+    bool shifts = op->opcode == OP_shli
+                  || (op->opcode == OP_shri && ct_attr_u(op, F_shri_signedness) != BC_Signedness_signed);
+    if (bc_elem_kind(cg_result(op, 0)->type) != BC_I8 || !(is_bitwise(op->opcode) || shifts))
+        return false;
+    for (uint32_t i = 0; i < 2; i++)
+        if (!take_word(x[i], COUNT, BITS, &words[i]))
+            return false;
+    uint32_t by = (uint32_t)words[1].bits & ALL;
+    if ((words[0].known && words[1].known)
+        || (shifts && (!words[1].known || words[0].known || by >= BITS || words[1].bits != (uint64_t)by * EACH)))
+        return false;
+    cg_val result = cg_new(c, CG_B32);
+    if (shifts) {
+        uint32_t kept = op->opcode == OP_shri ? ALL >> by : (ALL << by) & ALL;
+        cg_val moved = cg_new(c, CG_B32);
+        cg_ins(c, op->opcode == OP_shri ? "shr.u32 %v, %v, %u" : "shl.b32 %v, %v, %u", moved, words[0], by);
+        cg_ins(c, "and.b32 %v, %v, %u", result, moved, kept * EACH);
+    } else {
+        cg_ins(c, "%s.b32 %v, %v, %v",
+               op->opcode == OP_andi  ? "and"
+               : op->opcode == OP_ori ? "or"
+                                      : "xor",
+               result, cg_reg(c, words[0]), cg_reg(c, words[1]));
+    }
+    cg_split(c, BC_I8, result, COUNT, BITS, out);
+    return true;
+}
+
 /* An integer that the facts know. */
 static cg_val constant_element(bc_kind kind, int64_t value)
 {
@@ -489,7 +538,9 @@ cg_val *cg_map_regs(cg_func *c, const ct_op *op, const cg_layout *l)
             pair[i] = operands[i] + r;
             x[i] = operands[i][r];
         }
-        if (r % 2 == 0 && l->reg_bits && !(idle & 1) && map_pair(c, op, pair, out + r))
+        if (r % 4 == 0 && l->reg_bits > 1 && !(idle & 3) && map_bytes(c, op, pair, out + r))
+            r += 3;
+        else if (r % 2 == 0 && l->reg_bits && !(idle & 1) && map_pair(c, op, pair, out + r))
             r++;
         else
             out[r] = map_element(c, op, x);

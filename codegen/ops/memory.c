@@ -10,7 +10,8 @@
 void cg_assign_load_ptr_tko(cg_func *c, const ct_op *op)
 {
     cg_ptr_op p = cg_ptr_op_of(op);
-    cg_layout l = cg_pointer_layout(c, &p);
+    const cg_layout *decided = c->homes->decided[cg_result(op, 0)->id];
+    cg_layout l = decided ? *decided : cg_pointer_layout(c, &p);
     const ct_value *padding = ct_operand(op, F_load_ptr_tko_padding_value);
     cg_set_home(c, cg_result(op, 0), &l, p.pointers->type->rank ? CG_WEIGHT_MEMORY : 0);
     cg_want_pointers(c, &p, &l);

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "codegen/analysis/reordered.h"
 #include "codegen/analysis/scaling.h"
 #include "codegen/analysis/turned.h"
 #include "codegen/kernel/remarks.h"
@@ -138,7 +139,9 @@ static void assign_product(cg_func *c, const ct_op *op)
         read[0] = cg_with_halves(p, true, &read[0]);
         read[1] = cg_with_halves(p, false, &read[1]);
         cg_settle_product(c, p, &read[1]);
-        if (wants_fragments(c, op, p, &read[0]))
+        if (p->reordered)
+            cg_find_order(c, p, &read[0]);
+        if (p->reordered || wants_fragments(c, op, p, &read[0]))
             read[0] = cg_fragment_layout(c, p);
         for (uint32_t i = 0; p->scaled && i < 2; i++)
             read[2 + i] = cg_scale_layout(c, p, i == 0);
@@ -277,18 +280,17 @@ static cg_operand operand_of(cg_func *c, const cg_product *p, bool left, uint32_
         o.k = p->k - parts;
         uint32_t rows = left ? p->m : o.k, columns = left ? o.k : p->n;
         o.across = left ? p->atom.element_bits == 1 && !along_last && p->m >= MATRIX_ROWS
-                        : p->pairs || (p->atom.element_bits == 1 && along_last);
+                        : p->pairs || (p->atom.element_bits == 1 && along_last && !p->reordered);
         bool as_it_is = p->blocked || p->in == BC_F64; /* else A lies in rows of M, B in rows of K, unless turned */
         bool flipped = as_it_is ? !along_last : o.across == left;
-        cg_feed feed = p->blocked          ? (along_last == left ? CG_FEED_FOURTHS : CG_FEED_ONE)
-                       : p->in == BC_F64   ? CG_FEED_DOUBLES
-                       : !left && p->pairs ? CG_FEED_PAIRS
-                                           : CG_FEED_ROWS;
+        cg_feed feed = cg_scratch_feed(p, left, along_last);
         o.encoding =
             cg_encoding_new(flipped ? columns : rows, flipped ? rows : columns, p->batch, cg_memory_bytes(p->in), feed);
         o.encoding.flipped = flipped;
     }
-    cg_layout lanes = p->blocked ? block_lines(c, p, &o) : lanes_of(c, p, &o),
+    cg_layout lanes = p->blocked     ? block_lines(c, p, &o)
+                      : p->reordered ? cg_vector_lanes(c, p)
+                                     : lanes_of(c, p, &o),
               elements = cg_from_bytes(p, left, &lanes);
     o.lanes = ring ? cg_encoding_layout_of(o.v, &elements) : cg_encoding_layout(&o.encoding, &lanes);
     return o;
@@ -345,7 +347,7 @@ static uint32_t find_factors(cg_func *c, const ct_op *op, const cg_product *p, c
     for (f->parts = 0;; f->parts++) {
         add_operands(c, f, p);
         uint32_t bytes = place_operands(f->operands, f->count, p->async, at);
-        if (bytes <= cg_scratch_room(c, op) || p->k - f->parts == p->atom.k_bits)
+        if (bytes <= cg_scratch_room(c, op) || p->k - f->parts == p->atom.k_bits || p->reordered)
             return bytes;
     }
 }

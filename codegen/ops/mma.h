@@ -45,6 +45,14 @@ void cg_take_left(cg_func *c, const cg_product *p, const cg_operand *o, uint32_t
  */
 void cg_take_right(cg_func *c, const cg_product *p, const cg_operand *o, uint32_t part, cg_val *out);
 
+/* ---- the right operand of reordered products (codegen/ops/mma_reordered.c) ---- */
+
+/* Where each lane reads its vectors, in the operand's index; registers: steps along K, pairs of eight columns, which of
+   the two. */
+cg_layout cg_vector_lanes(const cg_func *c, const cg_product *p);
+/* As cg_take_right gives them: of step `part`, an even one, four registers, and four of the step behind it. */
+void cg_take_vectors(cg_func *c, const cg_operand *o, uint32_t part, cg_val *out);
+
 /* ---- steps (codegen/ops/mma_steps.c) ---- */
 
 /* What the product's sums begin with, in the order of registers; NULL: no memory. And its result, from them. */

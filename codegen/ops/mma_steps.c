@@ -89,13 +89,25 @@ static cg_val *right_of(const steps *s, uint32_t operand, uint32_t pair)
     return s->right + (size_t)(operand << s->pair_bits | pair) * RIGHT_FRAGMENTS;
 }
 
+/* The fragments of a pair of columns; of a reordered product every second step has been given two. */
+static void take_right(cg_func *c, const cg_product *p, const cg_operand *o, uint32_t part, cg_val *out)
+{
+    enum { OF_A_STEP = 4 };
+    if (!p->reordered)
+        cg_take_right(c, p, o, part, out);
+    else if (part & 1)
+        memcpy(out, out + OF_A_STEP, OF_A_STEP * sizeof *out);
+    else
+        cg_take_vectors(c, o, part, out);
+}
+
 static void take_rights(cg_func *c, const steps *s, uint32_t k, uint32_t batch)
 {
     for (uint32_t i = 0; i < s->factors->count; i++) {
         const cg_operand *o = &s->factors->operands[i];
         uint32_t bits, step = step_of(s, o, k, &bits);
         for (uint32_t n = 0; !o->left && n < (uint32_t)1 << s->pair_bits; n++)
-            cg_take_right(c, s->p, o, step | n << bits | batch << (bits + s->pair_bits), right_of(s, i, n));
+            take_right(c, s->p, o, step | n << bits | batch << (bits + s->pair_bits), right_of(s, i, n));
     }
 }
 

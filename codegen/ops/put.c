@@ -1,69 +1,30 @@
-/* Tiles that go to a ring between groups through the producers' registers, since copies do not round (a product's left
-   operand, of f32 for tf32). An iteration puts what the one before has fetched, into the slot of then: loads are on
-   their way for a whole iteration. A slot's barrier counts two arrivals of each thread then, the second one here. */
-#include "codegen/access/view_vectors.h"
+/* Tiles of a ring that producers round or transpose, since copies do neither, and wgmma takes bytes and tf32 only with
+   K contiguous. They are copied to their stage unchanged, some stages ahead, and `put` changes them there: each thread
+   rounds the f32 that it has copied itself, or all threads transpose by way of registers.
+
+     copy     A thread copies blocks of four elements along memory and 16 bytes across: words of four bytes, or chunks
+              of 16 bytes of f32. The pieces of all threads are contiguous, so that there are no bank conflicts.
+     put      All threads read their blocks. After a barrier, each writes four chunks along K to where the product reads
+              them.
+
+   The barrier of a stage counts two arrivals of each producer, the second one here. Sources: PTX ISA,
+   "cp.async.wait_group", "prmt". */
+#include <string.h>
+
 #include "codegen/ops/hooks.h"
 #include "codegen/ops/slots.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/memory.h"
 #include "codegen/values/values.h"
 
-/* ---- to registers ---- */
+enum { SIDE = 1 << CG_BLOCK_BITS };
 
-void cg_assign_fetch(cg_func *c, const ct_op *op)
+/* Of a slot that is copied the consumers need the next ones, which are put by then: a product that runs, one that is
+   awaited, and one more where there are slots for it. */
+static uint32_t slots_on_their_way(const cg_ring *ring)
 {
-    (void)c, (void)op;
-}
-
-static void fetch_vector(cg_func *c, void *user, const cg_tile_vector *vector)
-{
-    const cg_val *fetched = user;
-    cg_val loaded[CG_MAX_VECTOR];
-    cg_access a = {.kind = BC_F32,
-                   .space = "global",
-                   .order = "",
-                   .address = vector->address,
-                   .offset = vector->offset,
-                   .predicate = vector->inside};
-    cg_load_vector(c, &a, vector->count, NULL, loaded);
-    for (uint32_t i = 0; i < vector->count; i++)
-        cg_ins(c, "mov.b32 %v, %v", fetched[vector->reg[i]], loaded[i]);
-}
-
-/* Every `fetch` of a ring loads to the same registers. */
-static bool make_registers(cg_func *c, cg_ring *ring, const cg_layout *l)
-{
-    if (ring->fetched)
-        return true;
-    ring->fetched = cg_vals(c, cg_layout_regs(l));
-    for (uint32_t i = 0; ring->fetched && i < cg_layout_regs(l); i++)
-        ring->fetched[i] = cg_new(c, cg_class_of(BC_F32));
-    ring->put_to = cg_new(c, CG_B32);
-    return ring->fetched;
-}
-
-void cg_lower_fetch(cg_func *c, const ct_op *op)
-{
-    const cg_ring_copy *copy = op->detail;
-    cg_ring *ring = cg_ring_of(op, op->from->operand_count);
-    const cg_layout *l = &copy->load->layout;
-    cg_view_op v = cg_view_op_of(op);
-    v.in_turn = true;
-    v.cursor = copy->cursor ? &copy->cursor->at : NULL;
-    if (!make_registers(c, ring, l))
-        return;
-    cg_view_vectors(c, &v, l, cg_chunk_bits(v.tile_type), NULL, ring->fetched, fetch_vector);
-    if (copy->cursor)
-        cg_cursor_advance(c, &copy->cursor->at);
-    cg_ins(c, "add.u32 %v, %v, %u", ring->put_to, cg_groups_slot(c, ring, ring->write), copy->load->offset);
-    cg_ins(c, "mov.u32 %v, %v", ring->put_full, cg_groups_barrier(c, ring, ring->write, 0));
-}
-
-/* ---- from registers ---- */
-
-void cg_assign_put(cg_func *c, const ct_op *op)
-{
-    (void)c, (void)op;
+    enum { FOR_CONSUMERS = 3 };
+    return ring->slots > FOR_CONSUMERS + 1 ? ring->slots - FOR_CONSUMERS : 1;
 }
 
 static const cg_ring_load *load_that_is_put(const cg_ring *ring)
@@ -74,25 +35,160 @@ static const cg_ring_load *load_that_is_put(const cg_ring *ring)
     return load;
 }
 
+/* ---- rounded ---- */
+
+static void round_all(cg_func *c, cg_val *words, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        cg_val rounded = cg_new(c, CG_B32);
+        cg_ins(c, "cvt.rn.tf32.f32 %v, %v", rounded, words[i]);
+        words[i] = rounded;
+    }
+}
+
+static void put_rounded(cg_func *c, const cg_ring_load *load, cg_val base)
+{
+    uint32_t count = cg_layout_regs(&load->layout);
+    cg_val *words = cg_vals(c, count);
+    if (!words)
+        return;
+    cg_flat_load_some(c, BC_F32, base, &load->places, words);
+    round_all(c, words, count);
+    cg_flat_store_some(c, BC_F32, base, &load->places, words);
+}
+
+/* ---- transposed ---- */
+
+/* Four words of four bytes each, rows and columns swapped. */
+static void transpose_bytes(cg_func *c, const cg_val *from, cg_val *to)
+{
+    cg_val half[SIDE];
+    for (uint32_t i = 0; i < SIDE; i++) {
+        half[i] = cg_new(c, CG_B32);
+        cg_ins(c, "prmt.b32 %v, %v, %v, %s", half[i], from[2 * (i & 1)], from[2 * (i & 1) + 1],
+               i < 2 ? "0x5140" : "0x7362");
+    }
+    for (uint32_t i = 0; i < SIDE; i++) {
+        to[i] = cg_new(c, CG_B32);
+        cg_ins(c, "prmt.b32 %v, %v, %v, %s", to[i], half[i & 2], half[(i & 2) + 1], i & 1 ? "0x7632" : "0x5410");
+    }
+}
+
+/* What the thread has copied, as words: of bytes four neighbours, else one element. */
+static void read_words(cg_func *c, const cg_ring_load *load, cg_val base, cg_val *words)
+{
+    bool bytes = load->encoding.bytes == 1;
+    for (uint32_t r = 0; r < cg_layout_regs(&load->layout); r += SIDE) {
+        cg_place at = cg_flat_place(c, base, load->encoding.bytes, &load->places, r);
+        cg_val *to = words + (bytes ? r / SIDE : r);
+        for (uint32_t i = 0; i < (bytes ? 1u : SIDE); i++)
+            to[i] = cg_new(c, CG_B32);
+        if (bytes)
+            cg_ins(c, "ld.shared.b32 %v, [%v+%d]", to[0], at.address, (int)at.offset);
+        else
+            cg_ins(c, "ld.shared.v4.b32 %V, [%v+%d]", to, (uint32_t)SIDE, at.address, (int)at.offset);
+    }
+}
+
+/* A block's four columns, a chunk along K of each; r: its first register. */
+static void write_block(cg_func *c, const cg_ring_load *load, cg_val base, const cg_layout *at, uint32_t r,
+                        const cg_val *words)
+{
+    cg_val to[SIDE][SIDE]; /* by places in the chunk, then columns */
+    for (uint32_t i = 0; i < SIDE; i++)
+        if (load->encoding.bytes == 1)
+            transpose_bytes(c, words + (size_t)SIDE * i, to[i]);
+        else
+            memcpy(to[i], words + (size_t)SIDE * i, sizeof to[i]);
+    for (uint32_t i = 0; i < SIDE; i++) {
+        cg_place place = cg_flat_place(c, base, load->encoding.bytes, at, r + i);
+        cg_val chunk[SIDE] = {to[0][i], to[1][i], to[2][i], to[3][i]};
+        cg_ins(c, "st.shared.v4.b32 [%v+%d], %V", place.address, (int)place.offset, chunk, (uint32_t)SIDE);
+    }
+}
+
+/* Threads that have nothing to put go on behind the label that comes back; 0: there are none. */
+static uint32_t leave_idle(cg_func *c, const cg_ring_load *load)
+{
+    cg_val owner = cg_is_owner(c, &load->layout);
+    uint32_t behind = owner.known ? 0 : cg_label(c);
+    if (behind)
+        cg_ins(c, "@!%v bra %l", owner, behind);
+    return behind;
+}
+
+static void put_transposed(cg_func *c, const cg_ring_load *load, cg_val base)
+{
+    const cg_layout at = cg_encoding_layout(&load->encoding, &load->layout);
+    uint32_t block = SIDE << load->encoding.chunk, per_block = SIDE * SIDE,
+             count = cg_layout_regs(&load->layout) / block * per_block;
+    cg_val *words = cg_vals(c, count);
+    if (!words)
+        return;
+    uint32_t behind = leave_idle(c, load);
+    read_words(c, load, base, words);
+    if (behind)
+        cg_place_label(c, behind);
+    cg_barrier(c); /* all lie in registers */
+    behind = leave_idle(c, load);
+    if (load->is_rounded)
+        round_all(c, words, count);
+    for (uint32_t i = 0; i < count / per_block; i++)
+        write_block(c, load, base, &at, i * block, words + (size_t)per_block * i);
+    if (behind)
+        cg_place_label(c, behind);
+}
+
+/* ---- when ---- */
+
+/* The first slot that has not been put. */
+static void put_slot(cg_func *c, cg_ring *ring)
+{
+    const cg_ring_load *load = load_that_is_put(ring);
+    cg_val base = cg_new(c, CG_B32);
+    cg_ins(c, "add.u32 %v, %v, %u", base, cg_groups_slot(c, ring, ring->put), load->offset);
+    if (load->is_transposed)
+        put_transposed(c, load, base);
+    else
+        put_rounded(c, load, base);
+    cg_ins(c, "mbarrier.arrive.shared::cta.b64 _, [%v]", cg_groups_barrier(c, ring, ring->put, 0));
+    cg_groups_put_next(c, ring);
+}
+
+void cg_assign_put(cg_func *c, const ct_op *op)
+{
+    (void)c, (void)op;
+}
+
 void cg_lower_put(cg_func *c, const ct_op *op)
 {
     cg_ring *ring = cg_ring_of(op, 0);
-    const cg_ring_load *load = load_that_is_put(ring);
-    const cg_layout *l = &load->layout;
-    cg_encoding encoding = load->encoding;
-    cg_val *rounded = cg_vals(c, cg_layout_regs(l)), some = cg_new(c, CG_PRED);
-    uint32_t behind = cg_label(c);
-    if (!rounded || !make_registers(c, ring, l))
-        return;
-    cg_ins(c, "setp.ne.u32 %v, %v, 0", some, ring->put_full);
-    cg_ins(c, "@!%v bra.uni %l", some, behind);
-    for (uint32_t i = 0; i < cg_layout_regs(l); i++) {
-        rounded[i] = cg_new(c, CG_B32);
-        cg_ins(c, "cvt.rn.tf32.f32 %v, %v", rounded[i], ring->fetched[i]);
-    }
-    encoding.base = ring->put_to;
-    cg_encode(c, &encoding, BC_F32, l, rounded, 0, 0);
-    cg_ins(c, "mbarrier.arrive.shared::cta.b64 _, [%v]", ring->put_full);
-    cg_ins(c, "mov.u32 %v, 0", ring->put_full);
+    uint32_t ahead = slots_on_their_way(ring), behind = cg_label(c);
+    cg_val few = cg_new(c, CG_PRED);
+    cg_ins(c, "cp.async.commit_group");
+    cg_ins(c, "add.u32 %v, %v, 1", ring->put_count, ring->put_count);
+    cg_ins(c, "setp.le.u32 %v, %v, %u", few, ring->put_count, ahead);
+    cg_ins(c, "@%v bra.uni %l", few, behind);
+    cg_ins(c, "cp.async.wait_group %u", ahead);
+    put_slot(c, ring);
+    cg_place_label(c, behind);
+}
+
+void cg_assign_put_rest(cg_func *c, const ct_op *op)
+{
+    (void)c, (void)op;
+}
+
+void cg_lower_put_rest(cg_func *c, const ct_op *op)
+{
+    cg_ring *ring = cg_ring_of(op, 0);
+    uint32_t again = cg_label(c), behind = cg_label(c);
+    cg_val none = cg_new(c, CG_PRED);
+    cg_ins(c, "cp.async.wait_group 0");
+    cg_place_label(c, again);
+    cg_ins(c, "setp.eq.u32 %v, %v, 0", none, ring->put_count);
+    cg_ins(c, "@%v bra.uni %l", none, behind);
+    put_slot(c, ring);
+    cg_ins(c, "bra.uni %l", again);
     cg_place_label(c, behind);
 }

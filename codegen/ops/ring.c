@@ -1,6 +1,7 @@
 /* Rings in shared memory, filled by cp.async. At the head of iteration i, all copies but those of the newest slots - 2
    groups have arrived; a barrier makes them visible and says that all threads are done with iteration i - 1, whose slot
-   the copies of iteration i + slots - 1 go to. Where each thread reads what it copied itself, its own wait does both.
+   the copies of iteration i + slots - 1 go to. Where each thread reads what it copied itself, its own wait does both. A
+   ring that refills its only slot starts the copies of iteration i + 1 once iteration i has its tiles in registers.
    */
 #include "bytecode/number/number.h"
 #include "codegen/access/pointers.h"
@@ -375,6 +376,8 @@ void cg_lower_copy(cg_func *c, const ct_op *op)
     if (copy->wraps)
         runs = cg_and(c, negated(c, runs), valid);
     const cg_ring_load *load = copy->load;
+    if (!ring->by_threads && cg_layout_thread_replicas(&load->layout, load->layout.warp_bits))
+        runs = cg_and(c, runs, cg_is_owner(c, &load->layout)); /* fewer chunks than threads */
     bc_kind kind = bc_elem_kind(bc_results(op->from)[0].type);
     copying k = {.load = load,
                  .kind = kind,
@@ -382,7 +385,8 @@ void cg_lower_copy(cg_func *c, const ct_op *op)
                  .base = cg_new(c, CG_B32),
                  .valid = valid,
                  .runs = runs,
-                 .places = ring->by_threads ? load->places : cg_encoding_layout(&load->encoding, &load->layout),
+                 .places = ring->by_threads || load->is_put ? load->places
+                                                            : cg_encoding_layout(&load->encoding, &load->layout),
                  .padding = ring->by_threads ? find_padding(c, op, kind, &load->layout) : NULL};
     for (uint32_t b = 0; b < ring->parts; b++)
         k.part |= copy->part >> b & 1 ? load->part_bit[b] : 0;
@@ -429,7 +433,7 @@ void cg_lower_commit(cg_func *c, const ct_op *op)
         cg_groups_commit(c, ring);
         return;
     }
-    bool in_front = ring->by_threads && ring->filled < ring->slots - 1;
+    bool in_front = ring->by_threads && ring->filled < cg_ring_distance(ring);
     if (!in_front)
         place_behind_copies(c, ring);
     if (!ring->joined)
@@ -438,8 +442,9 @@ void cg_lower_commit(cg_func *c, const ct_op *op)
         next_slot(c, ring, ring->write);
     if (!in_front)
         return;
-    cg_ins(c, "add.u32 %v, %v, %u", ring->write, ring->write, ring->slot_bytes);
-    if (++ring->filled == ring->slots - 1)
+    if (!ring->refills)
+        cg_ins(c, "add.u32 %v, %v, %u", ring->write, ring->write, ring->slot_bytes);
+    if (++ring->filled == cg_ring_distance(ring))
         end_first_copies(c, ring);
 }
 
@@ -493,7 +498,7 @@ void cg_lower_await(cg_func *c, const ct_op *op)
         slot = cg_groups_slot(c, ring, ring->read);
     } else {
         if (!ring->joined)
-            cg_ins(c, "cp.async.wait_group %u", ring->slots > 2 ? ring->slots - 2 : 0);
+            cg_ins(c, "cp.async.wait_group %u", ring->slots > 2 ? cg_ring_distance(ring) - 1 : 0);
         cg_take_effect(c, op, CG_WRITTEN);
         if (!ring->by_threads)
             cg_take_effect(c, op, CG_MEETS);

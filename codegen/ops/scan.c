@@ -10,42 +10,111 @@
 #include "codegen/values/strips.h"
 #include "codegen/values/values.h"
 
-/* The dimension's bits lie in order: registers, lanes, warps, strips. */
+/* The dimension's bits lie in order: those of a piece, which a thread has; lanes; pieces; warps; strips. */
 typedef struct scan_shape {
-    uint32_t shift, regs, lanes, warps, strips; /* of the dimension: its place in the index, bits in each */
+    uint32_t shift, regs, lanes, pieces, warps, strips; /* of the dimension: its place in the index, bits in each */
     cg_layout layout;
 } scan_shape;
 
-static scan_shape scan_shape_of(const cg_func *c, const ct_op *op)
+static scan_shape scan_shape_of(const cg_func *c, const ct_op *op, const cg_layout *l)
 {
     cg_shape s = cg_shape_of(ct_operands(op)[0]->type);
-    uint32_t d = (uint32_t)ct_attr_u(op, F_scan_dim), bits = s.bits[d], count = 0;
-    uint8_t order[CG_MAX_TILE_BITS];
-    scan_shape scan = {.shift = s.shift[d]};
-    for (uint32_t k = 0; k < bits; k++)
-        order[count++] = (uint8_t)(s.shift[d] + k);
-    for (uint32_t b = 0; b < s.tile_bits; b++)
-        if (b < s.shift[d] || b >= s.shift[d] + bits)
-            order[count++] = (uint8_t)b;
-    scan.regs = bits > CG_LANE_BITS + c->warp_bits ? bits - CG_LANE_BITS - c->warp_bits : 0;
-    scan.lanes = bits - scan.regs < CG_LANE_BITS ? bits - scan.regs : CG_LANE_BITS;
-    scan.warps = bits - scan.regs - scan.lanes;
-    if (scan.warps > cg_real_warp_bits(c)) {
-        scan.strips = scan.warps - cg_real_warp_bits(c);
-        scan.warps = cg_real_warp_bits(c);
-    }
-    scan.layout = cg_layout_ordered(order, s.tile_bits, scan.regs, c->warp_bits);
+    uint32_t d = (uint32_t)ct_attr_u(op, F_scan_dim), mask = cg_dim_mask(&s, d);
+    uint8_t reg_bit[CG_MAX_REG_BITS];
+    scan_shape scan = {.shift = s.shift[d], .layout = *l};
+    scan.regs = cg_layout_vector(l, s.shift[d], s.bits[d], reg_bit);
+    scan.pieces = cg_count_bits(cg_layout_reg_images(l) & mask) - scan.regs;
+    scan.lanes = cg_count_bits(cg_images(l->lane, CG_LANE_BITS) & mask);
+    scan.warps = cg_count_bits(cg_images(l->warp, cg_real_warp_bits(c)) & mask);
+    scan.strips = s.bits[d] - scan.regs - scan.pieces - scan.lanes - scan.warps;
     return scan;
+}
+
+/* Every thread has neighbours, all of its elements of a line side by side; a line goes over all warps. */
+static cg_layout layout_of_neighbours(const cg_func *c, const cg_shape *s, uint32_t d)
+{
+    uint32_t bits = s->bits[d], count = 0,
+             regs = bits > CG_LANE_BITS + c->warp_bits ? bits - CG_LANE_BITS - c->warp_bits : 0;
+    uint8_t order[CG_MAX_TILE_BITS];
+    for (uint32_t k = 0; k < bits; k++)
+        order[count++] = (uint8_t)(s->shift[d] + k);
+    for (uint32_t b = 0; b < s->tile_bits; b++)
+        if (b < s->shift[d] || b >= s->shift[d] + bits)
+            order[count++] = (uint8_t)b;
+    return cg_layout_ordered(order, s->tile_bits, regs, c->warp_bits);
+}
+
+/* As memory is reached well: a line is of pieces that a warp has side by side, in vectors of 2^vector elements. Other
+   lines go to lanes and warps first, so that few warps share a line. */
+static cg_layout layout_of_pieces(const cg_func *c, const cg_shape *s, uint32_t d, uint32_t vector)
+{
+    uint32_t bits = s->bits[d], others = s->tile_bits - bits, count = 0, next = 0, line = 0;
+    uint8_t order[CG_MAX_TILE_BITS], other[CG_MAX_TILE_BITS];
+    for (uint32_t b = 0; b < s->tile_bits; b++)
+        if (b < s->shift[d] || b >= s->shift[d] + bits)
+            other[line++] = (uint8_t)b;
+    uint32_t lanes = bits - vector < CG_LANE_BITS ? bits - vector : CG_LANE_BITS;
+    for (uint32_t k = 0; k < vector + lanes; k++)
+        order[count++] = (uint8_t)(s->shift[d] + k);
+    while (next < others && next < CG_LANE_BITS - lanes + c->warp_bits)
+        order[count++] = other[next++];
+    uint32_t spare = CG_LANE_BITS - lanes + c->warp_bits - next, rest = bits - vector - lanes;
+    spare = spare < rest ? spare : rest; /* warps that share lines */
+    for (uint32_t k = bits - spare; k < bits; k++)
+        order[count++] = (uint8_t)(s->shift[d] + k);
+    for (uint32_t k = vector + lanes; k < bits - spare; k++)
+        order[count++] = (uint8_t)(s->shift[d] + k);
+    while (next < others)
+        order[count++] = other[next++];
+    return cg_layout_ordered(order, s->tile_bits, vector, c->warp_bits);
+}
+
+/* Do pieces take less than the way through shared memory, there and back, to where neighbours are? For each word of a
+   piece there are shuffles of five lanes, of the lane in front, and of the total, each with what combines it, in a
+   cycle and a half; a byte of all lanes takes one on that way. */
+static bool pieces_pay(const ct_op *op, uint32_t vector)
+{
+    enum { SHUFFLES = CG_LANE_BITS + 2, WORD = 4 };
+    uint32_t bytes = 0, words = 0;
+    for (uint32_t i = 0; i < op->operand_count; i++) {
+        uint32_t own = cg_memory_bytes(bc_elem_kind(ct_operands(op)[i]->type));
+        bytes += own;
+        words += (own + WORD - 1) / WORD;
+    }
+    return 3 * SHUFFLES * words <= 2 * (bytes << vector);
+}
+
+/* The elements of a line that an operand has side by side in a thread, as it comes from memory. */
+static uint32_t vector_of(cg_func *c, const ct_op *op, const cg_shape *s, uint32_t d)
+{
+    cg_layout l;
+    uint32_t weight, most = s->tile_bits > CG_LANE_BITS + c->warp_bits ? s->tile_bits - CG_LANE_BITS - c->warp_bits : 0;
+    uint8_t reg_bit[CG_MAX_REG_BITS];
+    if (!cg_wish(c, ct_operands(op)[0], &l, &weight))
+        l = cg_default_layout(c, ct_operands(op)[0]->type);
+    most = most < s->bits[d] ? most : s->bits[d];
+    return cg_layout_vector(&l, s->shift[d], most < CG_MAX_VECTOR_BITS ? most : CG_MAX_VECTOR_BITS, reg_bit);
+}
+
+bool cg_scans_pieces(const cg_func *c, const ct_op *op, uint32_t vector, cg_layout *out)
+{
+    cg_shape s = cg_shape_of(ct_operands(op)[0]->type);
+    uint32_t d = (uint32_t)ct_attr_u(op, F_scan_dim);
+    bool pay = !c->strip_bits && vector <= s.bits[d] && pieces_pay(op, vector);
+    *out = pay ? layout_of_pieces(c, &s, d, vector) : layout_of_neighbours(c, &s, d);
+    return pay;
 }
 
 void cg_assign_scan(cg_func *c, const ct_op *op)
 {
     if (cg_fold_is_too_wide(c, op))
         return;
-    scan_shape scan = scan_shape_of(c, op);
+    cg_shape s = cg_shape_of(ct_operands(op)[0]->type);
+    cg_layout l;
+    cg_scans_pieces(c, op, vector_of(c, op, &s, (uint32_t)ct_attr_u(op, F_scan_dim)), &l);
     for (uint32_t i = 0; i < op->operand_count; i++) {
-        cg_want(c, ct_operands(op)[i], &scan.layout);
-        cg_set_home(c, cg_result(op, i), &scan.layout, CG_WEIGHT_DEFAULT);
+        cg_want(c, ct_operands(op)[i], &l);
+        cg_set_home(c, cg_result(op, i), &l, CG_WEIGHT_DEFAULT);
     }
     cg_fold_assign_body(c, op);
 }
@@ -61,9 +130,9 @@ static cg_layout lines_of_strip(const cg_func *c, const ct_op *op, const cg_layo
 
 void cg_effects_scan(cg_func *c, ct_op *op)
 {
-    scan_shape scan = scan_shape_of(c, op);
-    cg_layout lines = lines_of_strip(c, op, &scan.layout);
-    cg_fold_add_exchange(c, op, op, &lines, scan.warps);
+    const cg_layout *l = cg_value_of(c, cg_result(op, 0))->home;
+    cg_layout lines = lines_of_strip(c, op, l);
+    cg_fold_add_exchange(c, op, op, &lines, scan_shape_of(c, op, l).warps);
 }
 
 typedef struct scanner {
@@ -132,60 +201,121 @@ static void spread_totals(const scanner *s, cg_val *total)
         total[i] = cg_shuffled(c, "idx", total[i], last);
 }
 
-/* Sums of single lines: of registers, of the lanes in front, of the warps. */
-/* Every line of registers within its thread, and the totals of lanes in front of it. */
+static uint32_t pieces_of(const scanner *s)
+{
+    return (uint32_t)1 << s->shape.pieces;
+}
+
+static uint32_t lines_of(const scanner *s)
+{
+    return cg_layout_regs(&s->shape.layout) >> (s->shape.regs + s->shape.pieces);
+}
+
+/* The n-th of 2^bits in the order of the scan. */
+static uint32_t in_order(const scanner *s, uint32_t n, uint32_t bits)
+{
+    return s->reverse ? ((uint32_t)1 << bits) - 1 - n : n;
+}
+
+/* Every piece within its thread, and the totals of lanes in front of it. */
 static void scan_registers(const scanner *s, cg_fold_row *values, cg_fold_row *totals, cg_fold_row *before)
 {
     cg_func *c = s->c;
     const cg_layout *l = &s->shape.layout;
-    uint32_t steps = (uint32_t)1 << s->shape.regs, lines = cg_layout_regs(l) >> s->shape.regs, n = s->op->operand_count;
+    uint32_t steps = (uint32_t)1 << s->shape.regs, n = s->op->operand_count;
     const cg_val *regs[CG_FOLD_OPERANDS];
     for (uint32_t i = 0; i < n; i++)
         if (!(regs[i] = cg_get(c, ct_operands(s->op)[i], l)))
             return;
     cg_remark(c, s->op, CG_REMARK_Reduction, s->shape.warps ? TV_REMARK_MISSED : TV_REMARK_PASSED,
-              "{Registers=%u} elements in registers, {Lanes=%u} lanes by shuffles, {Warps=%u} warps%s", steps,
-              1u << s->shape.lanes, 1u << s->shape.warps, s->shape.warps ? " through shared memory" : "");
-    for (uint32_t k = 0; k < lines; k++) {
+              "{Registers=%u} elements in registers, {Lanes=%u} lanes by shuffles, {Warps=%u} warps%s",
+              steps << s->shape.pieces, 1u << s->shape.lanes, 1u << s->shape.warps,
+              s->shape.warps ? " through shared memory" : "");
+    for (uint32_t k = 0; k < cg_layout_regs(l) >> s->shape.regs; k++) {
         for (uint32_t j = 0; j < steps && !c->failed; j++) {
-            uint32_t r = k << s->shape.regs | (s->reverse ? steps - 1 - j : j);
-            uint32_t earlier = k << s->shape.regs | (s->reverse ? steps - j : j - 1);
+            uint32_t r = k << s->shape.regs | in_order(s, j, s->shape.regs);
             for (uint32_t i = 0; i < n; i++)
                 values[r][i] = regs[i][r];
             if (j)
-                put_before(s, cg_const(CG_PRED, 1), values[earlier], values[r]);
+                put_before(s, cg_const(CG_PRED, 1), totals[k], values[r]);
             memcpy(totals[k], values[r], n * sizeof **values);
         }
         scan_lanes(s, totals[k], before[k]);
     }
 }
 
+/* What lies in front of each piece but the first: of `has` in it, and the pieces before it. A line's total is where
+   that of its first piece was. */
+static void scan_pieces(const scanner *s, cg_val has, cg_fold_row *totals, cg_fold_row *before)
+{
+    cg_func *c = s->c;
+    uint32_t n = s->op->operand_count;
+    for (uint32_t k = 0; k < lines_of(s) << s->shape.pieces; k++)
+        spread_totals(s, totals[k]);
+    for (uint32_t line = 0; line < lines_of(s); line++) {
+        cg_fold_row *total = &totals[line << s->shape.pieces], so_far;
+        memcpy(so_far, total[in_order(s, 0, s->shape.pieces)], sizeof so_far);
+        for (uint32_t p = 1; p < pieces_of(s) && !c->failed; p++) {
+            uint32_t at = in_order(s, p, s->shape.pieces);
+            cg_val *own = before[line << s->shape.pieces | at], joined[CG_FOLD_OPERANDS];
+            cg_fold_combine(c, s->op, so_far, own, joined);
+            for (uint32_t i = 0; i < n && !c->failed; i++)
+                own[i] = cg_select(c, has, joined[i], so_far[i]);
+            cg_fold_combine(c, s->op, so_far, total[at], so_far);
+        }
+        memcpy(totals[line], so_far, sizeof so_far);
+    }
+}
+
+/* Is it the first piece of its line, which nothing lies in front of but what is in earlier lanes, warps and strips? */
+static bool is_first(const scanner *s, uint32_t piece)
+{
+    return (piece & (pieces_of(s) - 1)) == in_order(s, 0, s->shape.pieces);
+}
+
+/* Of the line's pieces, what lies in front becomes that behind the front of the warps before this one, if `later`. */
+static void put_front(const scanner *s, cg_val has, cg_val later, const cg_val *front, cg_fold_row *before)
+{
+    cg_func *c = s->c;
+    for (uint32_t p = 0; p < pieces_of(s) && !c->failed; p++) {
+        cg_val joined[CG_FOLD_OPERANDS];
+        cg_fold_combine(c, s->op, front, before[p], joined);
+        for (uint32_t i = 0; i < s->op->operand_count && !c->failed; i++) {
+            cg_val in_warp = is_first(s, p) ? cg_select(c, has, joined[i], front[i]) : joined[i];
+            before[p][i] = cg_select(c, later, in_warp, before[p][i]);
+        }
+    }
+}
+
+/* How the totals of lines are spread, and above the index of a line the warp's position. */
+static cg_layout number_warps(const scanner *s, const cg_layout *line)
+{
+    const cg_layout *l = &s->shape.layout;
+    uint32_t dim = cg_fold_mask(s->op, F_scan_dim);
+    cg_layout slots = *line;
+    for (uint32_t i = 0, b = 0; i < cg_real_warp_bits(s->c); i++)
+        if (l->warp[i] & dim)
+            slots.warp[i] ^= (uint32_t)1 << (line->tile_bits + b++);
+    slots.tile_bits = (uint8_t)(line->tile_bits + s->shape.warps);
+    return slots;
+}
+
 /* What lies in front: of `has` in this warp, of the warps before it. Totals become those of whole lines of warps. */
 static cg_val scan_warps(const scanner *s, cg_val has, cg_fold_row *totals, cg_fold_row *before)
 {
     cg_func *c = s->c;
-    const cg_layout *l = &s->shape.layout;
-    uint32_t lines = cg_layout_regs(l) >> s->shape.regs, n = s->op->operand_count;
-    uint32_t low = ((((uint32_t)1 << (s->shape.regs + s->shape.lanes)) - 1) << s->shape.shift),
-             dim = cg_fold_mask(s->op, F_scan_dim);
-    /* Index of a line, and above it the warp's position. */
-    cg_layout line = lines_of_strip(c, s->op, l), slots = line;
-    for (uint32_t i = 0, b = 0; i < cg_real_warp_bits(c); i++)
-        if (l->warp[i] & dim & ~low)
-            slots.warp[i] ^= (uint32_t)1 << (line.tile_bits + b++);
-    slots.tile_bits = (uint8_t)(line.tile_bits + s->shape.warps);
-    cg_val *parts[CG_FOLD_OPERANDS], warp = position(s, s->shape.regs + s->shape.lanes, s->shape.warps);
-    for (uint32_t k = 0; k < lines; k++)
-        spread_totals(s, totals[k]);
+    uint32_t n = s->op->operand_count, below = s->shape.regs + s->shape.lanes + s->shape.pieces;
+    cg_layout line = lines_of_strip(c, s->op, &s->shape.layout), slots = number_warps(s, &line);
+    cg_val *parts[CG_FOLD_OPERANDS], warp = position(s, below, s->shape.warps), later = at_least(c, warp, 1);
     cg_strip_puts_own(c, true);
     cg_fold_exchange(c, s->op, &line, &slots, s->shape.warps, totals, parts);
     cg_strip_puts_own(c, false);
     uint32_t count = (uint32_t)1 << s->shape.warps;
-    for (uint32_t k = 0; k < lines && !c->failed; k++) {
+    for (uint32_t k = 0; k < lines_of(s) && !c->failed; k++) {
         cg_val front[CG_FOLD_OPERANDS], sum[CG_FOLD_OPERANDS];
         uint32_t last = count - (s->shape.strips ? 0 : 1); /* nobody wants the sum of all, if there are no strips */
         for (uint32_t w = 0; w < last; w++) {              /* sum: of warps up to w; front: of those before this one */
-            uint32_t at = k | (s->reverse ? count - 1 - w : w) << line.reg_bits;
+            uint32_t at = k | in_order(s, w, s->shape.warps) << line.reg_bits;
             cg_val part[CG_FOLD_OPERANDS], here = at_least(c, warp, w + 1);
             for (uint32_t i = 0; i < n; i++)
                 part[i] = parts[i][at];
@@ -197,25 +327,18 @@ static cg_val scan_warps(const scanner *s, cg_val has, cg_fold_row *totals, cg_f
                 front[i] = w ? cg_select(c, here, sum[i], front[i]) : sum[i];
         }
         memcpy(totals[k], sum, n * sizeof *sum);
-        /* before = front, and behind it what came in this warp. */
-        cg_val joined[CG_FOLD_OPERANDS], later = at_least(c, warp, 1);
-        memcpy(joined, before[k], n * sizeof *joined);
-        cg_fold_combine(c, s->op, front, before[k], joined);
-        for (uint32_t i = 0; i < n && !c->failed; i++) {
-            cg_val in_warp = cg_select(c, has, joined[i], front[i]);
-            before[k][i] = cg_select(c, later, in_warp, before[k][i]);
-        }
+        put_front(s, has, later, front, &before[k << s->shape.pieces]);
     }
-    cg_val later = at_least(c, warp, 1), either = cg_new(c, CG_PRED);
+    cg_val either = cg_new(c, CG_PRED);
     cg_ins(c, "or.pred %v, %v, %v", either, cg_reg(c, has), cg_reg(c, later));
     return either;
 }
 
-/* What the strips in front give, which the loop carries. */
+/* What the strips in front give, which the loop carries. Lines are of one piece each then. */
 static cg_val scan_strips(const scanner *s, cg_val has, cg_fold_row *totals, cg_fold_row *before)
 {
     cg_func *c = s->c;
-    uint32_t lines = cg_layout_regs(&s->shape.layout) >> s->shape.regs, n = s->op->operand_count;
+    uint32_t lines = lines_of(s), n = s->op->operand_count;
     cg_val later = cg_new(c, CG_PRED), either = cg_new(c, CG_PRED);
     cg_ins(c, "setp.ne.u32 %v, %v, 0", later, cg_strip_now(c)->counter);
     for (uint32_t k = 0; k < lines && !c->failed; k++) {
@@ -239,24 +362,31 @@ static void scan_lines(const scanner *s)
 {
     cg_func *c = s->c;
     const cg_layout *l = &s->shape.layout;
-    uint32_t lines = cg_layout_regs(l) >> s->shape.regs;
-    cg_fold_row *values = cg_fold_rows(c, cg_layout_regs(l)), *totals = cg_fold_rows(c, lines),
-                *before = cg_fold_rows(c, lines);
+    uint32_t pieces = cg_layout_regs(l) >> s->shape.regs;
+    cg_fold_row *values = cg_fold_rows(c, cg_layout_regs(l)), *totals = cg_fold_rows(c, pieces),
+                *before = cg_fold_rows(c, pieces);
     if (c->failed)
         return;
     scan_registers(s, values, totals, before);
     cg_val lane = position(s, s->shape.regs, s->shape.lanes), has = at_least(c, lane, 1);
+    if (s->shape.pieces || s->shape.warps)
+        scan_pieces(s, has, totals, before);
     if (s->shape.warps)
         has = scan_warps(s, has, totals, before);
     if (s->shape.strips)
         has = scan_strips(s, has, totals, before);
-    for (uint32_t r = 0; r < cg_layout_regs(l) && s->shape.lanes && !c->failed; r++)
-        put_before(s, has, before[r >> s->shape.regs], values[r]);
+    for (uint32_t r = 0; r < cg_layout_regs(l) && s->shape.lanes && !c->failed; r++) {
+        uint32_t piece = r >> s->shape.regs;
+        put_before(s, is_first(s, piece) ? has : cg_const(CG_PRED, 1), before[piece], values[r]);
+    }
     cg_fold_set_results(c, s->op, cg_layout_regs(l), values);
 }
 
 void cg_lower_scan(cg_func *c, const ct_op *op)
 {
-    scanner s = {.c = c, .op = op, .shape = scan_shape_of(c, op), .reverse = ct_attr_u(op, F_scan_reverse) != 0};
+    scanner s = {.c = c,
+                 .op = op,
+                 .shape = scan_shape_of(c, op, cg_value_of(c, cg_result(op, 0))->home),
+                 .reverse = ct_attr_u(op, F_scan_reverse) != 0};
     scan_lines(&s);
 }

@@ -14,6 +14,8 @@ void cg_groups_free_last(cg_func *c, const cg_ring *ring);
 /* There is only something to await where `more` is true. */
 void cg_groups_await(cg_func *c, const ct_op *op, cg_val more);
 void cg_groups_release(cg_func *c, const ct_op *op, cg_val more);
+/* A slot has been put. */
+void cg_groups_put_next(cg_func *c, const cg_ring *ring);
 void cg_groups_commit(cg_func *c, cg_ring *ring);
 /* The slots that are filled while maps are made (codegen/ops/start.c): none is yet. */
 void cg_starts_begin(cg_func *c);

@@ -1,7 +1,9 @@
 /* Views and the ops that move tiles through them. */
 #include "bytecode/number/number.h"
 #include "codegen/access/view_vectors.h"
+#include "codegen/analysis/product.h"
 #include "codegen/analysis/order.h"
+#include "codegen/analysis/reordered.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/effects.h"
@@ -121,12 +123,32 @@ static void want_indices(cg_func *c, const cg_view_op *v, const cg_layout *l)
     cg_want(c, v->index[v->view->type->sparse_dim], &sparse);
 }
 
-/* Where only excerpts are read, each of them in registers of its own. */
+/* What goes to a product by shared memory gets there by words: a thread has a word of neighbours, even where it loads
+   them one by one. */
+static cg_layout layout_of_words(cg_func *c, const cg_view_op *v)
+{
+    enum { WORD = 4 /* bytes */ };
+    cg_shape s = cg_shape_of(v->tile_type);
+    cg_layout l = cg_view_layout(c, v);
+    uint32_t fast, bytes = cg_memory_bytes(bc_elem_kind(v->tile_type)), bits = 0;
+    uint8_t reg_bit[CG_MAX_VECTOR_BITS];
+    while (bytes << bits < WORD)
+        bits++;
+    if (cg_view_is_half(v) || !cg_view_contiguous(v, &fast) || !cg_is_loaded_operand(v->tile)
+        || cg_layout_vector(&l, s.shift[fast], bits, reg_bit) >= bits)
+        return l;
+    return cg_layout_memory(&s, fast, bits, 0, c->warp_bits);
+}
+
+/* As a product takes it; where only excerpts are read, each of them in registers of its own. */
 static cg_layout layout_to_load(cg_func *c, const ct_op *op, const cg_view_op *v)
 {
     enum { MOST_CHOICES = 3 }; /* log2 of the excerpts */
     cg_shape s = cg_shape_of(v->tile_type);
-    cg_layout l = cg_view_layout(c, v);
+    cg_layout l;
+    if (cg_reordered_home(c, op, &l))
+        return l;
+    l = layout_of_words(c, v);
     uint32_t cut = cg_cut_bits(v->tile), fast;
     uint8_t reg_bit[CG_MAX_VECTOR_BITS];
     if (!(cut & cg_layout_thread_images(&l)) || cg_count_bits(cut) > MOST_CHOICES || c->strip_bits

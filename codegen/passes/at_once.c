@@ -1,16 +1,20 @@
-/* Chooses how many elements of its tiles a thread of a map computes at once. A map is a kernel that passes through its
-   tiles once, element by element: it has no loops, reductions or products, and moves no element to another index.
+/* Chooses how many elements of its tiles a thread of a map computes at once. A map is a kernel that computes
+   its tiles element by element: it has no reductions or products, and moves no element to another index, apart from
+   rows that are broadcast.
 
    A map can finish some elements before it begins the next ones: in strips (codegen/values/strips.h), whose pass keeps
    the order that tokens require. So the number of registers need not grow with the tiles: a strip has as many elements
    per thread as keep the live values at the widest point within the registers available with half the threads that a
    multiprocessor can have. That many threads hide the latency of each other's arithmetic and loads; more threads would
-   have too few registers to keep accesses of 16 bytes to a few tensors in flight. */
+   have too few registers to keep accesses of 16 bytes to a few tensors in flight.
+
+   Only maps without loops whose tiles are rows go in strips. Other maps, in loops or on tiles of several dimensions,
+   get more warps. */
 #include "codegen/analysis/order.h"
 #include "codegen/cost/cost.h"
 #include "codegen/passes/budget.h"
 
-/* ---- what is a map ---- */
+/* ---- what goes in strips ---- */
 
 /* Dimensions longer than one. */
 static uint32_t long_dims(const bc_type *t)
@@ -39,7 +43,7 @@ static bool goes_by_rows(const ct_op *op)
     return true;
 }
 
-static bool suits_a_map(const ct_op *op)
+static bool suits_strips(const ct_op *op)
 {
     if (op->opcode >= OP_LIMIT || op->region_count)
         return false;
@@ -71,7 +75,7 @@ static bool suits_a_map(const ct_op *op)
 static uint32_t elements_of_an_access(const cg_func *c)
 {
     uint32_t access = c->target->features & CG_HAS_LARGE_VECTORS ? 6 : 5, widest = 0; /* log2 of halves of bytes */
-    for (const ct_op *op = c->ir->body->first; op; op = op->next) {
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body)) {
         const bc_type *tile = NULL;
         if (!bc_op_in(op->opcode, BC_OPS(ACCESS)))
             continue;
@@ -87,12 +91,52 @@ static uint32_t elements_of_an_access(const cg_func *c)
     return widest < access ? access - widest : 0;
 }
 
+bool cg_is_strip_map(const cg_func *c)
+{
+    for (const ct_op *op = c->ir->body->first; op; op = op->next)
+        if (!suits_strips(op))
+            return false;
+    return true;
+}
+
+/* ---- what is a map ---- */
+
+/* Does it leave elements at their indices, but for what is broadcast? */
+static bool suits_a_map(const ct_op *op)
+{
+    if (op->opcode >= OP_LIMIT)
+        return false;
+    switch ((bc_op_class)bc_op_class_of[op->opcode]) {
+    case BC_OP_GIVEN:
+    case BC_OP_MAP:
+    case BC_OP_CAST:
+    case BC_OP_SAME:
+    case BC_OP_VIEW:
+    case BC_OP_QUERY:
+    case BC_OP_EXIT:
+    case BC_OP_LOOP:
+    case BC_OP_BRANCH: return true;
+    case BC_OP_TOKEN: return !ct_info(op)->effects;
+    case BC_OP_ACCESS: return cg_is_weak_access(op) && ct_info(op)->effects != (BC_READS | BC_WRITES);
+    case BC_OP_RESHAPE:
+    case BC_OP_MOVE: return op->opcode != OP_permute;
+    default: return false;
+    }
+}
+
+bool cg_is_map(const cg_func *c)
+{
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
+        if (!suits_a_map(op))
+            return false;
+    return true;
+}
+
 uint32_t cg_elements_at_once(cg_func *c, uint32_t tile_bits)
 {
     uint64_t bits;
-    for (const ct_op *op = c->ir->body->first; op; op = op->next)
-        if (!suits_a_map(op))
-            return tile_bits;
+    if (!cg_is_map(c))
+        return tile_bits;
     if (!cg_bits_held(c, &bits)) {
         cg_no_memory(c);
         return tile_bits;

@@ -28,11 +28,14 @@ typedef struct tiles {
     uint32_t bytes;    /* of the longest one of these, in bytes */
     uint32_t rows;     /* of the largest one of long rows that a load gives */
     uint32_t product;  /* of the largest product */
+    uint64_t sums;     /* the number of those that products of one block hold at a time, */
+    uint64_t step;     /* and the bytes that it loads */
     uint32_t held;     /* of the sums that products of one block hold at a time, rounded up */
     bool has_products; /* also scaled ones */
     uint32_t block;    /* elements of a product without an instruction that suit a thread, if the largest one is such */
     bool is_together;  /* it is one of several that are computed together */
     bool is_wide;      /* it is one of f64 */
+    uint32_t made;     /* of the largest operand, of a product of at least 128 rows, that others make than loads */
     bool adds_up;      /* sums of products lie in registers twice, one part of them at a time */
     bool reduces, once; /* once: no element is wanted later on */
 } tiles;
@@ -45,6 +48,17 @@ static uint64_t sums_of(const ct_block *block)
         if (cg_is_product(op) && !(op->operands[2]->op && cg_is_product(op->operands[2]->op)))
             sum += (uint64_t)1 << cg_shape_of(op->results[0].type).tile_bits;
     return sum;
+}
+
+/* Bytes of the tiles that the block itself loads through views. */
+static uint64_t loaded_by(const ct_block *block)
+{
+    uint64_t bytes = 0;
+    for (const ct_op *op = block->first; op; op = op->next)
+        if (op->opcode == OP_load_view_tko)
+            bytes += (uint64_t)cg_memory_bytes(bc_elem_kind(op->results[0].type))
+                     << cg_shape_of(op->results[0].type).tile_bits;
+    return bytes;
 }
 
 /* Are there products that it may be computed together with (codegen/analysis/product_together.c)? */
@@ -78,13 +92,27 @@ static bool loads_rows(const ct_op *op)
            && type->shape[type->rank - 1] >= LONG;
 }
 
+static void look_at_operands(tiles *t, const ct_op *product)
+{
+    enum { TWO_WARPGROUPS = 128 /* rows */ };
+    const bc_type *type = product->results[0].type;
+    for (uint32_t i = 0; i < 2 && type->shape[type->rank - 2] >= TWO_WARPGROUPS; i++) {
+        const ct_value *operand = product->operands[i];
+        uint32_t bits = cg_is_loaded_operand(operand) ? 0 : cg_shape_of(operand->type).tile_bits;
+        t->made = bits > t->made ? bits : t->made;
+    }
+}
+
 static void look_at(tiles *t, const cg_func *c, const ct_op *op)
 {
     t->reduces = t->reduces || op->opcode == OP_reduce;
     t->once = t->once && !bc_is_loop(op->opcode) && !t->reduces;
     for (uint32_t r = 0; bc_is_loop(op->opcode) && r < op->region_count; r++) {
-        uint32_t held = cg_log2_up(sums_of(op->regions[r]));
+        uint64_t sums = sums_of(op->regions[r]);
+        uint32_t held = cg_log2_up(sums);
         t->held = held > t->held ? held : t->held;
+        t->step = sums > t->sums ? loaded_by(op->regions[r]) : t->step;
+        t->sums = sums > t->sums ? sums : t->sums;
     }
     for (uint32_t i = 0; i < op->result_count; i++) {
         if (!bc_is_tile(op->results[i].type) || cg_is_loaded_operand(&op->results[i]))
@@ -96,6 +124,8 @@ static void look_at(tiles *t, const cg_func *c, const ct_op *op)
         t->rows = loads_rows(op) && bits > t->rows ? bits : t->rows;
         t->has_products = t->has_products || cg_is_product(op);
         t->adds_up = t->adds_up || (c->target->features & CG_HAS_WGMMA && cg_is_product(op) && cg_cuts_sums(c, op));
+        if (cg_is_product(op))
+            look_at_operands(t, op);
         if ((op->opcode == OP_mmaf || op->opcode == OP_mmai) && bits > t->product) {
             t->product = bits;
             look_at_block(t, c, op);
@@ -107,7 +137,10 @@ static tiles tiles_of(const cg_func *c)
 {
     tiles t = {.once = true};
     for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
-        look_at(&t, c, op);
+        if (op->plain && !op->likely && op->regions[0]->last)
+            op = op->regions[0]->last; /* what the loop's other version has suits it, too */
+        else
+            look_at(&t, c, op);
     return t;
 }
 
@@ -126,14 +159,17 @@ static uint32_t warps_of_blocks(const tiles *t)
 /* Enough warps that a thread holds at most some 64 elements of the largest tile, 32 where tiles are reduced (on four
    warps of an H200, rows of 4096 came nearer to the memory's speed than rows of 8192), as long as 16 warps do that
    for long rows as they are loaded; where matrices are multiplied up to 128, because larger parts of the product for a
-   warp mean fewer reads of shared memory for each mma. */
+   warp mean fewer reads of shared memory for each mma, unless as large an operand is made in registers. */
 static uint32_t warps_that_suit(const tiles *t)
 {
     enum { ROWS_OF_16_WARPS = 14 }; /* log2 of elements */
     if (t->block && t->product + 1 >= t->most)
         return warps_of_blocks(t);
     if (t->product >= 13 && t->product == t->most)
-        return t->product + (t->adds_up || t->is_wide) >= 15 || t->held + t->is_wide >= 15 ? 3 : 2;
+        return t->product + (t->adds_up || t->is_wide) >= 15 || t->held + t->is_wide >= 15
+                       || (t->product >= 14 && t->made >= 14)
+                   ? 3
+                   : 2;
     if (t->reduces && !t->has_products && t->rows == t->most && t->most >= ROWS_OF_16_WARPS)
         return 4;
     return t->most >= (t->reduces ? 13 : 14) ? 3 : t->most >= 7 ? 2 : t->most >= 6 ? 1 : 0;
@@ -183,12 +219,18 @@ static warps choose_warps(const cg_func *c, tiles t)
 
 void cg_set_warps(cg_func *c)
 {
+    enum { MOST_WARPS = 4 /* log2: more wait for each other at the end of a block */ };
     tiles t = tiles_of(c);
     warps chosen = choose_warps(c, t);
     uint32_t part = chosen.bits + CG_LANE_BITS, at_once = part < t.most ? cg_elements_at_once(c, t.most) : t.most;
-    if (part + at_once < t.most) { /* maps: more strips, of fewer elements */
+    bool by_strips = cg_is_strip_map(c);
+    if (part + at_once < t.most && by_strips) { /* maps: more strips, of fewer elements */
         chosen.strip_bits += t.most - part - at_once;
         chosen.bits += t.most - part - at_once;
+    } else if (part + at_once < t.most && !chosen.strip_bits) { /* or more warps */
+        uint32_t most = chosen.bits > MOST_WARPS ? chosen.bits : MOST_WARPS;
+        chosen.bits += t.most - part - at_once;
+        chosen.bits = chosen.bits < most ? chosen.bits : most;
     }
     c->warp_bits = chosen.bits;
     c->strip_bits = chosen.strip_bits;
@@ -210,12 +252,23 @@ uint32_t cg_product_registers(const cg_func *c)
     return t.product ? sums + OPERANDS : 0;
 }
 
+/* Two blocks of a multiprocessor, each with half of the rows, compute by turns what is between the products of a chain,
+   as long as each has room for two steps of what it loads. Where they have not, one block does better, as long as sums
+   take three quarters of all registers at most. Attention backward of 128 columns on an H100, microseconds by two and
+   by one: queries, 128x128 589 and 347, keys, 64x128 778 and 879; of 64 columns, queries 128x128 747 and 907. */
+static bool needs_room(const cg_func *c, const tiles *t)
+{
+    enum { MOST_SUMS = 3 << 14, STEPS = 2, HALF = 2 };
+    return c->target->features & CG_HAS_WGMMA && t->sums <= MOST_SUMS && t->product < t->held && !t->is_wide
+           && STEPS * t->step > ((uint64_t)c->target->shared_kib << 10) / HALF && cg_mma_chain_warps(c->ir);
+}
+
 uint32_t cg_least_blocks(const cg_func *c)
 {
     enum { MOST_SUMS = 15 }; /* log2: half of the registers that a thread block can have */
     tiles t = tiles_of(c);
     uint32_t sums = t.held > t.product ? t.held : t.product;
-    return sums > MOST_SUMS ? (uint32_t)1 << (sums - MOST_SUMS) : 1;
+    return sums > MOST_SUMS && !needs_room(c, &t) ? (uint32_t)1 << (sums - MOST_SUMS) : 1;
 }
 
 /* ---- groups ---- */
@@ -275,14 +328,30 @@ static const slot_row slot_rows[] = {
 #include "codegen/passes/budget.def"
 };
 
-uint32_t cg_room_beside(const cg_func *c, uint32_t threads)
+/* As many blocks as the hint asks for; without products, if they have registers for their tiles. */
+static uint32_t blocks_asked_for(cg_func *c)
+{
+    enum { REGISTER_BITS = 32 };
+    uint32_t hint = cg_blocks_hinted(c, cg_product_registers(c));
+    uint64_t bits;
+    if (!hint || tiles_of(c).has_products)
+        return hint;
+    if (!cg_bits_held(c, &bits)) {
+        cg_no_memory(c);
+        return hint;
+    }
+    uint32_t blocks = cg_blocks_hinted(c, (uint32_t)(bits / REGISTER_BITS / cg_threads(c)));
+    return blocks < hint ? blocks : hint;
+}
+
+uint32_t cg_room_beside(cg_func *c, uint32_t threads)
 {
     uint32_t own = cg_threads(c), blocks = threads > own ? threads / own : 1;
-    uint32_t hint = cg_blocks_hinted(c, cg_product_registers(c));
+    uint32_t hint = blocks_asked_for(c);
     return ((uint32_t)c->target->shared_kib << 10) / (hint > blocks ? hint : blocks);
 }
 
-static cg_slot_budget slots_of(const cg_func *c, const slot_row *r, const cg_slot_work *w)
+static cg_slot_budget slots_of(cg_func *c, const slot_row *r, const cg_slot_work *w)
 {
     uint32_t share = r->threads == ANY ? r->bytes : cg_room_beside(c, r->threads),
              room = share > w->rest ? share - w->rest : 0;
@@ -292,14 +361,14 @@ static cg_slot_budget slots_of(const cg_func *c, const slot_row *r, const cg_slo
     return (cg_slot_budget){.slots = slots, .room = room, .why = r->why};
 }
 
-cg_slot_budget cg_slot_budget_of(const cg_func *c, const cg_slot_work *work)
+cg_slot_budget cg_slot_budget_of(cg_func *c, const cg_slot_work *work)
 {
     cg_slot_budget b = {.slots = 0};
     for (size_t i = 0; i < TV_COUNT(slot_rows); i++) {
         if (slot_rows[i].kind != work->kind)
             continue;
         b = slots_of(c, &slot_rows[i], work);
-        if (b.slots >= slot_rows[i].least)
+        if (b.slots >= slot_rows[i].least || (c->is_versioned && b.slots >= 2))
             break;
     }
     b.slots = b.slots < work->iterations ? b.slots : work->iterations;

@@ -10,6 +10,10 @@ void cg_set_warps(cg_func *c);
 /* log2 of the elements of its largest tile, which has 2^tile_bits elements, that a thread of a map should compute at
    once; tile_bits if the kernel is not a map (codegen/passes/at_once.c). */
 uint32_t cg_elements_at_once(cg_func *c, uint32_t tile_bits);
+/* Does it compute all its tiles element by element? */
+bool cg_is_map(const cg_func *c);
+/* Is it a map that may finish some elements, in strips, before it begins the next ones? */
+bool cg_is_strip_map(const cg_func *c);
 /* For a kernel whose loops multiply without a tensor core instruction: the number of blocks that should share a
    multiprocessor, so that a thread has enough registers for its sums and operands; 0: any. */
 uint32_t cg_blocks_that_suit(const cg_func *c);
@@ -49,12 +53,13 @@ const cg_group_budget *cg_group_budget_of(const cg_group_work *work, uint32_t mo
 
 /* Bytes of shared memory for a block if that many threads, or more if the hint says so, are to share the memory of a
    multiprocessor. */
-uint32_t cg_room_beside(const cg_func *c, uint32_t threads);
+uint32_t cg_room_beside(cg_func *c, uint32_t threads);
 
 typedef enum cg_slot_kind {
     CG_PRODUCTS, /* loops with products: all threads read what all have copied */
     CG_BLOCKED,  /* which multiply without an instruction */
     CG_STREAMS,  /* loops without: each thread reads what it has copied itself */
+    CG_MAPS,     /* the same in kernels that compute element by element */
     CG_NESTS,    /* the same, with other loops in them */
     CG_STRIPS    /* loops over strips */
 } cg_slot_kind;
@@ -72,7 +77,7 @@ typedef struct cg_slot_budget {
     const char *why;
 } cg_slot_budget;
 
-cg_slot_budget cg_slot_budget_of(const cg_func *c, const cg_slot_work *work);
+cg_slot_budget cg_slot_budget_of(cg_func *c, const cg_slot_work *work);
 
 /* Tiles that are kept for later loops (codegen/passes/keep.c). */
 typedef struct cg_kept_row {

@@ -9,7 +9,9 @@
 
    Later passes can tell to which iteration an index or a pointer belongs, and can compute it for a later one. So loads
    whose index is a second counter, or whose pointers are advanced, can be prefetched. Amounts that depend on the loop,
-   values that are multiplied, and loops whose step is not constant stay as they are.
+   values that are multiplied, and loops whose step is not constant stay as they are. A loop that ends by a break becomes
+   a `for` first where such a value decides about the break (codegen/passes/count.c), and nested loops with products may
+   become one loop (codegen/passes/collapse.c).
 
    Why it is right: iteration number n, which is (counter - start) / step without rounding, has seen n additions of
    the same amount, and n * amount is their sum, modulo 2^bits for integers and modulo 2^64 for addresses. No memory
@@ -18,6 +20,7 @@
    The pass runs after hoist, which moves the amounts out of the loop where it can. It visits inner loops first, since
    the final value of an inner loop is the amount by which an outer one advances. */
 #include "codegen/facts/recurrence.h"
+#include "codegen/passes/count.h"
 #include "codegen/passes/hoist.h"
 #include "codegen/passes/pass.h"
 #include "codegen/passes/simplify.h"
@@ -155,17 +158,21 @@ static bool canonicalise_all(cg_func *c, ct_block *block)
 {
     bool found = false;
     for (ct_op *op = block->first; op && !c->failed; op = op->next) {
-        bool inside = false;
+        ct_op *one = ct_is_loop(op) ? cg_collapse_loops(c, op) : NULL;
+        bool inside = one;
+        op = one ? one : op;
         for (uint32_t r = 0; r < op->region_count; r++)
             if (op->regions[r])
                 inside = canonicalise_all(c, op->regions[r]) || inside;
-        if (!ct_is_loop(op))
+        if (!ct_is_loop(op)) {
             found = found || inside;
-        else {
-            if (inside)
-                cg_hoist_from_loop(op);
-            found = canonicalise(c, op) || found || inside;
+            continue;
         }
+        if (inside)
+            cg_hoist_from_loop(op);
+        ct_op *counted = cg_count_loop(c, op);
+        op = counted ? counted : op;
+        found = canonicalise(c, op) || found || inside || counted;
     }
     return found;
 }

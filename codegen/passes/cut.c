@@ -34,6 +34,7 @@ typedef struct cutting {
     cg_func *c;
     ct_op *loop, *product;
     ct_op *loads[2];
+    uint32_t k[2]; /* the dimension of their tiles that is K */
     uint32_t parts;
 } cutting;
 
@@ -45,42 +46,43 @@ static uint32_t bytes_of(const ct_op *load)
     return cg_memory_bytes(bc_elem_kind(type)) << cg_shape_of(type).tile_bits;
 }
 
-/* The dimension of an operand that is K. */
-static uint32_t k_of(uint32_t operand)
+static bool is_flip(const ct_op *op)
 {
-    return operand ? 0 : 1;
+    return op->opcode == OP_permute && op->results[0].type->rank == 2
+           && ct_attr_of(op, F_permute_permutation)->ints->ptr[0] == 1;
 }
 
-/* The load of the body that alone makes the operand, which nobody else reads; NULL: there is none. */
-static ct_op *load_of(const cutting *x, const ct_value *v)
+/* The load of the body that alone makes operand i, which nobody else reads. False: there is none. */
+static bool find_load(cutting *x, uint32_t i)
 {
-    for (uint32_t i = 0; i < ROUNDS && v->op && v->op->block == x->loop->regions[0] && v->uses && !v->uses->next; i++) {
+    const ct_value *v = x->product->operands[i];
+    x->k[i] = i ? 0 : 1;
+    for (uint32_t n = 0; n < ROUNDS && v->op && v->op->block == x->loop->regions[0] && v->uses && !v->uses->next; n++) {
+        x->loads[i] = v->op;
         if (v->op->opcode == OP_load_view_tko)
-            return v->op;
-        if (v->op->opcode != OP_ftof)
-            return NULL;
+            return true;
+        if (v->op->opcode != OP_ftof && !is_flip(v->op))
+            return false;
+        x->k[i] = is_flip(v->op) ? 1 - x->k[i] : x->k[i];
         v = v->op->operands[0];
     }
-    return NULL;
+    return false;
 }
 
-/* Is what the load reads a tile of two dimensions of a view of tiles side by side, in that order, with the loop's
-   counter as index along K? */
-static bool is_even(const cutting *x, const ct_op *load, uint32_t k)
+/* Is what the load reads a tile of two dimensions of a view of tiles side by side, in that order? */
+static bool is_even(const cutting *x, const ct_op *load)
 {
     const ct_value *view = ct_operand(load, ct_info(load)->address);
     const bc_type *type = view->type;
-    uint32_t first = ct_operand_range(load, F_load_view_tko_index).first;
     return type->kind == BC_PARTITION_VIEW && type->rank == 2 && type->dim_map[0] == 0 && type->dim_map[1] == 1
            && view->op && view->op->opcode == OP_make_partition_view
-           && !ct_is_inside(view->op->block, x->loop->regions[0]) && cg_is_weak_access(load)
-           && load->operands[first + k] == &x->loop->regions[0]->args[0];
+           && !ct_is_inside(view->op->block, x->loop->regions[0]) && cg_is_weak_access(load);
 }
 
 /* Can the op be done again in each part? It is one of those that make the product, or gives scalars or tokens alone. */
 static bool may_repeat(const cutting *x, const ct_op *op)
 {
-    if (op == x->product || op == x->loads[0] || op == x->loads[1] || op->opcode == OP_ftof
+    if (op == x->product || op == x->loads[0] || op == x->loads[1] || op->opcode == OP_ftof || is_flip(op)
         || op->opcode == OP_continue)
         return true;
     return ct_is_pure(op) && ct_gives_no_tiles(op);
@@ -110,11 +112,9 @@ static bool find_product(cutting *x)
             return false;
         x->product = cg_is_product(op) ? op : x->product;
     }
-    for (uint32_t i = 0; x->product && i < 2; i++) {
-        x->loads[i] = load_of(x, x->product->operands[i]);
-        if (!x->loads[i] || !is_even(x, x->loads[i], k_of(i)))
+    for (uint32_t i = 0; x->product && i < 2; i++)
+        if (!find_load(x, i) || !is_even(x, x->loads[i]))
             return false;
-    }
     for (const ct_op *op = body->first; x->product && op; op = op->next)
         if (!may_repeat(x, op))
             return false;
@@ -125,7 +125,7 @@ static bool find_product(cutting *x)
 static uint32_t bytes_of_row(const cutting *x)
 {
     const bc_type *type = x->loads[0]->results[0].type;
-    return cg_memory_bytes(bc_elem_kind(type)) * (uint32_t)type->shape[1];
+    return cg_memory_bytes(bc_elem_kind(type)) * (uint32_t)type->shape[x->k[0]];
 }
 
 /* As few as leave room for enough slots; 0: none are wanted, or they would be too short. */
@@ -142,10 +142,11 @@ static uint32_t parts_of(const cutting *x, uint32_t wanted)
 
 static bool is_wanted(cutting *x)
 {
-    if (x->loop->opcode != OP_for || !find_product(x))
+    if (x->loop->opcode != OP_for || x->loop->plain || !find_product(x))
         return false;
     cg_product p = cg_product_of(x->c, x->product);
-    bool tf32 = p.in == BC_TF32 && cg_wgmma_takes(x->c, x->product, &p) && cg_may_turn(x->c, x->product, &p);
+    bool turned = x->k[0] != 1 || x->k[1] != 0; /* in memory */
+    bool tf32 = p.in == BC_TF32 && !turned && cg_wgmma_takes(x->c, x->product, &p) && cg_may_turn(x->c, x->product, &p);
     x->parts = tf32 ? parts_of(x, SLOTS) : p.async && !p.adds_up ? parts_of(x, GOOD_SLOTS) : 0;
     return x->parts;
 }
@@ -199,33 +200,38 @@ static ct_op *put_loop(const cutting *x, const bc_type *counter)
     return loop;
 }
 
-/* parts k + h, in 64 bits: an index outside stays outside. NULL: no memory. */
-static ct_value *put_index(const cutting *x, ct_op *inner, const bc_type *type)
+/* parts k + h, in 64 bits, of an index k: one outside stays outside. first: of what comes from k; place: of the sum.
+   NULL: no memory. */
+static ct_value *put_index(const cutting *x, const ct_op *inner, ct_value *k, ct_op *first, ct_op *place)
 {
-    ct_value *k = &x->loop->regions[0]->args[0], *parts = inner->operands[1];
-    ct_value *wide = bc_elem_kind(k->type) == BC_I64 ? k : put(x, OP_exti, type, k, NULL, inner);
-    if (wide && wide != k)
-        bc_attr_of(wide->op->from, F_exti_signedness)->u =
-            ct_attr_u(x->loop, F_for_unsigned_cmp) ? BC_Signedness_unsigned : BC_Signedness_signed;
-    ct_value *first = wide ? put(x, OP_muli, type, wide, parts, inner) : NULL;
-    return first ? put(x, OP_addi, type, first, &inner->regions[0]->args[0], inner->regions[0]->first) : NULL;
+    const bc_type *type = inner->operands[1]->type;
+    bool counts = k == &x->loop->regions[0]->args[0], is_signed = counts && !ct_attr_u(x->loop, F_for_unsigned_cmp);
+    ct_value *wide = k;
+    if (bc_elem_kind(k->type) != BC_I64 && (wide = put(x, OP_exti, type, k, NULL, first)))
+        bc_attr_of(wide->op->from, F_exti_signedness)->u = is_signed ? BC_Signedness_signed : BC_Signedness_unsigned;
+    ct_value *times = wide ? put(x, OP_muli, type, wide, inner->operands[1], first) : NULL;
+    return times ? put(x, OP_addi, type, times, &inner->regions[0]->args[0], place) : NULL;
 }
 
 /* The load takes a tile of the finer view, and all up to the product are such tiles. */
-static bool cut_load(const cutting *x, uint32_t i, ct_value *index)
+static bool cut_load(const cutting *x, uint32_t i, const ct_op *inner, ct_value *counted)
 {
     ct_func *f = x->c->ir;
+    uint32_t k = x->k[i];
     ct_op *load = x->loads[i], *maker = ct_operand(load, ct_info(load)->address)->op;
     ct_op *view = ct_op_like(f, OP_make_partition_view, maker, 1, 1, 0);
-    uint32_t first = ct_operand_range(load, F_load_view_tko_index).first;
-    if (!view || !(view->results[0].type = ct_part_type(f, maker->results[0].type, k_of(i), x->parts)))
+    uint32_t at = ct_operand_range(load, F_load_view_tko_index).first + k;
+    ct_value *counter = &x->loop->regions[0]->args[0],
+             *index = load->operands[at] == counter ? counted : put_index(x, inner, load->operands[at], load, load);
+    if (!view || !index || !(view->results[0].type = ct_part_type(f, maker->results[0].type, k, x->parts)))
         return false;
     ct_set_operand(view, 0, maker->operands[0]);
     ct_insert_after(view, maker);
     ct_set_operand(load, ct_operand_range(load, ct_info(load)->address).first, &view->results[0]);
-    ct_set_operand(load, first + k_of(i), index);
+    ct_set_operand(load, at, index);
     for (ct_value *v = &load->results[0];; v = &v->uses->op->results[0]) {
-        if (!(v->type = ct_part_type(f, v->type, k_of(i), x->parts)))
+        k = v != &load->results[0] && is_flip(v->op) ? 1 - k : k;
+        if (!(v->type = ct_part_type(f, v->type, k, x->parts)))
             return false;
         if (v->uses->op == x->product)
             return ct_renew_from(f, load);
@@ -236,8 +242,9 @@ static void cut(const cutting *x)
 {
     const bc_type *counter = ct_scalar_type(x->c->ir, BC_I64);
     ct_op *inner = counter ? put_loop(x, counter) : NULL;
-    ct_value *index = inner ? put_index(x, inner, counter) : NULL;
-    if (!index || !cut_load(x, 0, index) || !cut_load(x, 1, index))
+    ct_value *counted = inner ? put_index(x, inner, &x->loop->regions[0]->args[0], inner, inner->regions[0]->first)
+                              : NULL;
+    if (!counted || !cut_load(x, 0, inner, counted) || !cut_load(x, 1, inner, counted))
         cg_no_memory(x->c);
 }
 

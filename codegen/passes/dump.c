@@ -39,7 +39,8 @@ static void say_plan(const cg_ring *ring, bc_text *out)
 
 static void say_load(const cg_ring_load *load, bc_text *out)
 {
-    bc_text_printf(out, "%u bytes at %u", cg_ring_load_bytes(load), load->offset);
+    bc_text_printf(out, "%u bytes at %u%s", cg_ring_load_bytes(load), load->offset,
+                   load->is_transposed ? ", transposed" : "");
 }
 
 static void say_copy(const ct_op *op, const cg_ring_copy *copy, bc_text *out)
@@ -85,6 +86,8 @@ static void say_product(const ct_op *op, const cg_k_part *part, bc_text *out)
         bc_text_printf(out, "%stransposed", out->len ? ", " : "");
     if (op->direct)
         bc_text_printf(out, "%sread by wgmma", out->len ? ", " : "");
+    if (op->reordered)
+        bc_text_printf(out, "%sreordered", out->len ? ", " : "");
 }
 
 static void say_conversion(cg_func *c, const ct_op *op, bc_text *out)
@@ -118,8 +121,7 @@ static void say_detail(cg_func *c, const ct_op *op, bc_text *out)
     case CT_ring: say_ring(op->detail, out); break;
     case CT_later: bc_text_printf(out, "by %u", ((const cg_distance *)op->detail)->iterations); break;
     case CT_copy:
-    case CT_prefetch:
-    case CT_fetch: say_copy(op, op->detail, out); break;
+    case CT_prefetch: say_copy(op, op->detail, out); break;
     case CT_staged: say_load(op->detail, out); break;
     case CT_mma_await: bc_text_printf(out, "%u later ones may go on", ((const cg_pending *)op->detail)->others); break;
     case CT_maps: say_maps(op->detail, out); break;

@@ -17,9 +17,10 @@
    threads have read it, and then for its own copies. Where a stage holds a K slice, the product is executed once per
    slice, each between an await and a release.
 
-   Kernels without products get the same ops; each thread has its own part of the ring and awaits its own copies. A load
-   without a ring is prefetched one iteration ahead into registers; the second example below reads rows whose numbers
-   come from a table, whose entries are loaded two iterations ahead.
+   Kernels without products get the same ops; each thread has its own part of the ring and awaits its own copies. If
+   the ring has one slot, the copies of the next iteration stand behind the ops that read the tiles of this one into
+   registers. A load without a ring is prefetched one iteration ahead into registers; the second example below reads
+   rows whose numbers come from a table, whose entries are loaded two iterations ahead.
 
    Why it is right: the loads pass has shown that nothing in the loop writes what a copy reads, and a stage is
    overwritten only after the release of the iteration that read it. */
@@ -72,7 +73,7 @@ static ct_op *put_copy(const expansion *x, const cg_ring_load *load, uint32_t pa
 static void put_cursor(expansion *x, ct_op *copy, const ct_value *counter)
 {
     if (!x->ahead) {
-        x->ahead = cg_later_new(x->c, x->loop, ct_operand(x->loop, F_for_lower_bound), x->ring->slots - 1);
+        x->ahead = cg_later_new(x->c, x->loop, ct_operand(x->loop, F_for_lower_bound), cg_ring_distance(x->ring));
         if (!x->ahead) {
             cg_no_memory(x->c);
             return;
@@ -152,8 +153,24 @@ static void split_product(expansion *x)
 
 /* ---- loops ---- */
 
+/* Behind the last op of the body that reads a tile of the ring. */
+static ct_op *behind_reads(const expansion *x)
+{
+    ct_op *last = NULL;
+    for (ct_op *op = x->body->first; op; op = op->next)
+        if (op->opcode == CT_staged && ct_ring_of(op) == x->value)
+            last = op;
+    return last->next;
+}
+
 static void fill_body(expansion *x, ct_op *place)
 {
+    if (x->ring->refills) {
+        cg_ring_put(x->c, CT_await, x->value, place);
+        put_part(x, &x->body->args[0], cg_ring_distance(x->ring), behind_reads(x));
+        cg_ring_put_releases(x->c, x->loop, x->value);
+        return;
+    }
     if (x->ring->parts) {
         split_product(x);
         return;
@@ -176,7 +193,7 @@ static void fill_body(expansion *x, ct_op *place)
 
 static void put_first(expansion *x)
 {
-    for (uint32_t s = 0; s + 1 < x->ring->slots && !x->c->failed; s++)
+    for (uint32_t s = 0; s < cg_ring_distance(x->ring) && !x->c->failed; s++)
         put_part(x, ct_operand(x->loop, F_for_lower_bound), s, x->loop);
 }
 

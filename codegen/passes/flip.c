@@ -1,7 +1,4 @@
-/* The flip pass swaps the operands of a product (swap-AB): a product in a loop with 16 or 32 rows and at least 64
-   columns is computed as C^T = B^T A^T. wgmma has 64 rows and any multiple of eight columns, and it reads both operands
-   in place from a ring, in either order, once. With `mma.sync`, each warp would read fragments that other warps read as
-   well.
+/* The flip pass swaps the operands of a product in a loop (swap-AB): C^T = B^T A^T.
 
        for c = start {                      for t = permute start {
            a = load, b = load                   a = load, b = load
@@ -9,24 +6,39 @@
        }                                    }
                                             c = permute t
 
-   The pass applies to 16-bit elements that the loop loads; other types are transposed on their way to the product
-   (codegen/ops/mma_turned.c). Only the product may use the sum inside the loop. After the loop the sum is
-   transposed back on its way to memory. For a split-K product of 32x64x256 the cost model predicts 768 cycles of
-   shared memory per iteration in place of 1,152; this was not measured on a GPU.
+   For elements of 16 bits, the product has 16 or 32 rows and at least 64 columns. wgmma has 64 rows and any multiple of
+   eight columns, and it reads both operands in place from a ring, in either order, once. With `mma.sync`, each warp
+   would read fragments that other warps read as well. For a split-K product of 32x64x256 the cost model predicts 768
+   cycles of shared memory per iteration in place of 1,152; this was not measured on a GPU.
 
-   Why it is right: each element of C^T is the same sum of the same products, in the same order along K. */
-#include "codegen/analysis/encoding.h"
+   For elements of 8 bits and tf32, wgmma reads its right operand from a ring only if K is contiguous in it. Its left
+   operand can come from registers, in either order. This pass decides, by how the tiles are stored in memory, which
+   operand of the product becomes which of the instruction; codegen/ops/mma_turned.c multiplies. If K is contiguous in
+   neither, the smaller tile is transposed.
+
+   The pass applies to operands that the loop loads. Only the product may use the sum inside the loop. Enclosing loops
+   that only pass the sum on carry it transposed as well. After the outermost of them the sum is transposed back on its
+   way to memory.
+
+   It also applies where B is the transpose of weights that the loop unpacks, converts or scales. Then the product is
+   `reordered`: `mma.sync` takes the weights from the registers that have them (codegen/analysis/reordered.h). Such
+   products of 16x64x128 and 32x64x128 with weights of 4 bits took 61 and 69 us before and 35 and 39 us after, for
+   8192x8192 weights on an H100.
+
+   Why it is right: each element of C^T is the sum of the same products; a sum takes those of an iteration in any order.
+   */
 #include "codegen/analysis/order.h"
-#include "codegen/analysis/product.h"
+#include "codegen/analysis/reordered.h"
+#include "codegen/analysis/turned.h"
 #include "codegen/passes/budget.h"
 #include "codegen/passes/pass.h"
-
-enum { LEAST_ROWS = 16, LEAST_COLUMNS = 64 };
+#include "codegen/passes/ring.h"
 
 typedef struct flipping {
     cg_func *c;
     ct_op *loop, *product;
-    uint32_t sum; /* which of the values that the loop carries */
+    uint32_t sum;   /* which of the values that the loop carries */
+    bool reordered; /* by mma.sync, from the registers that have the weights (codegen/analysis/reordered.h) */
 } flipping;
 
 /* ---- whether ---- */
@@ -42,11 +54,41 @@ static bool is_loaded(const flipping *x, const ct_value *v)
 
 static bool has_few_rows(const ct_op *product)
 {
+    enum { LEAST_ROWS = 16, LEAST_COLUMNS = 64 };
     const bc_type *type = product->results[0].type;
     bc_kind in = bc_elem_kind(product->operands[0]->type);
     return product->opcode == OP_mmaf && type->rank == 2 && type->shape[0] >= LEAST_ROWS
            && type->shape[0] < LEAST_COLUMNS && type->shape[1] >= LEAST_COLUMNS && bc_elem_kind(type) == BC_F32
            && (in == BC_F16 || in == BC_BF16);
+}
+
+/* Does operand i of the product, as it lies in memory, have K side by side? */
+static bool runs_along_k(const flipping *x, uint32_t i)
+{
+    const ct_value *operand = x->product->operands[i], *tile = cg_source_of(operand);
+    cg_shape s = cg_shape_of(operand->type), of_tile = cg_shape_of(tile->type);
+    cg_layout low = {.tile_bits = s.tile_bits, .reg_bits = 1, .reg = {(uint32_t)1 << s.shift[s.rank - 1 - i]}};
+    cg_view_op v = cg_view_op_of(tile->op);
+    uint32_t fast;
+    low = cg_source_layout(operand, &low);
+    return cg_view_contiguous(&v, &fast) && low.reg[0] == (uint32_t)1 << of_tile.shift[fast];
+}
+
+/* Of 8 bits or tf32: does wgmma take the operands as they lie only if they are swapped? It reads its right operand with
+   K side by side from a ring, and its left one, of 64 rows, through registers in either order; turned, the right
+   operand of the product is its left one. Where one has to be transposed in any case, it is the smaller one. */
+static bool turns_better(const flipping *x)
+{
+    const ct_op *op = x->product;
+    cg_product p = cg_product_of(x->c, op), q = p;
+    q.m = p.n;
+    q.n = p.m;
+    if (!cg_may_turn(x->c, op, &q))
+        return false;
+    bool left = runs_along_k(x, 0), right = runs_along_k(x, 1), as_it_is = cg_may_turn(x->c, op, &p);
+    if (left && right && cg_wgmma_fits(&p))
+        return false; /* it reads both in place, rounded by tensor maps if need be */
+    return !as_it_is || (!left && (right || p.n < p.m));
 }
 
 /* Is its sum carried by the loop, which nobody else in it looks at? */
@@ -61,6 +103,13 @@ static bool is_carried(flipping *x)
     return acc == &body->args[1 + x->sum] && !acc->uses->next;
 }
 
+/* By wgmma, which reads both operands where a ring has them? */
+static bool are_loaded(const flipping *x)
+{
+    return x->c->target->features & CG_HAS_WGMMA && x->c->warp_bits >= CG_WARPGROUP_BITS
+           && is_loaded(x, x->product->operands[1]);
+}
+
 static bool may_flip(flipping *x)
 {
     ct_block *body = x->loop->regions[0];
@@ -69,8 +118,14 @@ static bool may_flip(flipping *x)
             return false;
         x->product = cg_is_product(op) ? op : x->product;
     }
-    return x->product && x->product->block == body && has_few_rows(x->product) && is_carried(x)
-           && is_loaded(x, x->product->operands[0]) && is_loaded(x, x->product->operands[1]);
+    if (!x->product || x->product->block != body || x->product->results[0].type->rank != 2 || !is_carried(x))
+        return false;
+    cg_set_turned(x->product, true); /* roundings to tf32 do not hide the loads */
+    bool few = has_few_rows(x->product), left = is_loaded(x, x->product->operands[0]), both = left && are_loaded(x),
+         flips = both && (few || turns_better(x));
+    cg_set_turned(x->product, false);
+    x->reordered = few && left && !both && cg_may_reorder(x->c, x->product);
+    return flips || x->reordered;
 }
 
 /* ---- flipping ---- */
@@ -85,8 +140,8 @@ static ct_value *put_transposed(const flipping *x, ct_value *v, ct_op *place)
     return &op->results[0];
 }
 
-/* The loop's result, for those that read it. */
-static bool hand_on(const flipping *x, ct_value *result, const bc_type *type)
+/* A result of the outermost loop, for those that read it. */
+static bool hand_on(const flipping *x, ct_value *result, const bc_type *type, ct_op *loop)
 {
     ct_op *back = NULL;
     const bc_type *whole = result->type;
@@ -96,8 +151,19 @@ static bool hand_on(const flipping *x, ct_value *result, const bc_type *type)
     back->results[0].type = whole;
     ct_replace_uses(result, &back->results[0]);
     ct_set_operand(back, 0, result);
-    ct_insert_after(back, x->loop);
+    ct_insert_after(back, loop);
     return true;
+}
+
+/* The same attributes, of what was right and left. */
+static void swap_attributes(const ct_op *from, const ct_op *to)
+{
+    if (from->opcode == OP_mmaf) {
+        bc_attr_of(to->from, F_mmaf_fast_acc)->u = ct_attr_u(from, F_mmaf_fast_acc);
+        return;
+    }
+    bc_attr_of(to->from, F_mmai_signedness_lhs)->u = ct_attr_u(from, F_mmai_signedness_rhs);
+    bc_attr_of(to->from, F_mmai_signedness_rhs)->u = ct_attr_u(from, F_mmai_signedness_lhs);
 }
 
 /* The product of what was right and left, in its place. NULL: no memory. */
@@ -105,28 +171,53 @@ static ct_op *put_product(const flipping *x, ct_value *acc)
 {
     ct_op *old = x->product;
     ct_value *left = put_transposed(x, old->operands[1], old), *right = put_transposed(x, old->operands[0], old);
-    ct_op *product = left && right ? ct_made_new(x->c->ir, OP_mmaf, old, acc->type, (ct_value *[]){left, right, acc}, 3)
-                                   : NULL;
+    ct_op *product =
+        left && right ? ct_made_new(x->c->ir, old->opcode, old, acc->type, (ct_value *[]){left, right, acc}, 3) : NULL;
     if (!product)
         return NULL;
-    bc_attr_of(product->from, F_mmaf_fast_acc)->u = ct_attr_u(old, F_mmaf_fast_acc);
+    swap_attributes(old, product);
+    product->reordered = x->reordered;
     ct_insert_before(product, old);
     ct_replace_uses(&old->results[0], &product->results[0]);
     ct_remove(old);
     return product;
 }
 
+/* The loop around `loop`, if it only hands the sum on from one run of it to the next, as carried value *sum; else NULL.
+ */
+static ct_op *loop_around(const ct_op *loop, uint32_t *sum)
+{
+    ct_op *outer = loop->block->parent;
+    const ct_value *first = loop->operands[ct_first_carried(loop) + *sum];
+    const ct_use *use = loop->results[*sum].uses;
+    if (!outer || outer->opcode != OP_for || !use || use->next || use->op != outer->regions[0]->last
+        || use->op->opcode != OP_continue || first != &outer->regions[0]->args[1 + use->index] || first->uses->next)
+        return NULL;
+    *sum = use->index;
+    return outer;
+}
+
+/* Each loop from the product's to the outermost one that only hands the sum on carries it transposed. */
 static bool flip(const flipping *x)
 {
-    ct_op *loop = x->loop;
+    ct_op *loop = x->loop, *outer;
     ct_value *acc = &loop->regions[0]->args[1 + x->sum];
-    uint32_t start = ct_first_carried(loop) + x->sum;
+    uint32_t sum = x->sum;
+    while ((outer = loop_around(loop, &sum)))
+        loop = outer;
+    uint32_t start = ct_first_carried(loop) + sum;
     ct_value *first = put_transposed(x, loop->operands[start], loop);
     if (!first)
         return false;
     ct_set_operand(loop, start, first);
-    acc->type = first->type;
-    return put_product(x, acc) && hand_on(x, &loop->results[x->sum], first->type);
+    sum = x->sum;
+    for (ct_op *inner = x->loop; inner != loop; inner = outer) {
+        uint32_t inside = sum;
+        outer = loop_around(inner, &sum);
+        inner->regions[0]->args[1 + inside].type = inner->results[inside].type = first->type;
+    }
+    loop->regions[0]->args[1 + sum].type = first->type;
+    return put_product(x, acc) && hand_on(x, &loop->results[sum], first->type, loop);
 }
 
 /* ---- the pass ---- */
@@ -134,8 +225,11 @@ static bool flip(const flipping *x)
 void cg_pass_flip(cg_func *c)
 {
     bool any = false;
-    if (cg_loops_stay_plain(c) || !(c->target->features & CG_HAS_WGMMA) || c->warp_bits < CG_WARPGROUP_BITS)
+    uint32_t most_warps = UINT32_MAX;
+    if (cg_loops_stay_plain(c))
         return;
+    if (!cg_find_views(c->ir))
+        cg_no_memory(c);
     for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
         flipping x = {.c = c, .loop = op};
         if (op->opcode != OP_for || !may_flip(&x))
@@ -143,9 +237,12 @@ void cg_pass_flip(cg_func *c)
         if (!flip(&x))
             cg_no_memory(c);
         any = true;
+        if (x.reordered)
+            most_warps = cg_reordered_warps(cg_shape_of(op->results[x.sum].type).bits[0]);
     }
     if (any && !c->failed)
         cg_set_warps(c);
+    c->warp_bits = c->warp_bits < most_warps ? c->warp_bits : most_warps;
 }
 
 void cg_dump_flip(cg_func *c, bc_text *out)

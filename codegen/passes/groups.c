@@ -5,7 +5,7 @@
 
    A stage of a ring passes between the groups by two barriers in shared memory, so that copies run as far ahead as
    there are stages, even across the ends of loops. This requires a kernel whose control flow around the loops depends
-   only on scalars that both groups can compute. The ring gets as many stages as fit.
+   only on scalars that both groups can compute or load. The ring gets as many stages as fit.
    docs/internals/codegen/warp-specialisation.md has the rules.
 
    Why it is right: a stage is read only after the barrier at which its copies arrive, and written only after the
@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "codegen/analysis/order.h"
-#include "codegen/analysis/product.h"
+#include "codegen/analysis/turned.h"
 #include "codegen/kernel/groups.h"
 #include "codegen/passes/groups_find.h"
 #include "codegen/passes/block_order.h"
@@ -29,18 +29,28 @@ enum { LEAST_IN_FLIGHT = 3 /* slots: of the product before, which is freed last,
 
 static bool is_of_slot(const ct_op *op)
 {
-    return op->opcode == CT_acquire || op->opcode == CT_commit || op->opcode == CT_put;
+    return op->opcode == CT_acquire || op->opcode == CT_commit || op->opcode == CT_put || op->opcode == CT_put_rest;
 }
 
 static bool is_copy(const ct_op *op)
 {
-    return op->opcode == CT_copy || op->opcode == CT_fetch || is_of_slot(op);
+    return op->opcode == CT_copy || is_of_slot(op);
 }
 
 /* Producers wait themselves for the grid that writes what they copy. */
 static bool is_root(const ct_op *op)
 {
     return is_copy(op) || cg_is_grid_wait(op);
+}
+
+/* A number that both groups load, each for itself, as an extent or a pointer of a list of arrays: of a tile of one
+   element, which every thread has. Why it is right: the load is weak, and nothing that the kernel stores or waits for
+   may have to come before it (cg_order_holds_back), so that both groups read the same. */
+static bool is_number(const cg_splitting *x, const ct_op *op)
+{
+    const bc_type *type = op->opcode == OP_load_view_tko || op->opcode == OP_load_ptr_tko ? op->results[0].type : NULL;
+    return type && bc_shape_elems(type->shape, type->rank) == 1 && cg_is_weak_access(op)
+           && !cg_order_holds_back(x->c, x->f->body, op);
 }
 
 /* What each group may compute for itself, without the threads of the other; the next grid may start when one of either
@@ -54,31 +64,62 @@ static bool in_both(const ct_op *op)
            || op->opcode == CT_tile_block || (bc_op_in(op->opcode, BC_OPS(TOKEN)) && !ct_info(op)->effects);
 }
 
-/* In the producers' program: an acquire, all copies of a ring, a commit. What is put is fetched in the iteration
-   before: its loads are on their way while the next slot is awaited and copies are started. */
+/* What a load ordered by its token, a copy leaves to the token that the load came after: consumers wait for the slot. */
+static void pass_token_on(const cg_splitting *x, ct_op *copy)
+{
+    ct_value *result = &copy->results[copy->result_count - 1], *before = NULL;
+    if (!result->uses || result->type->kind != BC_TOKEN)
+        return;
+    for (uint32_t i = 0; i < copy->operand_count; i++)
+        if (copy->operands[i]->type->kind == BC_TOKEN)
+            before = copy->operands[i];
+    ct_op *made = before ? NULL : ct_token_new(x->f, copy, result->type);
+    if (made) {
+        ct_insert_before(made, copy);
+        before = &made->results[0];
+    }
+    if (before)
+        ct_replace_uses(result, before);
+    else
+        cg_no_memory(x->c);
+}
+
+/* In the producers' program: an acquire, all copies of a ring, a commit; what is to be put is put some slots behind. */
 static void copy_loads(const cg_splitting *x, const cg_ring_place *p)
 {
     const ct_op *original = p->loop->regions[0]->first;
     uint32_t done = 0;
-    bool has_slot = false;
     for (ct_op *op = p->copy->regions[0]->first; op && done < p->ring->load_count; op = op->next) {
         if (op->from != original->from || is_of_slot(op))
             continue; /* put there for another ring */
         if (original == p->loads[done]) {
-            const cg_ring_load *load = &p->ring->loads[done];
-            if (load->is_put)
-                cg_ring_put(x->c, CT_put, p->value, op);
-            else if (!has_slot)
+            if (!done)
                 cg_ring_put(x->c, CT_acquire, p->value, op);
-            has_slot = has_slot || !load->is_put;
-            cg_ring_copy_load(x->c, op, load, p->value);
-            if (++done == p->ring->load_count)
+            cg_ring_copy_load(x->c, op, &p->ring->loads[done], p->value);
+            pass_token_on(x, op);
+            if (++done == p->ring->load_count) {
+                if (p->ring->puts)
+                    cg_ring_put_behind(x->c, CT_put, p->value, op);
                 cg_ring_put_behind(x->c, CT_commit, p->value, op);
+            }
         }
         original = original->next;
     }
-    if (p->ring->puts)
-        cg_ring_put_behind(x->c, CT_put, p->value, p->copy);
+}
+
+/* The last slots of a loop are put at the program's end, so that copies run ahead of them across loops, unless
+   consumers could wait for them while producers wait for another ring. */
+static void put_rest(const cg_splitting *x, const cg_ring_place *p, ct_block *producers)
+{
+    if (!p->ring->puts)
+        return;
+    if (x->count > 1 || x->kept_count) {
+        cg_ring_put_behind(x->c, CT_put_rest, p->value, p->copy);
+        return;
+    }
+    for (ct_op *op = producers->first; op; op = ct_next_op(op, producers))
+        if (op->opcode == OP_return)
+            cg_ring_put(x->c, CT_put_rest, p->value, op);
 }
 
 /* The same of a load before loops. */
@@ -90,10 +131,10 @@ static void copy_kept(const cg_splitting *x, const cg_kept_load *kept)
 }
 
 /* Can the producers find out by themselves what to copy? */
-static bool is_feasible(const ct_block *producers)
+static bool is_feasible(const ct_block *producers, const bool *numbers)
 {
     for (const ct_op *op = producers->first; op; op = ct_next_op(op, producers))
-        if (!in_both(op))
+        if (!in_both(op) && !(op->result_count && numbers[op->results[0].id]))
             return false;
     return true;
 }
@@ -118,6 +159,9 @@ static ct_block *make_producers(cg_splitting *x)
             return NULL;
         ct_append(block, copy);
     }
+    bool *numbers = bc_new(x->f->arena, bool, x->f->value_count + 1u); /* by value id: loads that producers repeat */
+    if (!numbers)
+        return NULL;
     const ct_op *original = body->first;
     for (ct_op *op = block->first; op; op = ct_next_op(op, block), original = ct_next_op(original, body)) {
         for (uint32_t i = 0; i < x->count; i++)
@@ -126,12 +170,16 @@ static ct_block *make_producers(cg_splitting *x)
         for (uint32_t i = 0; i < x->kept_count; i++)
             if (original == x->kept[i].load)
                 x->kept[i].copy = op;
+        if (is_number(x, original))
+            numbers[op->results[0].id] = true;
     }
     for (uint32_t i = 0; i < x->count; i++)
         copy_loads(x, &x->places[i]);
+    for (uint32_t i = 0; i < x->count; i++)
+        put_rest(x, &x->places[i], block);
     for (uint32_t i = 0; i < x->kept_count; i++)
         copy_kept(x, &x->kept[i]);
-    if (ct_prune(x->f, block, is_root, x->places[0].value) && is_feasible(block)) {
+    if (ct_prune(x->f, block, is_root, x->places[0].value) && is_feasible(block, numbers)) {
         if (x->budget->maps) {
             x->starters = cg_make_starters(x, block);
             cg_put_maps(x, block);
@@ -148,7 +196,7 @@ static void put_cursors(const cg_splitting *x)
     for (uint32_t i = 0; i < x->count; i++) {
         ct_op *loop = x->places[i].copy;
         for (ct_op *op = loop->regions[0]->first; op; op = op->next)
-            if ((op->opcode == CT_copy || op->opcode == CT_fetch) && !((cg_ring_copy *)op->detail)->map
+            if (op->opcode == CT_copy && !((cg_ring_copy *)op->detail)->map
                 && op->operands[op->from->operand_count] == x->places[i].value) {
                 cg_ring_put_cursor(x->c, op, loop, &loop->regions[0]->args[0], loop->operands[0]);
                 cg_ring_put_addresses(x->c, op, loop);
@@ -243,10 +291,17 @@ static void consume_kept(const cg_splitting *x, const cg_kept_load *kept)
     cg_ring_stage_loads(x->c, kept->ring, kept->value);
 }
 
+/* Of a turned product: has it fragments that are multiplied while the first ones of the next slot are loaded? */
+static bool has_pieces(const cg_splitting *x, const ct_op *product)
+{
+    cg_product p = cg_product_of(x->c, product);
+    return !product->turned || cg_turned_of(&p, x->c->warp_bits).steps;
+}
+
 static void consume(const cg_splitting *x, const cg_ring_place *p)
 {
     uint32_t carried;
-    bool may_fly = p->ring->behind && p->ring->slots >= LEAST_IN_FLIGHT;
+    bool may_fly = p->ring->behind && p->ring->slots >= LEAST_IN_FLIGHT && has_pieces(x, p->product);
     ct_op *product = may_fly ? product_in_flight(p->loop, &carried) : NULL;
     for (uint32_t i = 0; i < p->ring->load_count; i++)
         p->ring->loads[i].op = p->loads[i];
@@ -269,7 +324,48 @@ static void consume(const cg_splitting *x, const cg_ring_place *p)
 
 /* ---- the pass ---- */
 
-/* How the producers' threads share the copies of a tile: eight have 128 bytes of a row, and what is left of the row
+/* How the producers' threads share the copies of a tile that they transpose: a thread has blocks of four elements along
+   memory and, along the other dimension, of 16 bytes, which go to shared memory at once. Two neighbours have 8 elements
+   along memory and four threads the chunks of 64 bytes there, so that chunks of eight threads lie in different banks;
+   the other threads follow along memory. */
+static cg_layout transposing_layout(const cg_ring_load *load, uint32_t warp_bits)
+{
+    const bc_type *tile = load->op->results[0].type;
+    cg_shape s = cg_shape_of(tile);
+    uint32_t across = 2 * s.rank - 3 - load->fast, chunk = cg_chunk_bits(tile);
+    const struct {
+        uint32_t dim, from, to;
+    } parts[] = {{load->fast, 0, CG_BLOCK_BITS},
+                 {across, 0, chunk},
+                 {load->fast, CG_BLOCK_BITS, CG_BLOCK_BITS + 1},
+                 {across, chunk, chunk + 2},
+                 {load->fast, CG_BLOCK_BITS + 1, CG_MAX_TILE_BITS},
+                 {across, chunk + 2, CG_MAX_TILE_BITS}};
+    uint8_t order[CG_MAX_TILE_BITS];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        for (uint32_t b = parts[i].from; b < s.bits[parts[i].dim] && b < parts[i].to; b++)
+            order[count++] = (uint8_t)(s.shift[parts[i].dim] + b);
+    return cg_layout_ordered(order, count, CG_BLOCK_BITS + chunk, warp_bits);
+}
+
+/* Where they have it until it is transposed: four neighbours of one thread, of all threads, and so on. */
+static cg_layout places_of_blocks(const cg_layout *l)
+{
+    cg_layout p = *l;
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < CG_BLOCK_BITS; i++)
+        p.reg[i] = (uint32_t)1 << at++;
+    for (uint32_t i = 0; i < CG_LANE_BITS; i++)
+        p.lane[i] = l->lane[i] ? (uint32_t)1 << at++ : 0;
+    for (uint32_t i = 0; i < l->warp_bits; i++)
+        p.warp[i] = l->warp[i] ? (uint32_t)1 << at++ : 0;
+    for (uint32_t i = CG_BLOCK_BITS; i < l->reg_bits; i++)
+        p.reg[i] = (uint32_t)1 << at++;
+    return p;
+}
+
+/* How they share those of other tiles: the copies of 128 bytes of a row follow each other, and what is left of the row
    they reach from the same addresses, one after the other. So there are few addresses, and producers have few
    registers. */
 static cg_layout copy_layout(const cg_ring_load *load, uint32_t warp_bits)
@@ -277,11 +373,11 @@ static cg_layout copy_layout(const cg_ring_load *load, uint32_t warp_bits)
     enum { LINE = 3 /* log2 of its chunks */ };
     const bc_type *tile = load->op->results[0].type;
     cg_shape s = cg_shape_of(tile);
-    uint32_t chunk = cg_chunk_bits(tile), one = 1, bits = chunk + CG_LANE_BITS + warp_bits,
+    uint32_t piece = load->vector_bits, one = 1, bits = piece + CG_LANE_BITS + warp_bits,
              row = cg_dim_mask(&s, load->fast), others = (one << s.tile_bits) - 1 - row;
-    if (s.tile_bits < bits || s.bits[load->fast] < chunk)
-        return cg_layout_memory(&s, load->fast, chunk, 0, warp_bits);
-    uint32_t line = row & ((one << (s.shift[load->fast] + chunk + LINE)) - 1), threads = 0;
+    if (s.tile_bits < bits || s.bits[load->fast] < piece)
+        return cg_layout_memory(&s, load->fast, piece, piece, warp_bits);
+    uint32_t line = row & ((one << (s.shift[load->fast] + cg_chunk_bits(tile) + LINE)) - 1), threads = 0;
     for (uint32_t b = 0; b < s.tile_bits && cg_count_bits(line | threads) < bits; b++)
         threads |= others & one << b;
     uint32_t parts[] = {line, threads, row & ~line, others & ~threads}, count = 0;
@@ -290,14 +386,20 @@ static cg_layout copy_layout(const cg_ring_load *load, uint32_t warp_bits)
         for (uint32_t b = 0; b < s.tile_bits; b++)
             if (parts[i] >> b & 1)
                 order[count++] = (uint8_t)b;
-    return cg_layout_ordered(order, s.tile_bits, chunk, warp_bits);
+    return cg_layout_ordered(order, s.tile_bits, piece, warp_bits);
 }
 
 static void spread_copies(cg_ring *ring)
 {
-    for (uint32_t i = 0; i < ring->load_count; i++)
-        ring->loads[i].layout =
-            copy_layout(&ring->loads[i], ring->by_maps ? CG_STARTER_WARP_BITS : CG_PRODUCER_WARP_BITS);
+    for (uint32_t i = 0; i < ring->load_count; i++) {
+        cg_ring_load *load = &ring->loads[i];
+        load->layout = load->is_transposed
+                           ? transposing_layout(load, CG_PRODUCER_WARP_BITS)
+                           : copy_layout(load, ring->by_maps ? CG_STARTER_WARP_BITS : CG_PRODUCER_WARP_BITS);
+        if (load->is_put)
+            load->places = load->is_transposed ? places_of_blocks(&load->layout)
+                                               : cg_encoding_layout(&load->encoding, &load->layout);
+    }
 }
 
 /* Where everything lies: the slots of all rings, then their barriers, then tensor maps. */

@@ -7,6 +7,7 @@
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
 #include "codegen/analysis/shared.h"
+#include "codegen/analysis/turned.h"
 #include "codegen/passes/maps.h"
 #include "codegen/passes/ring.h"
 
@@ -204,10 +205,14 @@ static cg_group_work work_of(const cg_splitting *x)
     return work;
 }
 
+/* Loops that may run instead of those with rings, and have none, need what groups would take: other blocks that compute
+   while one waits. In another loop, rings of groups gain more, as they run on where the inner loop ends. */
 static bool find_loops(cg_splitting *x)
 {
     for (ct_op *op = x->f->body->first; op; op = ct_next_op(op, x->f->body)) {
         const cg_ring *ring = op->opcode == OP_for ? op->detail : NULL;
+        if (op->likely)
+            return false;
         if (ring && !ring->by_threads && (!ring->async || ring->slots < 2 || ring->parts || !add_rings(x, op)))
             return false;
     }
@@ -294,6 +299,17 @@ static bool choose_slots(const cg_splitting *x)
     return share_room(x, room_for_rings(x, most));
 }
 
+/* Can wgmma compute what is turned? It may have been meant to be as it is, with tensor maps that round. */
+static bool is_computed(const cg_splitting *x)
+{
+    for (uint32_t i = 0; i < x->count; i++) {
+        cg_product p = cg_product_of(x->c, x->places[i].product);
+        if (p.turned && !cg_may_turn(x->c, x->places[i].product, &p))
+            return false;
+    }
+    return true;
+}
+
 /* Is there room with at most so many blocks of a multiprocessor, with operands kept in shared memory or not, and with
    tensor maps or not? */
 static bool is_room(cg_splitting *x, uint32_t most_blocks, bool keeps, bool maps)
@@ -303,28 +319,34 @@ static bool is_room(cg_splitting *x, uint32_t most_blocks, bool keeps, bool maps
     work.maps = maps;
     x->budget = cg_group_budget_of(&work, most_blocks);
     x->kept_count = 0;
-    if (!x->budget || x->budget->maps != maps)
+    if (!x->budget || x->budget->maps != maps || !is_computed(x) || (!maps && cg_has_short_steps(x)))
         return false;
     if (keeps)
         find_kept(x);
     return !(maps && (x->why = cg_maps_obstacle(x))) && choose_slots(x);
 }
 
+/* Of a turned product tensor maps come first, if need be with one block: without them threads would round tiles. */
 bool cg_groups_find(cg_splitting *x)
 {
     static const struct way {
         uint32_t blocks;
         bool keeps;
     } ways[] = {{UINT32_MAX, true}, {UINT32_MAX, false}, {1, true}, {1, false}};
+    const uint32_t count = sizeof ways / sizeof *ways;
     if (!find_loops(x))
         return false;
     const char *waste = cg_maps_waste(x);
+    bool maps_first = x->places[0].product->turned;
     x->why = waste ? waste : "such products are faster without them";
-    for (uint32_t i = 0; i < sizeof ways / sizeof *ways; i++)
-        for (uint32_t maps = !waste + 1u; maps-- > 0;)
-            if (is_room(x, ways[i].blocks, ways[i].keeps, maps) && !(maps && (x->why = cg_maps_waste_slots(x)))) {
-                x->why = maps ? NULL : x->why ? x->why : "there is too little shared memory";
-                return true;
-            }
+    for (uint32_t i = 0; i < 2 * count; i++) {
+        const struct way *way = &ways[maps_first ? i % count : i / 2];
+        bool maps = maps_first ? i < count : i % 2 == 0;
+        if (!(maps && waste) && is_room(x, way->blocks, way->keeps, maps)
+            && !(maps && (x->why = cg_maps_waste_slots(x)))) {
+            x->why = maps ? NULL : x->why ? x->why : "there is too little shared memory";
+            return true;
+        }
+    }
     return false;
 }

@@ -5,9 +5,17 @@
    Why it is right: the ops only compute, and none of them can fail. A division moves only if it divides by a constant;
    an op that could fail stays behind the condition that guards it. A fact that an `assume` states applies only to the
    uses of its result, wherever the op is. Tiles stay in the loop, because they would occupy registers for its whole
-   duration. */
+   duration.
+
+   Small rows that are the same in all iterations leave the loop, too: weak loads, and what is computed from them, of a
+   few registers in each thread. Why it is right: the loop is known to run, so that the row would be loaded anyway; no
+   store or order of memory in the loop comes before the load by its tokens or by way of the same memory, so that it
+   reads the same in front of the loop as in each iteration. */
 #include "codegen/passes/hoist.h"
 
+#include "codegen/analysis/order.h"
+#include "codegen/analysis/product.h"
+#include "codegen/kernel/groups.h"
 #include "codegen/passes/pass.h"
 
 /* Is the op one that does no harm where nobody asked for it? */
@@ -39,26 +47,122 @@ static void hoist_from(ct_block *block, ct_op *loop)
     }
 }
 
+/* ---- rows ---- */
+
+enum {
+    MOST_DEPTH = 12,    /* ops that lead to a row */
+    MOST_REGISTERS = 8, /* that a row has in each thread */
+    MOST_OF_ALL = 16    /* that all loaded rows have */
+};
+
+/* Does the body run at least once, to its end? */
+static bool is_run(const ct_op *loop)
+{
+    int64_t bounds[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        const ct_op *bound = loop->opcode == OP_for ? loop->operands[i]->op : NULL;
+        if (!bound || bound->opcode != OP_constant || !ct_constant_value(bound, &bounds[i]))
+            return false;
+    }
+    const ct_block *body = loop->regions[0];
+    for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
+        if (op->opcode == OP_return || cg_is_product(op))
+            return false;
+    return bounds[0] >= 0 && bounds[0] < bounds[1];
+}
+
+/* Registers of a thread that has no replicas. */
+static uint64_t registers_of(const cg_func *c, const ct_value *v)
+{
+    if (!bc_is_tile(v->type) || !v->type->rank)
+        return 0;
+    uint64_t bits = (uint64_t)cg_class_bits(cg_elem_class(v->type)) << cg_shape_of(v->type).tile_bits,
+             unit = 32ull * cg_threads(c);
+    return (bits + unit - 1) / unit;
+}
+
+static bool is_small(const cg_func *c, const ct_op *op)
+{
+    uint64_t registers = 0;
+    for (uint32_t i = 0; i < op->result_count; i++)
+        registers += registers_of(c, &op->results[i]);
+    return registers <= MOST_REGISTERS;
+}
+
+/* Is the op made of what comes from outside, or may what it is made of leave the loop, too? */
+static bool can_leave(const cg_func *c, const ct_block *body, const ct_op *op, uint32_t depth)
+{
+    const bc_op_classes pure = BC_OPS(GIVEN) | BC_OPS(MAP) | BC_OPS(CAST) | BC_OPS(SAME) | BC_OPS(RESHAPE)
+                               | BC_OPS(MOVE) | BC_OPS(VIEW);
+    bool is_load = op->opcode == OP_load_ptr_tko || op->opcode == OP_load_view_tko;
+    bool can = depth && op->block == body && is_small(c, op)
+               && (is_load ? cg_is_weak_access(op) && !cg_order_holds_back(c, body, op)
+                           : ct_is_pure(op) && op->opcode < OP_LIMIT && bc_op_in(op->opcode, pure));
+    for (uint32_t i = 0; can && i < op->operand_count; i++) {
+        const ct_value *v = op->operands[i];
+        can = !ct_is_inside(v->block, body) || (v->op && can_leave(c, body, v->op, depth - 1));
+    }
+    return can;
+}
+
+/* With what it is made of. */
+static void leave(const ct_block *body, ct_op *op, ct_op *loop)
+{
+    for (uint32_t i = 0; i < op->operand_count; i++)
+        if (ct_is_inside(op->operands[i]->block, body))
+            leave(body, op->operands[i]->op, loop);
+    ct_move_before(op, loop);
+}
+
+/* A map of operands that are loaded, or computed, in front of the loop. */
+static bool is_row_map(const ct_op *op)
+{
+    return op->opcode < OP_LIMIT && bc_op_in(op->opcode, BC_OPS(MAP) | BC_OPS(CAST) | BC_OPS(RESHAPE))
+           && bc_is_tile(op->results[0].type) && op->results[0].type->rank
+           && bc_kind_in(bc_elem_kind(op->results[0].type), BC_SET_FLOAT);
+}
+
+static void hoist_rows(const cg_func *c, ct_op *loop)
+{
+    ct_block *body = loop->regions[0];
+    uint64_t loaded = 0;
+    if (!is_run(loop))
+        return;
+    for (ct_op *op = body->first, *next; op; op = next) {
+        next = op->next;
+        bool is_load = op->opcode == OP_load_ptr_tko || op->opcode == OP_load_view_tko;
+        uint64_t registers = is_load ? registers_of(c, &op->results[0]) : 0;
+        if ((is_load || is_row_map(op)) && loaded + registers <= MOST_OF_ALL && can_leave(c, body, op, MOST_DEPTH)) {
+            leave(body, op, loop);
+            loaded += registers;
+        }
+    }
+}
+
+/* ---- the pass ---- */
+
 void cg_hoist_from_loop(ct_op *loop)
 {
     hoist_from(loop->regions[0], loop);
 }
 
 /* Inner loops first: what leaves them may leave those around as well. */
-static void hoist_all(ct_block *block)
+static void hoist_all(const cg_func *c, ct_block *block)
 {
     for (ct_op *op = block->first; op; op = op->next) {
         for (uint32_t r = 0; r < op->region_count; r++)
             if (op->regions[r])
-                hoist_all(op->regions[r]);
-        if (ct_is_loop(op))
+                hoist_all(c, op->regions[r]);
+        if (ct_is_loop(op)) {
             cg_hoist_from_loop(op);
+            hoist_rows(c, op);
+        }
     }
 }
 
 void cg_pass_hoist(cg_func *c)
 {
-    hoist_all(c->ir->body);
+    hoist_all(c, c->ir->body);
 }
 
 void cg_dump_hoist(cg_func *c, bc_text *out)

@@ -68,7 +68,8 @@ static bool lie_alike(const cg_ring_load *a, const cg_ring_load *b)
 
 static bool may_keep(const ct_op *op)
 {
-    return op->opcode == OP_for && op->detail && ring_of(op)->by_threads && !ring_of(op)->beside;
+    return op->opcode == OP_for && op->detail && ring_of(op)->by_threads && !ring_of(op)->refills
+           && !ring_of(op)->beside;
 }
 
 /* Which load of the other loop, of those that are not taken, brings the tile that the first one's does. */
@@ -213,32 +214,44 @@ static slots slots_in(const chain *x, const cg_kept_row *row, const cg_ring *kep
     return (slots){count < most ? count : most, share, row->why};
 }
 
-static uint32_t room_of(const chain *x, uint32_t threads)
+static uint32_t room_of(const chain *x, uint32_t threads, uint32_t scratch)
 {
     uint32_t room = cg_room_beside(x->c, threads),
              fits = cg_shared_for_ring(x->c, x->loops[0]->block, ring_of(x->loops[0]), cg_shared_for_the_rest(x->c));
     room = room < fits ? room : fits;
-    return room > BESIDE ? room - BESIDE : 0;
+    return room > BESIDE + scratch ? room - BESIDE - scratch : 0;
 }
 
 /* others: bytes of a slot of what else the loops load, at most. */
-static slots choose_slots(const chain *x, const cg_ring *kept, uint32_t others)
+static slots choose_slots(const chain *x, const cg_ring *kept, uint32_t others, uint32_t scratch)
 {
     slots s = {0};
     const cg_kept_row *row;
     for (size_t i = 0; (row = cg_kept_row_at(i)); i++)
         for (uint32_t ahead = row->ahead; ahead >= row->fewest && !s.kept; ahead--)
-            s = slots_in(x, row, kept, others, ahead, room_of(x, row->threads));
+            s = slots_in(x, row, kept, others, ahead, room_of(x, row->threads, scratch));
     bool enough = s.kept >= 2
                   && (cg_iterations_of(x->loops[0]) == UINT32_MAX || s.kept >= cg_iterations_of(x->loops[0]));
     return enough ? s : (slots){0};
+}
+
+/* Bytes of shared memory, at least `scratch`, that it takes to convert tiles of the rest to the layout of those that
+   stay. */
+static uint32_t converted(const cg_ring *kept, const cg_ring *rest, uint32_t scratch)
+{
+    for (uint32_t i = 0; i < rest->load_count; i++) {
+        const cg_ring_load *load = &rest->loads[i];
+        bool alike = kept->load_count && cg_layout_equal(&kept->loads[0].layout, &load->layout);
+        scratch = !alike && load->own_bytes > scratch ? load->own_bytes : scratch;
+    }
+    return scratch;
 }
 
 /* Its loops get rings for tiles that stay, and keep one for what else they load. */
 static void keep(const chain *x)
 {
     cg_ring *kept[MOST_LOOPS] = {new_first(x)}, rest[MOST_LOOPS];
-    uint32_t others = 0;
+    uint32_t others = 0, scratch = 0;
     for (uint32_t k = 0; k < x->count; k++) {
         if (!kept[0] || (k && !(kept[k] = new_again(x, kept[0], k)))) {
             cg_no_memory(x->c);
@@ -246,8 +259,9 @@ static void keep(const chain *x)
         }
         rest[k] = rest_of(ring_of(x->loops[k]), kept[k]);
         others = rest[k].slot_bytes > others ? rest[k].slot_bytes : others;
+        scratch = converted(kept[0], &rest[k], scratch);
     }
-    slots s = choose_slots(x, kept[0], others);
+    slots s = choose_slots(x, kept[0], others, scratch);
     uint32_t bytes = s.kept * kept[0]->slot_bytes;
     if (s.kept)
         cg_remark(x->c, x->loops[0], CG_REMARK_Kept, TV_REMARK_PASSED,

@@ -8,11 +8,15 @@
    second walk loads them in that layout. Tiles of up to 8 KB only have to fill sectors, because the barriers of a
    conversion through shared memory have the same cost however small the tile is. If a sum would be converted from the
    layout of memory to that of the product and back, it is computed in the layout of memory, if the product is needed
-   there anyway.
+   there anyway. A map of values that are made in any layout is computed in the one in which it is read.
+
+   A small row that is read through pointers comes in the layout that reads it, even if several warps load the same
+   elements. Why it is right: the loads are weak, so that nobody may store between them what they read.
 
    The operand that an op reads in a given layout is recorded at its use (`ct_use.read`). */
 #include <string.h>
 
+#include "codegen/access/pointers.h"
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
 #include "codegen/analysis/view.h"
@@ -45,7 +49,7 @@ static cg_layout layout_for_users(cg_func *c, const ct_value *v, uint32_t *out_w
     enum { MOST_LOOPS = 4 };
     cg_layout l;
     bool found = accumulator_wish(c, v, MOST_LOOPS, &l);
-    *out_weight = found ? CG_WEIGHT_MMA : CG_WEIGHT_DEFAULT;
+    *out_weight = found ? CG_WEIGHT_MMA : CG_WEIGHT_FREE;
     return found ? l : cg_default_layout(c, v->type);
 }
 
@@ -60,9 +64,10 @@ static void assign_map(cg_func *c, const ct_op *op)
     }
     cg_layout best, layout;
     uint32_t best_weight = 0, weight;
-    bool lazy = true;
+    bool lazy = true, made = true;
     for (uint32_t i = 0; i < op->operand_count; i++) {
         lazy = lazy && cg_value_of(c, operands[i])->form == CG_LAZY;
+        made = made && operands[i]->op && (ct_is_map(operands[i]->op) || cg_value_of(c, operands[i])->form == CG_LAZY);
         if (cg_wish(c, operands[i], &layout, &weight) && weight > best_weight) {
             best = layout;
             best_weight = weight;
@@ -81,6 +86,8 @@ static void assign_map(cg_func *c, const ct_op *op)
         best = *decided;
     else if (!best_weight)
         best = layout_for_users(c, v, &best_weight);
+    if (best_weight == CG_WEIGHT_FREE && !made)
+        best_weight = CG_WEIGHT_DEFAULT;
     cg_set_home(c, v, &best, best_weight);
     for (uint32_t i = 0; i < op->operand_count; i++)
         cg_want(c, operands[i], &best);
@@ -172,26 +179,53 @@ static void decide_for_excerpts(cg_func *c, const ct_op *op)
         c->homes->decided[tile->id] = cg_intern(c, &l);
 }
 
-/* Does a small tile come in whole sectors, if not in as long accesses? The way through shared memory, which has its
-   barriers however short it is, would take longer. */
+/* Does a small tile come in whole sectors, if not in as long accesses, or a tile of no more elements than threads in a
+   few accesses of any kind? The way through shared memory, which has its barriers however short it is, would take
+   longer. */
 static bool comes_at_once(cg_func *c, const ct_value *tile, const cg_view_op *v, const cg_layout *l)
 {
-    enum { MOST_BYTES = 8 << 10 };
+    enum { MOST_BYTES = 8 << 10, FEW = 2 /* log2 of the accesses of a thread */ };
+    if (l->tile_bits <= CG_LANE_BITS + c->warp_bits && l->reg_bits <= FEW && !cg_view_is_half(v))
+        return true;
     return cg_memory_bytes(bc_elem_kind(tile->type)) << l->tile_bits <= MOST_BYTES && cg_view_fills_sectors(c, v, l);
+}
+
+/* Through pointers, a thread has no more accesses than in its own layout. What several warps read of a small tile comes
+   from a cache. */
+static bool comes_by_as_many(cg_func *c, const ct_op *load, const cg_ptr_op *p, const cg_layout *l)
+{
+    enum { MOST_BYTES = 8 << 10 };
+    const ct_value *tile = cg_result(load, 0);
+    bool fills, filled;
+    if (cg_layout_has_replicas(l) && cg_memory_bytes(bc_elem_kind(tile->type)) << l->tile_bits > MOST_BYTES)
+        return false;
+    uint32_t most = cg_pointer_accesses(c, p, cg_value_of(c, tile)->home, &filled);
+    return most < UINT32_MAX && cg_pointer_accesses(c, p, l, &fills) <= most && fills;
+}
+
+/* May the tile come in that layout, in which it is read, as well as in its own? */
+static bool comes_as_well(cg_func *c, const ct_op *load, const cg_layout *l)
+{
+    if (load->opcode == OP_load_ptr_tko) {
+        cg_ptr_op p = cg_ptr_op_of(load);
+        return !c->strip_bits && (cg_pointers_go_as_well(c, &p, l) || comes_by_as_many(c, load, &p, l));
+    }
+    cg_view_op v = cg_view_op_of(load);
+    return cg_view_reads_sectors(c, &v, l)
+           || (!c->strip_bits && (cg_view_loads_as_well(c, &v, l) || comes_at_once(c, v.tile, &v, l)));
 }
 
 /* Behind the first walk: a tile that is read in one layout alone comes in that, where threads reach memory as well. */
 static void decide_loads(cg_func *c)
 {
     for (const ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
-        const ct_value *tile = op->opcode == OP_load_view_tko ? cg_result(op, 0) : NULL;
-        const cg_layout *only = tile ? cg_only_wanted(cg_value_of(c, carried_as(tile))) : NULL;
-        cg_view_op v = only ? cg_view_op_of(op) : (cg_view_op){0};
-        if (only && only != cg_value_of(c, tile)->home && cg_is_weak_access(op)
-            && (cg_view_reads_sectors(c, &v, only)
-                || (!c->strip_bits && (cg_view_loads_as_well(c, &v, only) || comes_at_once(c, tile, &v, only)))))
+        if (op->opcode != OP_load_view_tko && op->opcode != OP_load_ptr_tko)
+            continue;
+        const ct_value *tile = cg_result(op, 0);
+        const cg_layout *only = cg_only_wanted(cg_value_of(c, carried_as(tile))), *home = cg_value_of(c, tile)->home;
+        if (only && only != home && cg_is_weak_access(op) && comes_as_well(c, op, only))
             c->homes->decided[tile->id] = only;
-        else if (tile && (!only || only == cg_value_of(c, tile)->home))
+        else if ((!only || only == home) && op->opcode == OP_load_view_tko)
             decide_for_excerpts(c, op);
     }
 }
@@ -246,6 +280,37 @@ static void decide_maps(cg_func *c)
     }
 }
 
+/* The one layout in which all maps that read v are done now; NULL: there is none. */
+static const cg_layout *layout_of_readers(cg_func *c, const ct_value *v)
+{
+    const cg_layout *all = NULL;
+    for (const ct_use *use = v->uses; use; use = use->next) {
+        const cg_layout *l = ct_is_map(use->op) ? c->homes->decided[cg_result(use->op, 0)->id] : NULL;
+        if (!l || (all && l != all))
+            return NULL;
+        all = l;
+    }
+    return all;
+}
+
+/* A map whose operands are made in any layout is done in the one in which its result is read, if a thread then has no
+   more elements. From the last op to the first, so that those who read come before. */
+static void decide_free_maps(cg_func *c, const ct_block *block)
+{
+    for (const ct_op *op = block->last; op; op = op->prev) {
+        for (uint32_t r = 0; r < op->region_count; r++)
+            if (ct_regions(op)[r])
+                decide_free_maps(c, ct_regions(op)[r]);
+        const ct_value *v = ct_is_map(op) ? cg_result(op, 0) : NULL;
+        const cg_value *x = v ? cg_value_of(c, v) : NULL;
+        if (!x || x->form != CG_TILE || x->weight != CG_WEIGHT_FREE || c->homes->decided[v->id])
+            continue;
+        const cg_layout *only = cg_only_wanted(x), *best = only == x->home ? layout_of_readers(c, v) : only;
+        if (best && best->reg_bits <= x->home->reg_bits)
+            c->homes->decided[v->id] = best;
+    }
+}
+
 void cg_pass_layouts(cg_func *c)
 {
     cg_raise_operands(c);
@@ -268,6 +333,7 @@ void cg_pass_layouts(cg_func *c)
             break;
         decide_loads(c);
         decide_maps(c);
+        decide_free_maps(c, body);
     }
     c->homes = NULL;
 }

@@ -8,13 +8,14 @@
    Why it is right: the load reads the same elements from the same addresses, at the same place in the program and in
    the same order, and has the same padding where the mask is false (lift_find.c). Conditions for this that facts do not
    prove are checked at run time before the ops; if they do not hold, the original ops are executed (lift_checks.c,
-   versions.c). If a check is about divisors of rows and addresses, the second version is lifted as well, to views whose
-   rows may start at any element: these have no copies of 16 bytes, but one address and one bound per row instead of one
-   per element. */
+   versions.c). If a check is about divisors of rows and addresses, the second version is lifted as well, to views of
+   which no more is known than of the pointers: these have no copies of 16 bytes, but one address and one bound per row
+   instead of one per element. */
 #include "codegen/passes/lift.h"
 
 #include "codegen/facts/facts.h"
 #include "codegen/kernel/remarks.h"
+#include "codegen/passes/budget.h"
 #include "codegen/passes/hoist.h"
 #include "codegen/passes/pass.h"
 #include "codegen/passes/simplify.h"
@@ -100,7 +101,7 @@ static int64_t step_of(const cg_lift_dim *d)
 
 static ct_value *put_base(ct_builder *b, const cg_lifted *l)
 {
-    ct_value *base = ct_build_multiple(b, l->base, cg_lift_byte_bits(l));
+    ct_value *base = ct_build_multiple(b, l->base, l->byte_bits);
     if (!l->rest.count)
         return base;
     ct_value *rest = ct_build_multiple(b, put_poly(b, &l->rest, 1, BC_I64), cg_lift_chunk_bits(l));
@@ -149,7 +150,7 @@ static ct_value *put_promised_view(ct_builder *b, const cg_lifted *l, ct_value *
     ct_insert_before(tensor, b->place);
     ct_insert_before(view, b->place);
     ct_builder before = {b->f, tensor, false};
-    ct_set_operand(tensor, 0, ct_build_multiple(&before, tensor->operands[0], cg_lift_byte_bits(l)));
+    ct_set_operand(tensor, 0, ct_build_multiple(&before, tensor->operands[0], l->byte_bits));
     for (uint32_t d = 0; d < type->rank; d++)
         if (type->shape[d] == BC_DYNAMIC) {
             ct_set_operand(tensor, at,
@@ -270,7 +271,17 @@ static void replace(cg_func *c, const cg_lifted *l, ct_value *view)
 /* Views are asked about signs alone. What divides their rows is asked of pointers only: where it does not, the second
    version runs with the registers and shared memory of the first, which costs a view more than whole pieces gain
    (bf16, rows of 4097 elements: 827 to 1,417 microseconds on an H100; of 4096: 813 to 237). */
-/* anywhere: as tiles of views of which nothing is known to divide rows and address. */
+/* Of how many bytes rows are to start at multiples: 16, or what is known. A promise of less than 16 is taken at its
+   word where copies can be as short: who promises 4 or 8 bytes has no more to promise. Where less is known, nothing may
+   have been said at all. */
+static uint32_t byte_bits_for(const cg_lifted *l, bool as_known)
+{
+    enum { LEAST_COPY_BITS = 2 };
+    uint32_t known = cg_lift_known_bits(l);
+    return as_known || known >= LEAST_COPY_BITS ? known : CG_LIFT_CHUNK_BITS;
+}
+
+/* anywhere: as tiles of views of which no more is asked to divide rows and address. */
 static void find_all(lifting *x, const ct_block *block, bool anywhere)
 {
     x->count = 0;
@@ -279,7 +290,7 @@ static void find_all(lifting *x, const ct_block *block, bool anywhere)
         bool of_pointers = op->opcode == OP_load_ptr_tko;
         if (of_pointers ? !cg_lift_find(x->c, op, l) : anywhere || !cg_lift_find_view(op, l))
             continue;
-        l->anywhere = anywhere;
+        l->byte_bits = of_pointers ? byte_bits_for(l, anywhere) : CG_LIFT_CHUNK_BITS;
         cg_lift_checks k = {.dry = true};
         cg_lift_check(&k, &x->loads[x->count]);
         x->asks[x->count] = k.any;
@@ -339,14 +350,27 @@ static bool is_before(const ct_op *op, const ct_op *other)
     return op;
 }
 
+/* The loop around so many others around the load; NULL: there are not as many. */
+static const ct_op *loop_at(const cg_lifted *l, uint32_t level)
+{
+    const ct_op *loop = ct_loop_around(l->load);
+    for (; loop && level; level--)
+        loop = ct_loop_around(loop);
+    return loop;
+}
+
 /* From the first to the last of the loads for which something is asked, or their loops, in the block of the first of
-   these loops. */
-static bool find_range(const lifting *x, range *out)
+   these loops, or of one around it. */
+static bool find_range(const lifting *x, uint32_t level, range *out)
 {
     *out = (range){0};
     for (uint32_t i = 0; i < x->count && !out->block; i++)
-        if (x->asks[i] && ct_loop_around(x->loads[i].load))
-            out->block = ct_loop_around(x->loads[i].load)->block;
+        if (x->asks[i] && ct_loop_around(x->loads[i].load)) {
+            const ct_op *loop = loop_at(&x->loads[i], level);
+            if (!loop)
+                return false;
+            out->block = loop->block;
+        }
     for (uint32_t i = 0; i < x->count && out->block; i++) {
         ct_op *op = x->asks[i] ? in_block(x->loads[i].load, out->block) : NULL;
         if (!op)
@@ -366,10 +390,50 @@ static cg_lift_checks checks_of(const lifting *x, const range *r, bool dry)
 static bool may_be_asked(const lifting *x, const range *r, uint32_t i)
 {
     cg_lift_checks k = checks_of(x, r, true);
-    if (!x->asks[i] || !in_block(x->loads[i].load, r->block))
+    if (!x->asks[i] || !in_block(x->loads[i].load, r->block) || !cg_lift_is_there(&k, &x->loads[i]))
         return false;
     cg_lift_check(&k, &x->loads[i]);
     return !k.failed;
+}
+
+/* How many loads of loops, if there are any, can be asked about in front of the range; 0: it cannot be there twice. */
+static uint32_t count_asked(const lifting *x, range *r)
+{
+    uint32_t count = 0;
+    bool any = false;
+    cg_clear_range(&r->first, r->last);
+    for (uint32_t i = 0; i < x->count && cg_may_version(r->first, r->last); i++)
+        if (may_be_asked(x, r, i)) {
+            any = any || ct_loop_around(x->loads[i].load);
+            count++;
+        }
+    return any ? count : 0;
+}
+
+/* Around as many loops as can be, so that inner ones need no question each time, where that leaves out no load. */
+static bool choose_range(const lifting *x, range *out)
+{
+    range r;
+    uint32_t most = 0;
+    for (uint32_t level = 0; find_range(x, level, &r); level++) {
+        uint32_t count = count_asked(x, &r);
+        if (!count || count < most)
+            continue;
+        most = count;
+        *out = r;
+    }
+    return most;
+}
+
+/* In a nest of loops, rings between groups of warps run on where the inner loop ends, which gains more than it takes.
+ */
+static void note_likely(const ct_block *otherwise)
+{
+    bool nested = ct_loop_around(otherwise->parent);
+    for (const ct_op *op = otherwise->first; op; op = ct_next_op(op, otherwise))
+        nested = nested || (op->plain && ct_loop_around(op));
+    for (ct_op *op = otherwise->first; op && !nested; op = ct_next_op(op, otherwise))
+        op->likely = op->plain;
 }
 
 /* One question for all, the views, and the ops in two versions. The ops of the second one, if what divides numbers was
@@ -377,19 +441,11 @@ static bool may_be_asked(const lifting *x, const range *r, uint32_t i)
 static ct_block *lift_asked(lifting *x)
 {
     range r;
-    bool any = false;
     ct_block *otherwise = NULL;
-    if (!find_range(x, &r))
+    if (!choose_range(x, &r))
         return NULL;
-    cg_clear_range(&r.first, r.last);
-    if (!cg_may_version(r.first, r.last))
-        return NULL;
-    for (uint32_t i = 0; i < x->count; i++) {
+    for (uint32_t i = 0; i < x->count; i++)
         x->asks[i] = may_be_asked(x, &r, i);
-        any = any || (x->asks[i] && ct_loop_around(x->loads[i].load));
-    }
-    if (!any)
-        return NULL;
     cg_lift_checks k = checks_of(x, &r, false);
     for (uint32_t i = 0; i < x->count && !k.b.failed; i++)
         if (x->asks[i])
@@ -408,7 +464,10 @@ static ct_block *lift_asked(lifting *x)
         if (x->asks[i])
             replace(x->c, &x->loads[i], x->views[i]);
     hoist_around(place);
-    return k.divides ? otherwise : NULL;
+    if (!k.divides)
+        return NULL;
+    note_likely(otherwise);
+    return otherwise;
 }
 
 /* Do versions pay? Where copies by tensor maps and wgmma are to be had for what is known. */
@@ -447,8 +506,10 @@ void cg_pass_lift(cg_func *c)
     lifted = x->count;
     if (otherwise && !c->failed)
         lift_in(x, otherwise, true);
-    if (lifted && !c->failed)
-        cg_simplify(c);
+    if (!lifted || c->failed)
+        return;
+    cg_simplify(c);
+    cg_set_warps(c);
 }
 
 void cg_dump_lift(cg_func *c, bc_text *out)

@@ -6,6 +6,7 @@
 #include "codegen/kernel/kernel.h"
 #include "codegen/tile/build.h"
 
+enum { CG_LIFT_CHUNK_BITS = 4 /* log2 of the bytes of the longest copies, and of what maps take */ };
 enum { CG_LIFT_REACH = INT32_MAX, CG_LIFT_UNBOUND = 1 << 30 /* the extent where no mask says one */ };
 
 /* A dimension of the view. */
@@ -24,7 +25,7 @@ typedef struct cg_lifted {
     ct_value *base;
     cg_poly rest; /* elements from there to the view's first one */
     cg_affine affine;
-    bool anywhere;             /* its rows may start at any element */
+    uint32_t byte_bits;        /* log2 of the bytes of which its rows are to start at multiples */
     uint32_t rank, contiguous; /* its dimensions, those of the tile last; which one has a stride of 1 */
     cg_lift_dim dims[CG_AFFINE_DIMS];
 } cg_lifted;
@@ -33,6 +34,10 @@ typedef struct cg_lifted {
 bool cg_lift_find(cg_func *c, ct_op *load, cg_lifted *out);
 /* The same for a load of a view whose tensor has a number, or an address, that is not known at compile time. */
 bool cg_lift_find_view(ct_op *load, cg_lifted *out);
+
+/* Terms that fall with the counter of a loop become ones that grow with the iterations that are left
+   (codegen/passes/lift_mirror.c). False: the polynomial has too many terms then. */
+bool cg_lift_mirror(cg_func *c, cg_poly *p);
 
 enum { CG_LIFT_ASKED = 24 };
 
@@ -51,11 +56,15 @@ typedef struct cg_lift_checks {
     bool asked_of_view[CG_LIFT_ASKED];
 } cg_lift_checks;
 
-/* Adds the conditions under which the load is a load of the view, and those for copies of 16 bytes and tensor maps. */
+/* Adds the conditions under which the load is a load of the view, and those for copies of 2^byte_bits bytes and, with 16
+   bytes, for tensor maps. */
 void cg_lift_check(cg_lift_checks *k, const cg_lifted *l);
+/* Is all that the view is made of there? */
+bool cg_lift_is_there(const cg_lift_checks *k, const cg_lifted *l);
 
-/* log2 of the bytes, and of the elements, of which rows are to start at multiples: of 16 bytes, or anywhere. */
-uint32_t cg_lift_byte_bits(const cg_lifted *l);
+/* Of how many bytes rows are known to start at multiples, as a logarithm, up to 16. */
+uint32_t cg_lift_known_bits(const cg_lifted *l);
+/* byte_bits of elements. */
 uint32_t cg_lift_chunk_bits(const cg_lifted *l);
 /* Is the view's address known to be such a multiple? */
 bool cg_lift_is_aligned(const cg_lifted *l);

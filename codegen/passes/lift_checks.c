@@ -87,6 +87,59 @@ static int64_t known_most(const ct_value *v)
     return most < CUT ? most < 0 ? 0 : most : CUT;
 }
 
+static bool has_narrow_type(const ct_value *v)
+{
+    return bc_kind_bits(bc_elem_kind(v->type)) <= 32;
+}
+
+/* v without promises about it. */
+static const ct_op *maker_of(const ct_value *v)
+{
+    while (v->op && v->op->opcode == OP_assume)
+        v = v->op->operands[0];
+    return v->op;
+}
+
+/* A value that is there and of which the factor, which is at least 0, is left when a counter from 0 on is taken away.
+   NULL: there is none. */
+static const ct_value *most_of(const cg_lift_checks *k, const ct_value *v)
+{
+    int64_t step;
+    const ct_op *op = maker_of(v);
+    bool is_left = op && op->opcode == OP_subi && range_of(v).low >= 0 && cg_counted_loop(op->operands[1], &step)
+                   && range_of(op->operands[1]).low >= 0;
+    return is_left && is_there(k, op->operands[0]) ? op->operands[0] : NULL;
+}
+
+/* A value that is there, which is more than the factor, the sign of either apart: a remainder's divisor. NULL: there is
+   none. */
+static const ct_value *more_than(const cg_lift_checks *k, const ct_value *v)
+{
+    const ct_op *op = maker_of(v);
+    op = op && op->opcode == OP_remi ? op : NULL;
+    bool is_signed = op && ct_attr_u(op, F_remi_signedness) == BC_Signedness_signed;
+    return is_signed && has_narrow_type(v) && is_there(k, op->operands[1]) ? op->operands[1] : NULL;
+}
+
+/* Its distance from 0 less one, of 64 bits. */
+static ct_value *put_below(cg_lift_checks *k, const ct_value *end)
+{
+    ct_value *x = wide(k, end), *both[] = {x, ct_build_sub(&k->b, put_number(k, 0), x)};
+    ct_value *distance = ct_build(&k->b, OP_maxi, x ? x->type : NULL, both, 2);
+    if (distance)
+        bc_attr_of(distance->op->from, F_maxi_signedness)->u = BC_Signedness_signed;
+    return ct_build_sub(&k->b, distance, put_number(k, 1));
+}
+
+/* Can more be said of the most that a factor can be where it runs than is known before? */
+static bool is_asked(const cg_lift_checks *k, const ct_value *v)
+{
+    int64_t step;
+    const ct_op *loop = cg_counted_loop(v, &step);
+    return loop ? is_there(k, loop->operands[0]) && is_there(k, loop->operands[1]) && has_narrow_type(v)
+                : is_there(k, v) || more_than(k, v) || most_of(k, v);
+}
+
 /* The same while it runs, 64 bits. */
 static ct_value *put_most(cg_lift_checks *k, const ct_value *v)
 {
@@ -94,11 +147,12 @@ static ct_value *put_most(cg_lift_checks *k, const ct_value *v)
     const ct_op *loop = cg_counted_loop(v, &step);
     if (!loop && is_there(k, v))
         return put_end(k, OP_mini, wide(k, v), CUT);
-    if (!loop || !is_there(k, loop->operands[0]) || !is_there(k, loop->operands[1])
-        || bc_kind_bits(bc_elem_kind(v->type)) > 32) {
-        k->failed = k->failed || most == CUT;
+    if (!loop && most_of(k, v))
+        return put_end(k, OP_mini, put_end(k, OP_maxi, wide(k, most_of(k, v)), 0), CUT);
+    if (!loop && more_than(k, v))
+        return put_end(k, OP_mini, put_below(k, more_than(k, v)), most);
+    if (!is_asked(k, v))
         return put_number(k, most);
-    }
     ct_value *count = ct_build_sub(&k->b, wide(k, loop->operands[1]), wide(k, loop->operands[0]));
     count = put_end(k, OP_maxi, ct_build_sub(&k->b, count, put_number(k, 1)), 0);
     return put_end(k, OP_mini, ct_build_div_unsigned(&k->b, count, step), CUT);
@@ -147,13 +201,21 @@ static int64_t cut_product(int64_t a, int64_t b)
     return a >= CUT || b >= CUT ? (a && b ? CUT : 0) : a * b < CUT ? a * b : CUT;
 }
 
-/* The most that the terms of one sign come to, as is known; cut. */
-static int64_t known_sum(const cg_lifted *l, const cg_poly *p, bool negative)
+static bool is_asked_of_term(const cg_lift_checks *k, const cg_term *t)
+{
+    for (uint32_t f = 0; f < t->count; f++)
+        if (is_asked(k, t->factors[f]))
+            return true;
+    return false;
+}
+
+/* The most that the terms of one sign come to, as is known; cut. asking: those of which no more can be asked. */
+static int64_t known_sum(const cg_lifted *l, const cg_poly *p, bool negative, const cg_lift_checks *asking)
 {
     int64_t sum = 0;
     for (uint32_t i = 0; i < p->count; i++) {
         const cg_term *t = &p->terms[i];
-        if ((t->times < 0) != negative)
+        if ((t->times < 0) != negative || (asking && is_asked_of_term(asking, t)))
             continue;
         int64_t most = cut_product(negative ? -t->times : t->times, place_most(l, t->dim));
         for (uint32_t f = 0; f < t->count; f++)
@@ -184,27 +246,24 @@ static ct_value *put_sum(cg_lift_checks *k, const cg_lifted *l, const cg_poly *p
     return sum;
 }
 
-/* Is the most that each factor can be there to ask for? */
-static bool are_there(const cg_lift_checks *k, const cg_poly *p)
+/* Is there a factor of which nothing is known, and nothing can be asked? */
+static bool is_unknown(const cg_lift_checks *k, const cg_poly *p)
 {
-    int64_t step;
     for (uint32_t i = 0; i < p->count; i++)
-        for (uint32_t f = 0; f < p->terms[i].count; f++) {
-            const ct_value *v = p->terms[i].factors[f];
-            if (!cg_counted_loop(v, &step) && !is_there(k, v) && known_most(v) == CUT)
-                return false;
-        }
-    return true;
+        for (uint32_t f = 0; f < p->terms[i].count; f++)
+            if (known_most(p->terms[i].factors[f]) == CUT && !is_asked(k, p->terms[i].factors[f]))
+                return true;
+    return false;
 }
 
 /* No value is further from 0 than the limit, which is below 2^31. */
 static void check_sums(cg_lift_checks *k, const cg_lifted *l, const cg_poly *p, int64_t limit)
 {
     for (uint32_t negative = 0; negative < 2; negative++) {
-        if (known_sum(l, p, negative) <= limit)
+        if (known_sum(l, p, negative, NULL) <= limit)
             continue;
         k->any = true;
-        k->failed = k->failed || !are_there(k, p);
+        k->failed = k->failed || is_unknown(k, p) || known_sum(l, p, negative, k) > limit;
         if (!k->dry && !k->failed)
             ask(k, put_sum(k, l, p, negative), BC_ComparisonPredicate_less_than_or_equal, limit);
     }
@@ -285,23 +344,39 @@ static cg_poly of_term(const cg_term *t)
     return p;
 }
 
-uint32_t cg_lift_byte_bits(const cg_lifted *l)
+/* log2 of the bytes of an element; of half a byte, as of a byte. */
+static uint32_t element_bits(const cg_lifted *l)
 {
-    enum { CHUNK_BITS = 4 };
-    return l->anywhere ? 0 : CHUNK_BITS;
+    return cg_divisor_of(bc_kind_memory_bytes(bc_elem_kind(l->load->results[0].type)) | CUT);
 }
 
 uint32_t cg_lift_chunk_bits(const cg_lifted *l)
 {
-    uint32_t bytes = bc_kind_memory_bytes(bc_elem_kind(l->load->results[0].type)), bits = cg_lift_byte_bits(l);
-    for (; bytes > 1 && bits; bytes /= 2)
-        bits--;
-    return bits;
+    return l->byte_bits > element_bits(l) ? l->byte_bits - element_bits(l) : 0;
+}
+
+static uint32_t least(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+uint32_t cg_lift_known_bits(const cg_lifted *l)
+{
+    uint32_t elements = poly_divisor(&l->rest), bytes = l->base->fact ? l->base->fact->divisor : 0;
+    for (uint32_t d = 0; d < l->rank; d++) {
+        if (d == l->contiguous)
+            elements = least(elements, poly_divisor(&l->dims[d].start));
+        if (d == l->contiguous && l->dims[d].is_masked)
+            elements = least(elements, poly_divisor(&l->dims[d].extent));
+        else if (d != l->contiguous)
+            elements = least(elements, divisor_of_term(&l->dims[d].stride));
+    }
+    return least(least(bytes, elements + element_bits(l)), CG_LIFT_CHUNK_BITS);
 }
 
 bool cg_lift_is_aligned(const cg_lifted *l)
 {
-    uint32_t bits = cg_lift_byte_bits(l);
+    uint32_t bits = l->byte_bits;
     return (!bits || (l->base->fact && l->base->fact->divisor >= bits))
            && poly_divisor(&l->rest) >= cg_lift_chunk_bits(l);
 }
@@ -311,7 +386,7 @@ static void check_view(cg_lift_checks *k, const cg_lifted *l)
 {
     uint32_t aligned = cg_lift_chunk_bits(l);
     k->of_view = true;
-    check_base(k, l->base, cg_lift_byte_bits(l));
+    check_base(k, l->base, l->byte_bits);
     check_divisor(k, &l->rest, aligned);
     for (uint32_t d = 0; d < l->rank; d++) {
         const cg_lift_dim *dim = &l->dims[d];
@@ -356,7 +431,7 @@ static void check_size(cg_lift_checks *k, const ct_value *v, int64_t number, uin
 /* May it have no elements, where its address is not what maps take? */
 static bool may_be_empty(const cg_lifted *l, const ct_value *base, const bc_type *type)
 {
-    bool may = base->fact && base->fact->divisor >= cg_lift_byte_bits(l);
+    bool may = base->fact && base->fact->divisor >= l->byte_bits;
     for (uint32_t d = 0; d < type->rank; d++)
         may = may || type->shape[d] == BC_DYNAMIC;
     return may;
@@ -371,7 +446,7 @@ static void check_tensor(cg_lift_checks *k, const cg_lifted *l)
     const ct_value *base = ct_operand(tensor, F_make_tensor_view_base);
     k->of_view = true;
     k->failed = k->failed || !may_be_empty(l, base, type);
-    check_base(k, base, cg_lift_byte_bits(l));
+    check_base(k, base, l->byte_bits);
     for (uint32_t d = 0; d < type->rank; d++) {
         bool along = type->strides[d] == 1;
         contiguous += along;
@@ -382,6 +457,27 @@ static void check_tensor(cg_lift_checks *k, const cg_lifted *l)
     }
     k->failed = k->failed || contiguous != 1 || !is_there(k, l->load->operands[0]);
     k->of_view = false;
+}
+
+static bool are_there(const cg_lift_checks *k, const cg_poly *p)
+{
+    for (uint32_t i = 0; i < p->count; i++)
+        for (uint32_t f = 0; f < p->terms[i].count; f++)
+            if (!is_there(k, p->terms[i].factors[f]))
+                return false;
+    return true;
+}
+
+bool cg_lift_is_there(const cg_lift_checks *k, const cg_lifted *l)
+{
+    if (l->tensor)
+        return is_there(k, l->load->operands[0]);
+    bool there = is_there(k, l->base) && are_there(k, &l->rest);
+    for (uint32_t d = 0; there && d < l->rank; d++) {
+        cg_poly stride = of_term(&l->dims[d].stride);
+        there = are_there(k, &stride) && are_there(k, &l->dims[d].extent);
+    }
+    return there;
 }
 
 void cg_lift_check(cg_lift_checks *k, const cg_lifted *l)

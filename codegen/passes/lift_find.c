@@ -308,10 +308,13 @@ bool cg_lift_find(cg_func *c, ct_op *load, cg_lifted *out)
     *out = (cg_lifted){.load = load, .affine = {.wraps = true}};
     if (!may_be_lifted(load)
         || !cg_pointers_of(&out->affine, ct_operand(load, F_load_ptr_tko_source), &out->base, &out->rest)
-        || !find_dims(out))
+        || !cg_lift_mirror(c, &out->rest) || !find_dims(out))
         return false;
     ct_value *mask = ct_operand(load, F_load_ptr_tko_mask);
     if (mask && !cg_mask_of(&out->affine, mask, demands, MOST_DEMANDS, &count))
         return false;
+    for (uint32_t i = 0; i < count; i++)
+        if (!cg_lift_mirror(c, &demands[i]))
+            return false;
     return demand_all(out, demands, count) && unwrap(c, out) && find_starts(out) && is_from_outside(out);
 }

@@ -1,7 +1,7 @@
 /* The loads pass chooses the loads of a loop that are prefetched in earlier iterations (software pipelining), and how.
    Loads that only products read are copied by `cp.async` into a ring of stages in shared memory. They must be weak,
    read a view from outside the loop or pointers, have an index computed only from the induction variable and outer
-   values, come in pieces of 16 bytes (of 4 or 8 for products that read element by element), and read memory that the
+   values, come in pieces of at least 4 bytes (of 16 if they come through pointers), and read memory that the
    loop does not write.
 
    Where stages of whole tiles are too large, a stage holds a K slice. A tile that is converted, unpacked or scaled on
@@ -32,6 +32,19 @@ typedef struct candidate {
     cg_ring *ring;
     cg_ring *own; /* of loads that products do not take as they are */
 } candidate;
+
+/* The only product in the body, if it stands in it itself; else NULL. */
+static ct_op *only_product(const ct_block *body)
+{
+    ct_op *found = NULL;
+    for (ct_op *op = body->first; op; op = ct_next_op(op, body))
+        if (cg_is_product(op)) {
+            if (found || op->block != body)
+                return NULL;
+            found = op;
+        }
+    return found;
+}
 
 static bool has_blocked(const cg_func *c, const ct_block *body)
 {
@@ -69,25 +82,9 @@ static uint32_t half_bit(const cg_shape *s, uint32_t fast, const bc_type *tile)
     return bc_kind_memory_bytes(bc_elem_kind(tile)) ? 0 : (uint32_t)1 << s->shift[fast];
 }
 
-/* The encoding for a tile of which dimension `fast`, one of the last two, lies in 16-byte chunks in memory; without the
-   bits of left_out. */
-static cg_encoding encoding_for(const cg_shape *s, uint32_t fast, uint32_t bytes, cg_feed feed, uint32_t left_out)
-{
-    uint32_t last = s->rank - 1, bits[2],
-             all = s->tile_bits - cg_count_bits(left_out); /* bits of the last two dimensions */
-    for (uint32_t i = 0; i < 2; i++)
-        bits[i] = i <= last ? s->bits[last - i] - cg_count_bits(left_out & cg_dim_mask(s, last - i)) : 0;
-    uint32_t columns = bits[last - fast], rows = fast == last ? all - columns : bits[0];
-    cg_encoding encoding = cg_encoding_new(rows, columns, all - rows - columns, bytes, feed);
-    encoding.flipped = fast != last;
-    encoding.left_out = left_out;
-    return encoding;
-}
+static const char unaligned[] = "base, strides, extent and index are not known to be aligned to 4 bytes";
 
-static const char unaligned[] = "base, strides, extent and index are not known to be aligned to 16 bytes";
-
-/* Of a load whose tile comes in aligned pieces of 2^piece elements along dimension `fast`: of 16 bytes, or of 4 bytes
-   at least for products that read elements of their own size. */
+/* Of a load whose tile comes in aligned pieces of 2^piece elements along dimension `fast`, of 4 bytes at least. */
 static const char *feed_obstacle(cg_func *c, ct_op *op, const ct_block *body, uint32_t fast, uint32_t piece,
                                  cg_ring_load *out)
 {
@@ -96,7 +93,7 @@ static const char *feed_obstacle(cg_func *c, ct_op *op, const ct_block *body, ui
     uint32_t chunk = cg_chunk_bits(tile->type), bytes = cg_memory_bytes(bc_elem_kind(tile->type));
     uint8_t bits[5];
     cg_layout run = {.tile_bits = s.tile_bits, .reg_bits = (uint8_t)chunk},
-              l = cg_layout_memory(&s, fast, piece, 0, c->warp_bits);
+              l = cg_layout_memory(&s, fast, piece, piece, c->warp_bits);
     for (uint32_t i = 0; i < chunk; i++)
         run.reg[i] = (uint32_t)1 << (s.shift[fast] + i);
     if (cg_layout_vector(&l, s.shift[fast], piece, bits) < piece)
@@ -104,13 +101,15 @@ static const char *feed_obstacle(cg_func *c, ct_op *op, const ct_block *body, ui
     cg_feed feed = feed_of(c, body, tile, &run, MOST_SEEN + 1);
     if (feed == CG_NO_FEED)
         return "it has uses other than products that read shared memory";
-    if (piece < chunk && feed != CG_FEED_DOUBLES && feed != CG_FEED_FOURTHS && feed != CG_FEED_ONE)
-        return unaligned;
+    bool across = feed == CG_FEED_ACROSS;
     *out = (cg_ring_load){.op = op,
                           .fast = fast,
                           .feed = feed,
                           .layout = l,
-                          .encoding = encoding_for(&s, fast, bytes, feed, half_bit(&s, fast, tile->type))};
+                          .is_transposed = across,
+                          .vector_bits = piece,
+                          .encoding = cg_encoding_for(&s, across ? 2 * s.rank - 3 - fast : fast, bytes, feed,
+                                                      half_bit(&s, fast, tile->type))};
     return NULL;
 }
 
@@ -222,35 +221,28 @@ static bool find_loads(candidate *p, bool tell)
 
 /* ---- products of bytes and tf32 ---- */
 
-static const cg_ring_load *ring_load_of(const cg_ring *ring, const ct_value *operand)
-{
-    const ct_op *op = cg_source_of(operand)->op;
-    for (uint32_t i = 0; i < ring->load_count; i++)
-        if (ring->loads[i].op == op && op->opcode == OP_load_view_tko)
-            return &ring->loads[i];
-    return NULL;
-}
-
 /* Do both of its operands run ahead, and can wgmma read A, and B unless it is turned, as they lie then? */
 static bool is_fed(candidate *p, const ct_op *op, const cg_product *product)
 {
     find_loads(p, false);
-    const cg_ring_load *left = ring_load_of(p->ring, op->operands[0]), *right = ring_load_of(p->ring, op->operands[1]);
-    return left && right && cg_wgmma_reads(product, true, false, &left->encoding)
-           && (op->turned || cg_wgmma_reads(product, false, false, &right->encoding));
+    const cg_ring_load *left = cg_ring_load_for(p->ring, op->operands[0]),
+                       *right = cg_ring_load_for(p->ring, op->operands[1]);
+    if (!left || !right || !cg_wgmma_reads(product, true, false, &left->encoding))
+        return false;
+    if (op->turned && product->k == product->atom.k_bits && !left->is_transposed)
+        return false; /* nothing is in flight over iterations: `mma.sync`, which can read both, is faster */
+    return op->turned ? cg_may_turn(p->c, op, product) || right->feed == CG_FEED_SECONDS
+                      : cg_wgmma_reads(product, false, false, &right->encoding);
 }
 
 /* Finds out whether wgmma can compute the only product of the body, of bytes or tf32: as it is, or turned where N is
-   contiguous in B, or elements are still to be rounded. */
+   contiguous in B, or elements are still to be rounded. One that cannot be turned counts as turned, too, if it can be
+   as it is once tensor maps have rounded it (codegen/passes/turn.c). */
 static void choose_wgmma(candidate *p)
 {
-    ct_op *found = NULL;
-    for (ct_op *op = p->body->first; op; op = ct_next_op(op, p->body))
-        if (cg_is_product(op)) {
-            if (found || op->block != p->body)
-                return;
-            found = op;
-        }
+    ct_op *found = only_product(p->body);
+    if (!found)
+        return;
     cg_product product = cg_product_of(p->c, found);
     if (!cg_wgmma_takes(p->c, found, &product))
         return;
@@ -258,7 +250,7 @@ static void choose_wgmma(candidate *p)
     if (cg_mma_is_async(p->c, found) && is_fed(p, found, &product))
         return;
     found->direct = false;
-    cg_set_turned(found, cg_may_turn(p->c, found, &product));
+    cg_set_turned(found, cg_may_turn(p->c, found, &product) || cg_wgmma_fits(&product));
     if (found->turned && !is_fed(p, found, &product))
         cg_set_turned(found, false);
 }
@@ -285,18 +277,10 @@ static bool has_products(const ct_block *body)
 /* ---- tiles in parts ---- */
 
 /* The one product of the body, when every iteration comes by it and multiplies all loads of the ring; else NULL. */
-static ct_op *only_product(const candidate *k)
+static ct_op *product_of_all(const candidate *k)
 {
-    ct_op *found = NULL;
-    if (k->ring->async || !cg_is_straight(k->body) || k->ring->load_count != 2)
-        return NULL;
-    for (ct_op *op = k->body->first; op; op = ct_next_op(op, k->body))
-        if (cg_is_product(op)) {
-            if (found || op->block != k->body)
-                return NULL;
-            found = op;
-        }
-    return found;
+    bool all = !k->ring->async && cg_is_straight(k->body) && k->ring->load_count == 2;
+    return all ? only_product(k->body) : NULL;
 }
 
 /* Makes the load come in 2^parts parts along the upper bits of K, which the operand's index has from bit `low` on.
@@ -322,7 +306,7 @@ static bool cut_load(const cg_func *c, cg_ring_load *load, const ct_value *opera
     if (s.tile_bits < parts + vector + CG_LANE_BITS + c->warp_bits)
         return false;
     load->layout = cg_layout_ordered(order, s.tile_bits, vector, c->warp_bits);
-    load->encoding = encoding_for(&s, load->fast, bytes, load->feed, left_out | half_bit(&s, load->fast, type));
+    load->encoding = cg_encoding_for(&s, load->fast, bytes, load->feed, left_out | half_bit(&s, load->fast, type));
     return true;
 }
 
@@ -343,7 +327,7 @@ static bool cut_loads(const candidate *p, ct_op *product, uint32_t k, uint32_t p
 static void take_parts(const candidate *p)
 {
     cg_ring *ring = p->ring;
-    ct_op *product = only_product(p);
+    ct_op *product = product_of_all(p);
     uint32_t all = cg_static_shared(p->c->target);
     if (!product || 3 * ring->slot_bytes <= all)
         return;
@@ -374,58 +358,6 @@ static void drop_own(const candidate *p)
     p->own->load_count = p->own->slot_bytes = 0;
 }
 
-static uint32_t words_of(const cg_func *c, const bc_type *tile)
-{
-    return (cg_memory_bytes(bc_elem_kind(tile)) << cg_shape_of(tile).tile_bits) / (4 * cg_threads(c));
-}
-
-/* Of a thread, of the operands that the body makes for a product, the most of one: they go there by shared memory. */
-static uint32_t operand_words(const candidate *p)
-{
-    uint32_t most = 0;
-    for (const ct_op *op = p->body->first; op; op = op->next) {
-        uint32_t made = 0;
-        for (uint32_t i = 0; i < 2 && cg_is_product(op); i++)
-            made += ring_load_of(p->ring, op->operands[i]) ? 0 : words_of(p->c, op->operands[i]->type);
-        most = made > most ? made : most;
-    }
-    return most;
-}
-
-/* Registers of a thread: what the loop carries, what it reads of the slots and what it makes of that for a product. */
-static uint32_t registers_of(const candidate *p)
-{
-    enum { FOR_THE_REST = 36, MOST = 256 };
-    uint32_t all = FOR_THE_REST + operand_words(p);
-    for (uint32_t i = 1; i < p->body->arg_count; i++)
-        all += bc_is_tile(p->body->args[i].type) ? words_of(p->c, p->body->args[i].type) : 0;
-    for (uint32_t i = 0; i < p->own->load_count; i++)
-        all += words_of(p->c, p->own->loads[i].op->results[0].type);
-    return all < MOST ? all : MOST;
-}
-
-/* With tiles that each thread reads itself: as many slots as let a multiprocessor have the blocks for which it has
-   registers; ptxas saves up to an eighth of what is estimated where that brings a block. Such loops convert between
-   copies and products, while other blocks multiply: two blocks do for that, and more only with three slots each. */
-static cg_slot_budget budget_with_own(const candidate *p, cg_slot_work work)
-{
-    enum { REGISTERS = 1 << 16, SAVED = 8, FEW_BLOCKS = 2, MOST_BLOCKS = 4, ENOUGH_SLOTS = 3, MOST_SLOTS = 4 };
-    enum { OF_THE_SYSTEM = 1 << 10 /* bytes of shared memory for each block */ };
-    cg_func *c = p->c;
-    uint32_t blocks = (REGISTERS + REGISTERS / SAVED) / registers_of(p) / cg_threads(c),
-             least = cg_static_shared(c->target) - work.fits, operand = 4 * operand_words(p) * cg_threads(c),
-             used = OF_THE_SYSTEM + (operand > least ? operand : least);
-    cg_slot_budget b = {.room = work.fits, .why = "as many as leave room for the blocks that registers allow"};
-    for (blocks = blocks < MOST_BLOCKS ? blocks + !blocks : MOST_BLOCKS; blocks; blocks--) {
-        uint32_t share = cg_room_beside(c, blocks * cg_threads(c)), room = share > used ? share - used : 0;
-        room = room < work.fits ? room : work.fits;
-        b.slots = room / work.slot_bytes < MOST_SLOTS ? room / work.slot_bytes : MOST_SLOTS;
-        if (b.slots >= ENOUGH_SLOTS || blocks <= FEW_BLOCKS)
-            break;
-    }
-    return b;
-}
-
 /* Steps of which two do not fit: one slot, which copies fill while nobody reads it. That is as long a wait as for loads
    that stay in their places, but takes no registers, and products find their operands where the copies put them. Not
    where registers can take the step, an iteration ahead; nor where other loads would begin behind that wait. */
@@ -433,7 +365,7 @@ static bool takes_one_slot(const candidate *p, uint32_t room, bool others)
 {
     uint32_t registers = 0;
     for (uint32_t i = 0; i < p->ring->load_count; i++)
-        registers += words_of(p->c, p->ring->loads[i].op->results[0].type);
+        registers += cg_words_of_thread(p->c, p->ring->loads[i].op->results[0].type);
     return p->ring->load_count && !p->ring->parts && !others && p->ring->slot_bytes <= room
            && registers > cg_early_row_of(CG_EARLY_NO_ROOM)->most;
 }
@@ -448,7 +380,8 @@ static bool choose_slots(const candidate *p, bool others, bool is_inner)
                          .slot_bytes = ring->slot_bytes + p->own->slot_bytes,
                          .iterations = UINT32_MAX,
                          .fits = room};
-    cg_slot_budget budget = p->own->load_count ? budget_with_own(p, work) : cg_slot_budget_of(c, &work);
+    cg_slot_budget budget = p->own->load_count ? cg_budget_with_own(c, p->body, ring, p->own, &work)
+                                               : cg_slot_budget_of(c, &work);
     if (budget.slots < 2 && ring->load_count && p->own->load_count) {
         drop_own(p);
         work.slot_bytes = ring->slot_bytes;

@@ -6,6 +6,8 @@
    use `mma.sync`. An index becomes that of the first part, in 64 bits, so that an index outside the tensor stays
    outside. A `RowsInside` remark says how many rows remain.
 
+   Of loads of which only single elements are used, those elements are loaded (codegen/passes/narrow_loads.c).
+
    Why it is right: the omitted rows lie outside every tensor that is stored to. They are found as the parts that
    the blocks of a cluster other than the first would compute (codegen/passes/cluster_find.c). The pass runs early,
    so that all later passes see the smaller tiles. */
@@ -13,6 +15,7 @@
 #include "codegen/kernel/remarks.h"
 #include "codegen/passes/budget.h"
 #include "codegen/passes/cluster.h"
+#include "codegen/passes/narrow.h"
 #include "codegen/passes/pass.h"
 
 enum {
@@ -70,6 +73,7 @@ static bool has_all(const cg_spreading *x)
 
 void cg_pass_narrow(cg_func *c)
 {
+    cg_narrow_loads(c);
     const ct_op *product = cg_largest_product(c->ir);
     const bc_type *type = product && c->ir->value_count <= MOST_VALUES ? product->results[0].type : NULL;
     int64_t rows = type ? type->shape[type->rank - 2] : 0, stored = rows_stored(c->ir, rows);

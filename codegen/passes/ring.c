@@ -21,7 +21,7 @@ void cg_remark_ring(const cg_func *c, const ct_op *loop, const cg_ring *ring)
         cg_remark(c, loop, CG_REMARK_Pipelined, TV_REMARK_PASSED,
                   "pipelined: {Loads=%u} loads in {Stages=%u} stages, copied by {By=%s}; {InFlight=%u} bytes in "
                   "flight, {Shared=%u} bytes of shared memory: {Why=%s}",
-                  ring->load_count, ring->slots, by, (ring->slots - 1) * ring->slot_bytes,
+                  ring->load_count, ring->slots, by, cg_ring_distance(ring) * ring->slot_bytes,
                   ring->slots * ring->slot_bytes, ring->why);
     for (uint32_t i = 0; i < ring->load_count; i++)
         cg_remark(c, ring->loads[i].op, CG_REMARK_LoadAhead, TV_REMARK_PASSED,
@@ -91,7 +91,7 @@ void cg_ring_copy_load(cg_func *c, ct_op *op, const cg_ring_load *load, ct_value
         return;
     }
     *copy = (cg_ring_copy){.load = load};
-    op->opcode = load->is_put ? CT_fetch : CT_copy;
+    op->opcode = CT_copy;
     op->detail = copy;
 }
 

@@ -4,6 +4,7 @@
 
 #include "codegen/access/pointers.h"
 #include "codegen/analysis/ring.h"
+#include "codegen/passes/budget.h"
 
 /* Why threads cannot copy the load's tile to a slot from which products read it (if body is not NULL, all of these must
    be in it): a text for users. NULL: they can, and *out says how. */
@@ -20,6 +21,14 @@ const char *cg_ring_takes_pointers(cg_ring *ring, const ct_block *body, const ct
 
 /* Are pointers and mask computed from constants, scalars and indices alone? */
 bool cg_are_of_indices(cg_func *c, const cg_ptr_op *p);
+
+/* The load of the ring that the operand of a product shows, if it is one of a view; NULL: none. Words that a thread has
+   of a tile. */
+const cg_ring_load *cg_ring_load_for(const cg_ring *ring, const ct_value *operand);
+uint32_t cg_words_of_thread(const cg_func *c, const bc_type *tile);
+/* How many slots a loop with that body gets that has both kinds of rings (codegen/passes/loads_budget.c). */
+cg_slot_budget cg_budget_with_own(cg_func *c, const ct_block *body, const cg_ring *ring, const cg_ring *own,
+                                  const cg_slot_work *work);
 
 /* Chooses the prefetched loads of a loop without products (codegen/passes/streams.c). products: the kernel has products
    elsewhere. */
@@ -72,11 +81,11 @@ void cg_ring_put(cg_func *c, ct_opcode opcode, ct_value *ring, ct_op *place);
 void cg_ring_put_behind(cg_func *c, ct_opcode opcode, ct_value *ring, ct_op *place);
 /* Do their slots have the same contents, at the same offsets? */
 bool cg_ring_is_like(const cg_ring *a, const cg_ring *b);
-/* A load becomes a copy into the ring, or a fetch for it. */
+/* Makes a load a copy into the ring. */
 void cg_ring_copy_load(cg_func *c, ct_op *op, const cg_ring_load *load, ct_value *ring);
 /* Replaces the loads by reads of the ring. */
 void cg_ring_stage_loads(cg_func *c, cg_ring *ring, ct_value *value);
-/* Inserts a cursor in front of the loop for a copy or fetch that every iteration executes, if the index along one
+/* Inserts a cursor in front of the loop for a copy that every iteration executes, if the index along one
    dimension is `counter`, or the sum of that and an outer value, and all other operands are computed before the loop.
    `first`: the counter of the first iteration. */
 void cg_ring_put_cursor(cg_func *c, ct_op *copy, ct_op *loop, const ct_value *counter, ct_value *first);

@@ -21,6 +21,7 @@
 
 #include "codegen/analysis/order.h"
 #include "codegen/facts/facts.h"
+#include "codegen/passes/budget.h"
 #include "codegen/passes/pass.h"
 
 /* ---- ops that give an operand ---- */
@@ -260,6 +261,8 @@ void cg_simplify(cg_func *c)
 void cg_pass_simplify(cg_func *c)
 {
     cg_simplify(c);
+    if (!c->failed)
+        cg_set_warps(c); /* what is gone needs no registers */
 }
 
 void cg_dump_simplify(cg_func *c, bc_text *out)

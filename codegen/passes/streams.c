@@ -2,13 +2,18 @@
    an element reads it, so a slot is a part of shared memory for each thread, and no barrier is needed: a thread awaits
    its own copies. Registers could be used instead, but they hold fewer bytes in flight.
 
+   Where one slot fits and no more, it is filled anew as soon as its tile is in registers. Why that is right: the thread
+   that reads a byte is the one that starts the copy to it, later in its own order.
+
    The loads must be weak, through views or pointers that depend only on the loop's counter and values from outside, in
    accesses of 4 to 16 bytes, in loops that contain no other loop with a ring. Other loads of the loop stay where they
    are. Why it is right: no store of the loop that a load may have to follow writes to its tile in an earlier iteration
    (cg_iterations_hold_back), so that it reads the same values when it is moved before them. */
 #include "codegen/analysis/order.h"
+#include "codegen/analysis/reordered.h"
 #include "codegen/analysis/shared.h"
 #include "codegen/kernel/remarks.h"
+#include "codegen/ops/fold.h"
 #include "codegen/passes/budget.h"
 #include "codegen/passes/ring.h"
 
@@ -128,18 +133,50 @@ static const cg_layout *home_of(cg_func *c, const cg_ring *ring, const ct_op *op
     return NULL;
 }
 
+/* The layout in which a scan takes the tile, or what is computed from it element by element, if memory is reached as
+   well in that. */
+static bool is_scanned(const cg_func *c, const ct_value *tile, uint32_t vector, uint32_t depth, cg_layout *out)
+{
+    enum { MOST_USES = 8 };
+    uint32_t looked_at = 0;
+    for (const ct_use *use = tile->uses; use && depth && looked_at < MOST_USES; use = use->next, looked_at++) {
+        if (use->op->opcode == OP_scan)
+            return cg_scans_pieces(c, use->op, vector, out);
+        if (ct_is_map(use->op) && is_scanned(c, &use->op->results[0], vector, depth - 1, out))
+            return true;
+    }
+    return false;
+}
+
+/* As cg_slot_of_threads, in the layout that suits who takes the tile. */
+static const char *slot_of(cg_func *c, const cg_ring *ring, ct_op *op, cg_ring_load *out)
+{
+    enum { MOST_MAPS = 4 };
+    cg_layout wanted;
+    const cg_layout *home = cg_reordered_home(c, op, &wanted) ? &wanted : home_of(c, ring, op);
+    const char *why = cg_slot_of_threads(c, op, home, out);
+    cg_ring_load scanned;
+    cg_layout l;
+    if (!why && !home && is_scanned(c, &op->results[0], out->vector_bits, MOST_MAPS, &l)
+        && !cg_slot_of_threads(c, op, &l, &scanned) && scanned.vector_bits >= out->vector_bits)
+        *out = scanned;
+    return why;
+}
+
 const char *cg_stream_obstacle(cg_func *c, const ct_block *body, cg_ring *ring, ct_op *op, cg_ring_load *out)
 {
     if (op->block != body)
         return "it is conditional";
     if (!cg_is_weak_access(op))
         return "its memory ordering forbids moving it";
-    const char *why = cg_slot_of_threads(c, op, home_of(c, ring, op), out);
+    const char *why = slot_of(c, ring, op, out);
     if (!why)
         why = op->opcode == OP_load_view_tko ? cg_ring_takes_view(ring, body, op)
                                              : cg_ring_takes_pointers(ring, body, op);
     if (!why && cg_iterations_hold_back(c, body, op))
         why = "it may depend on another access in the loop";
+    if (!why && !op->results[0].type->rank)
+        why = "each thread would copy the same element";
     return why;
 }
 
@@ -154,19 +191,34 @@ static bool is_nest(const ct_block *body)
     return false;
 }
 
-/* Less than two: the loop stays as it is, as a remark says. */
+/* Are all copies of 16 bytes? Many short ones of a large tile take longer than the wait that they would save. */
+static bool are_long(const cg_ring *ring)
+{
+    enum { BYTES = 16 };
+    bool all = true;
+    for (uint32_t i = 0; i < ring->load_count; i++)
+        all = all
+              && cg_memory_bytes(bc_elem_kind(ring->loads[i].op->results[0].type)) << ring->loads[i].vector_bits
+                     == BYTES;
+    return all;
+}
+
+/* Less than two: the loop stays as it is, as a remark says. One slot may be filled anew. */
 static void choose_slots(const stream *x)
 {
     cg_func *c = x->c;
     cg_ring *ring = x->ring;
-    cg_slot_work work = {.kind = is_nest(x->body) ? CG_NESTS : CG_STREAMS,
+    cg_slot_work work = {.kind = is_nest(x->body) ? CG_NESTS
+                                 : cg_is_map(c)   ? CG_MAPS
+                                                  : CG_STREAMS,
                          .slot_bytes = ring->slot_bytes,
                          .iterations = cg_iterations_of(x->loop),
                          .fits = cg_shared_for_ring(c, x->body, ring, cg_shared_for_the_rest(c))};
     cg_slot_budget budget = cg_slot_budget_of(c, &work);
     ring->slots = budget.slots;
     ring->why = budget.why;
-    if (ring->slots < 2)
+    ring->refills = ring->slots == 1 && work.iterations > 1 && are_long(ring);
+    if (ring->slots < 2 && !ring->refills)
         cg_remark(c, x->loop, CG_REMARK_NotPipelined, TV_REMARK_MISSED,
                   "not pipelined: {Why=%s}; two stages need {Bytes=%u} of {Room=%u} bytes of shared memory",
                   cg_loops_stay_plain(c) ? "optimisation level 0 pipelines no loop"
@@ -229,9 +281,10 @@ void cg_find_streams(cg_func *c, ct_op *loop, bool products)
         return;
     cg_ring_place_loads(x.ring);
     choose_slots(&x);
-    if (x.ring->slots >= 2)
+    bool runs_ahead = x.ring->slots >= 2 || x.ring->refills;
+    if (runs_ahead)
         loop->detail = x.ring;
     cg_ring_share_threads(x.ring);
-    for (uint32_t i = 0; i < x.ring->load_count && x.ring->slots < 2; i++)
+    for (uint32_t i = 0; i < x.ring->load_count && !runs_ahead; i++)
         cg_plan_early(c, loop, x.ring->loads[i].op, "its loop is not pipelined", true);
 }

@@ -1,6 +1,6 @@
 /* Transposed products (codegen/ops/mma_turned.c), and the changes that loop passes make to the ops around them: the
-   product itself rounds f32 to tf32, and tiles of A that must be rounded pass through registers on their way to the
-   ring, since copies do not round and wgmma truncates. */
+   product itself rounds f32 to tf32, and producers round or transpose tiles of A that need it (codegen/ops/put.c),
+   since copies do neither and wgmma truncates. */
 #include "codegen/analysis/product.h"
 #include "codegen/passes/ring.h"
 
@@ -88,8 +88,8 @@ void cg_set_roundings(const cg_func *c, ct_op *product, cg_ring *ring, bool maps
         cg_ring_load *load = &ring->loads[i];
         bool rounds = bc_elem_kind(product->operands[0]->type) == BC_TF32
                       && bc_elem_kind(load->op->results[0].type) == BC_F32;
-        load->is_put = rounds && !maps && load == load_of(ring, product->operands[0]);
-        load->is_rounded = load->is_put || (rounds && maps);
+        load->is_put = load->is_transposed || (rounds && !maps && load == load_of(ring, product->operands[0]));
+        load->is_rounded = rounds && (load->is_put || maps);
         ring->puts = ring->puts || load->is_put;
         ring->rounds = ring->rounds || rounds;
     }

@@ -147,6 +147,12 @@ static cg_val found_word(cg_func *c, const cg_val *elements, uint32_t count, uin
     return halves[elements[0].at / 16];
 }
 
+bool cg_whole_word(const cg_val *elements, uint32_t count, uint32_t bits, cg_val *out)
+{
+    *out = (cg_val){.cls = CG_B32, .id = elements[0].word};
+    return count * bits == 32 && elements[0].word_bits == 32 && !elements[0].at && in_one_word(elements, count, bits);
+}
+
 cg_val cg_join(cg_func *c, const cg_val *elements, uint32_t count, uint32_t bits)
 {
     uint32_t size = count * bits, half = count / 2;

@@ -22,6 +22,8 @@ const char *cg_order_suffix(uint64_t order, uint64_t scope);
 /* `count` > 1 elements of `bits` bits each as one word of 16 or 32 bits, the first lowest; and a word taken apart. A
    word that is put together again as it was is the word. */
 cg_val cg_join(cg_func *c, const cg_val *elements, uint32_t count, uint32_t bits);
+/* Are they all of a word of 32 bits that is there? Then it is *out. */
+bool cg_whole_word(const cg_val *elements, uint32_t count, uint32_t bits, cg_val *out);
 void cg_split(cg_func *c, bc_kind kind, cg_val word, uint32_t count, uint32_t bits, cg_val *out);
 
 /* regs[i] = element i; where the predicate is false they keep what `otherwise` gives (NULL: undefined values are

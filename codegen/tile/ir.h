@@ -56,9 +56,11 @@ struct ct_op {
     bool in_place;  /* by groups, skew: it adds to the registers of its accumulator, which nobody reads any more */
     bool turned;    /* by loads: computed transposed (codegen/ops/mma_turned.c); of an ftof: left to such a product */
     bool direct;    /* by loads: wgmma reads its bytes or tf32 where the ring has them */
+    bool reordered; /* by flip: K and rows counted as threads hold the left operand (codegen/analysis/reordered.h) */
     /* Of a `staged`, by expand, ahead: */
     bool in_registers; /* it reads its tile, which others read in registers */
-    bool plain; /* of a loop, by lift: another version of it is expected to run, so that nothing runs ahead in it */
+    bool plain;  /* of a loop, by lift: another version of it is expected to run, so that nothing runs ahead in it */
+    bool likely; /* of a plain loop, by lift: it may run as well as the other one, in no loop */
     uint16_t operand_count, result_count;
     ct_value **operands, *results;
     ct_use *uses;               /* by operand */
@@ -137,6 +139,9 @@ ct_op *ct_yield_new(ct_func *f, ct_block *block, const ct_op *from, ct_value *co
 /* A loop that carries nothing, for the sake of an op, in no block yet: from, to and step, signed; its empty body is to
    end with OP_continue. */
 ct_op *ct_for_new(ct_func *f, const ct_op *like, ct_value *const bounds[3]);
+/* The same of one that carries values, which start with `first`. */
+ct_op *ct_carrying_for_new(ct_func *f, const ct_op *like, ct_value *const bounds[3], ct_value *const *first,
+                           uint32_t count);
 /* A token that orders nothing. */
 ct_op *ct_token_new(ct_func *f, const ct_op *like, const bc_type *type);
 /* For an op in no block. */

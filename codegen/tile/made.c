@@ -212,11 +212,12 @@ static bc_op *for_from(ct_func *f, const bc_op *like, ct_value *const bounds[3])
     return from;
 }
 
-ct_op *ct_for_new(ct_func *f, const ct_op *like, ct_value *const bounds[3])
+ct_op *ct_carrying_for_new(ct_func *f, const ct_op *like, ct_value *const bounds[3], ct_value *const *first,
+                           uint32_t count)
 {
     bc_op *from = for_from(f, like->from, bounds);
-    ct_op *op = ct_op_like(f, OP_for, like, 3, 0, 1);
-    ct_block *body = ct_block_new(f, 1);
+    ct_op *op = ct_op_like(f, OP_for, like, 3 + count, count, 1);
+    ct_block *body = ct_block_new(f, 1 + count);
     if (!from || !op || !body)
         return NULL;
     op->from = from;
@@ -225,7 +226,16 @@ ct_op *ct_for_new(ct_func *f, const ct_op *like, ct_value *const bounds[3])
     body->args[0].type = bounds[0]->type;
     for (uint32_t i = 0; i < 3; i++)
         ct_set_operand(op, i, bounds[i]);
+    for (uint32_t i = 0; i < count; i++) {
+        ct_set_operand(op, 3 + i, first[i]);
+        body->args[1 + i].type = op->results[i].type = first[i]->type;
+    }
     return op;
+}
+
+ct_op *ct_for_new(ct_func *f, const ct_op *like, ct_value *const bounds[3])
+{
+    return ct_carrying_for_new(f, like, bounds, NULL, 0);
 }
 
 ct_op *ct_token_new(ct_func *f, const ct_op *like, const bc_type *type)

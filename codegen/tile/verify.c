@@ -57,7 +57,7 @@ static bool leave(verifier *x, const ct_value *values, uint32_t count, const ct_
    says how a tensor from outside is cut into tiles. */
 static bool is_never_computed(const ct_op *op, const ct_value *v)
 {
-    return (op->opcode == CT_copy || op->opcode == CT_prefetch || op->opcode == CT_fetch || op->opcode == CT_cursor)
+    return (op->opcode == CT_copy || op->opcode == CT_prefetch || op->opcode == CT_cursor)
            && (v->type->kind == BC_TOKEN || bc_is_tile_view(v->type));
 }
 

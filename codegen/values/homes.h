@@ -6,8 +6,8 @@
 #include "codegen/kernel/kernel.h"
 #include "codegen/layout/intern.h"
 
-/* How much a home should decide what is computed from it. */
-enum { CG_WEIGHT_DEFAULT = 1, CG_WEIGHT_MEMORY = 2, CG_WEIGHT_REDUCED = 3, CG_WEIGHT_MMA = 4 };
+/* How much a home should decide what is computed from it; free: of maps whose operands are made in any layout. */
+enum { CG_WEIGHT_FREE = 1, CG_WEIGHT_DEFAULT = 2, CG_WEIGHT_MEMORY = 3, CG_WEIGHT_REDUCED = 4, CG_WEIGHT_MMA = 5 };
 
 /* What the layouts pass has while it runs. */
 typedef struct cg_homes {

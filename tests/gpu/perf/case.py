@@ -13,6 +13,11 @@ def out(name, dtype, *shape):
     return array(name, dtype, *shape, role="out")
 
 
+def listed(argument):
+    """The argument as a list of arrays: one for each number of its first dimension."""
+    return dict(argument, listed=True)
+
+
 def number(name, value, dtype="f32"):
     """A parameter; of type constant: one that only what is expected depends on, as it is compiled in."""
     return dict(name=name, dtype=dtype, value=value)

@@ -17,8 +17,9 @@ import subprocess
 import sys
 
 import cuda.tile as ct
-from cuda.tile.compilation import ArrayConstraint, CallingConvention, KernelSignature, ScalarConstraint, export_kernel
+from cuda.tile.compilation import ArrayConstraint, CallingConvention, KernelSignature, ListConstraint, ScalarConstraint, export_kernel
 
+import backward
 import everyday
 import exact
 import operands
@@ -26,8 +27,8 @@ import sweep
 import wider
 
 TYPES = {"f16": ct.float16, "bf16": ct.bfloat16, "f32": ct.float32, "f8e4m3fn": ct.float8_e4m3fn, "i32": ct.int32, "u8": ct.uint8, "f64": ct.float64}
-JOBS = [*sweep.JOBS, *everyday.JOBS, *wider.JOBS, *operands.JOBS, *exact.JOBS]
-KERNELS = [*sweep.KERNELS, *everyday.KERNELS, *wider.KERNELS, *operands.KERNELS, *exact.KERNELS]
+JOBS = [*sweep.JOBS, *everyday.JOBS, *wider.JOBS, *operands.JOBS, *exact.JOBS, *backward.JOBS]
+KERNELS = [*sweep.KERNELS, *everyday.KERNELS, *wider.KERNELS, *operands.KERNELS, *exact.KERNELS, *backward.KERNELS]
 
 
 def divisors(lengths):
@@ -40,8 +41,14 @@ def constraint(argument, small):
     if "value" in argument:
         return ScalarConstraint(TYPES[argument["dtype"]])
     shape = [math.gcd(*sizes) for sizes in zip(argument["shape"], small["shape"])]
+    if argument.get("listed"):
+        return ListConstraint(array_constraint(argument["dtype"], shape[1:]), alias_groups=(), elements_may_alias=False)
+    return array_constraint(argument["dtype"], shape)
+
+
+def array_constraint(dtype, shape):
     rank = len(shape)
-    return ArrayConstraint(TYPES[argument["dtype"]], rank, index_dtype=ct.int32, stride_lower_bound_incl=0, alias_groups=(),
+    return ArrayConstraint(TYPES[dtype], rank, index_dtype=ct.int32, stride_lower_bound_incl=0, alias_groups=(),
                            may_alias_internally=False, stride_constant=(None,) * (rank - 1) + (1,),
                            stride_divisible_by=divisors(math.prod(shape[d + 1:]) for d in range(rank)),
                            shape_divisible_by=divisors(shape), base_addr_divisible_by=16)

@@ -118,6 +118,26 @@ def attention_capped(xp, Q, K, V, O, scale_log2):
     return attention(xp, Q, K, V, lambda s: 50 * xp.tanh(s * scale_log2 / 50))
 
 
+def attention_back(xp, Q, K, V, G, L, D, scale_log2, scale, causal, window):
+    """By head: the probabilities and the gradients of what they come from."""
+    for q, k, v, g, l, d in zip(Q, K, V, G, L, D):
+        p = xp.exp2(q @ k.T * scale_log2 - l[:, None])
+        if causal:
+            p = xp.tril(p)
+        if window:
+            p = p - xp.tril(p, -window)
+        yield q, k, g, p, p * (g @ v.T - d[:, None]) * scale
+
+
+def attention_back_q(xp, DQ, **inputs):
+    return {"DQ": xp.stack([ds @ k for q, k, g, p, ds in attention_back(xp, **inputs)])}
+
+
+def attention_back_kv(xp, DK, DV, **inputs):
+    found = [(ds.T @ q, p.T @ g) for q, k, g, p, ds in attention_back(xp, **inputs)]
+    return {"DK": xp.stack([dk for dk, dv in found]), "DV": xp.stack([dv for dk, dv in found])}
+
+
 def decode(xp, Q, K, V, O, scale):
     p = softmax(xp, (K * Q[:, None]).sum(axis=-1) * scale)
     return {"O": (p[:, :, None] * V).sum(axis=1)}
@@ -235,6 +255,10 @@ def product_block_scaled(xp, A, SA, B, SB, C):
         product = (A[:, part] @ B[:, part].T).reshape(A.shape[0], -1, 128)
         sums += (product * SA[:, k][:, None, None] * SB[:, k][None, :, None]).reshape(C.shape)
     return {"C": sums}
+
+
+def product_listed(xp, As, Bs, Cs):
+    return {"Cs": xp.matmul(As, xp.swapaxes(Bs, 1, 2))}
 
 
 def product_grouped(xp, A, B, expert, scale, C):

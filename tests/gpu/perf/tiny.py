@@ -49,6 +49,19 @@ def random_array(rng, a):
     return rng.standard_normal(a["shape"]).astype(np.float32) * float(limit[0] if limit else 1)
 
 
+def run_listed(a, position, data, folder):
+    """The words for a list of arrays, and where the results of its items go."""
+    count, size, words, files = a["shape"][0], len(data) // a["shape"][0], [], []
+    for g in range(count):
+        source = os.path.join(folder, "%s.%d.bin" % (a["name"], g))
+        with open(source, "wb") as f:
+            f.write(data[g * size:(g + 1) * size])
+        words.append("bin(%s,[%s],%s)" % (a["dtype"], ",".join(map(str, a["shape"][1:])), source))
+        files.append(os.path.join(folder, "%s.%d.out.bin" % (a["name"], g)))
+    saved = [word for g, file in enumerate(files) for word in ("--save", "%d[%d]=%s" % (position, g, file))]
+    return ["%d=[%s]" % (position, ",".join(words)), *(saved if a["role"] != "in" else [])], files
+
+
 def run(tilevm, path, grid, arguments, inputs, folder):
     """The outputs of a kernel, by name."""
     words, files, i = [], {}, 0     # i: an array is several parameters
@@ -59,19 +72,29 @@ def run(tilevm, path, grid, arguments, inputs, folder):
             words.append("%d=%s:%r" % (i, a["dtype"], a["value"]))
             i += 1
             continue
+        if a.get("listed"):
+            more, results = run_listed(a, i, inputs[a["name"]], folder)
+            words += more
+            if a["role"] != "in":
+                files[a["name"]] = (results, a)
+            i += 1
+            continue
         source = os.path.join(folder, a["name"] + ".bin")
         with open(source, "wb") as f:
             f.write(inputs[a["name"]])
         words.append("%d=bin(%s,[%s],%s)" % (i, a["dtype"], ",".join(map(str, a["shape"])), source))
         if a["role"] != "in":
-            files[a["name"]] = (os.path.join(folder, a["name"] + ".out.bin"), a)
-            words += ["--save", "%d=%s" % (i, files[a["name"]][0])]
+            files[a["name"]] = ([os.path.join(folder, a["name"] + ".out.bin")], a)
+            words += ["--save", "%d=%s" % (i, files[a["name"]][0][0])]
         i += 1
     subprocess.run([tilevm, "run", "-q", "-d", "cpu", "-j", str(THREADS), path, "--grid", ",".join(map(str, grid)), *words], check=True)
     outputs = {}
-    for name, (file, a) in files.items():
-        with open(file, "rb") as f:
-            outputs[name] = decode(f.read(), a["dtype"], a["shape"])
+    for name, (parts, a) in files.items():
+        bits = b""
+        for part in parts:
+            with open(part, "rb") as f:
+                bits += f.read()
+        outputs[name] = decode(bits, a["dtype"], a["shape"])
     return outputs
 
 

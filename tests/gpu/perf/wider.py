@@ -3,7 +3,7 @@ import math
 
 import cuda.tile as ct
 
-from case import Job, Kernel, array, name_of, number, out, parts
+from case import Job, Kernel, array, listed, name_of, number, out, parts
 
 CI = ct.Constant[int]
 CB = ct.Constant[bool]
@@ -129,6 +129,38 @@ def grouped(name, dtype, tolerance, *tiles):
 
 grouped("mm_grouped_e4m3", "f8e4m3fn", 0.03, (128, 128, 128), (64, 128, 128), (128, 256, 128))
 grouped("mm_grouped_bf16", "bf16", 0.03, (128, 128, 64))
+
+
+# Products whose operands are lists of arrays: blocks take tiles of all of them in turn
+
+@ct.kernel
+def product_listed(As, Bs, Cs, TM: CI, TN: CI, TK: CI):
+    tile, before = ct.bid(0), 0
+    for g in range(len(As)):
+        A, B, C = As[g], Bs[g], Cs[g]
+        columns = ct.cdiv(B.shape[0], TN)
+        behind = before + ct.cdiv(A.shape[0], TM) * columns
+        while tile >= before and tile < behind:
+            i, j = (tile - before) // columns, (tile - before) % columns
+            acc = ct.zeros((TM, TN), dtype=F32)
+            for k in range(ct.cdiv(A.shape[1], TK)):
+                a = ct.load(A, index=(i, k), shape=(TM, TK), padding_mode=ct.PaddingMode.ZERO)
+                b = ct.load(B, index=(j, k), shape=(TN, TK), padding_mode=ct.PaddingMode.ZERO)
+                acc = ct.mma(a, ct.transpose(b), acc)
+            ct.store(C, index=(i, j), tile=acc.astype(C.dtype))
+            tile += ct.num_blocks(0)
+        before = behind
+
+
+def lists(name, dtype, *tiles):
+    add(Job(name, "product_listed",
+            lambda G, M, N, K: [listed(array("As", dtype, G, M, K)), listed(array("Bs", dtype, G, N, K)), listed(out("Cs", "f16", G, M, N))],
+            dict(G=8, M=2048, N=2048, K=2048), dict(G=3, M=256, N=256, K=256), 0.03, lambda G, M, N, K: 2 * G * M * N * K),
+        *(Kernel(name_of(name, *t), name, product_listed, [*t], lambda G, M, N, K: (132, 1, 1)) for t in tiles))
+
+
+lists("mm_lists_f16", "f16", (128, 128, 64), (128, 256, 64), (64, 128, 64))
+lists("mm_lists_e4m3", "f8e4m3fn", (128, 128, 128), (128, 256, 128))
 
 
 # Attention with heads in two parts: tiles are powers of two

@@ -1,0 +1,323 @@
+/* The align pass has a kernel in two versions where only a promise is missing for accesses of 16 bytes: that pointers,
+   strides and extents are such multiples. One uniform test in front asks for it.
+
+       x = load %p ...           if (%p | %stride * 4 | ...) & 15 == 0 {
+                                     p16 = assume div_by<16>, %p
+                           ->        x = load p16 ...
+                                 } else {
+                                     x = load %p ...
+                                 }
+
+   Why it is right: either version is what the ops were (versions.c), and the first one assumes only what was tested.
+
+   Which parameters have to be multiples is found out by trying: facts are found as if all of them were, then without
+   one after the other, and those that make no access shorter are not asked for. For kernels without products, which
+   the lift pass looks at, that have short accesses without, which could have 16 bytes with; and whose pointers
+   nobody promises anything of. Either version runs with the registers of both, so that whole rows in registers stay
+   as they are: they need many blocks more than long accesses. So do maps in loops, and others whose accesses have 4
+   bytes: those of a warp fill sectors anyway. */
+#include "bytecode/verify/hints.h"
+#include "codegen/access/pointers.h"
+#include "codegen/analysis/order.h"
+#include "codegen/analysis/product.h"
+#include "codegen/analysis/view.h"
+#include "codegen/cost/cost.h"
+#include "codegen/facts/facts.h"
+#include "codegen/kernel/remarks.h"
+#include "codegen/passes/lift.h"
+#include "codegen/passes/pass.h"
+#include "codegen/passes/simplify.h"
+
+enum {
+    MOST_ASKED = 24,
+    MOST_HELD = 32, /* registers of a thread for tiles, in kernels without loops */
+    WIDE_BITS = 4,  /* log2 of bytes of an access */
+    SHORT_BITS = 3, /* shorter ones are short; */
+    SHORT_OF_MAP = 2
+};
+
+/* A parameter that is asked about. */
+typedef struct asked {
+    ct_value *v;
+    ct_op *promise; /* while it is tried */
+    uint32_t bits;  /* of the multiple */
+} asked;
+
+typedef struct aligning {
+    cg_func *c;
+    asked params[MOST_ASKED];
+    uint32_t count;
+    uint32_t short_bits; /* log2 of the bytes that an access has if it is not short */
+} aligning;
+
+/* ---- how long accesses are ---- */
+
+static bool is_by_pointers(const ct_op *op)
+{
+    return op->opcode == OP_load_ptr_tko || op->opcode == OP_store_ptr_tko;
+}
+
+/* Of a view, or of pointers. */
+static const bc_type *tile_of(const ct_op *op)
+{
+    return is_by_pointers(op) ? ct_operand(op, ct_info(op)->address)->type : cg_view_op_of(op).tile_type;
+}
+
+static bool is_tile_access(const ct_op *op)
+{
+    bool by_view = op->opcode == OP_load_view_tko || op->opcode == OP_store_view_tko;
+    if (!(is_by_pointers(op) || by_view) || !cg_is_weak_access(op))
+        return false;
+    const bc_type *tile = tile_of(op);
+    return tile->rank && (by_view || cg_pointee_shift(tile) >= 0);
+}
+
+/* log2 of the bytes of an element. */
+static uint32_t element_bits(const ct_op *op)
+{
+    if (is_by_pointers(op))
+        return (uint32_t)cg_pointee_shift(ct_operand(op, ct_info(op)->address)->type);
+    return cg_log2_up(cg_memory_bytes(bc_elem_kind(cg_view_op_of(op).tile_type)));
+}
+
+/* log2 of its bytes, where it is shortest; 16 bytes and more are the same. Tiles of which a thread has less do not
+   count: all their accesses are as long as can be. */
+static uint32_t length_of(cg_func *c, const ct_op *op)
+{
+    uint32_t bits, fast, threads = cg_real_warp_bits(c) + CG_LANE_BITS;
+    if (element_bits(op) + cg_shape_of(tile_of(op)).tile_bits < threads + WIDE_BITS)
+        return SHORT_BITS;
+    if (is_by_pointers(op)) {
+        cg_ptr_op p = cg_ptr_op_of(op);
+        bits = cg_pointer_vector(c, &p, &fast);
+    } else {
+        cg_view_op v = cg_view_op_of(op);
+        cg_layout l = cg_view_layout(c, &v);
+        bits = cg_view_is_half(&v) ? 0 : cg_view_lengths_of(c, &v, &l, CG_MAX_VECTOR_BITS).edge;
+    }
+    bits += element_bits(op);
+    return bits < WIDE_BITS ? bits : WIDE_BITS;
+}
+
+typedef struct lengths {
+    uint32_t wide, small; /* how many accesses have 16 bytes; how many are short */
+} lengths;
+
+static bool find_lengths(const aligning *x, lengths *out)
+{
+    cg_func *c = x->c;
+    *out = (lengths){.wide = 0};
+    if (!cg_find_facts(c->ir) || !cg_find_views(c->ir)) {
+        cg_no_memory(c);
+        return false;
+    }
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body)) {
+        if (!is_tile_access(op))
+            continue;
+        uint32_t length = length_of(c, op);
+        out->wide += length == WIDE_BITS;
+        out->small += length < x->short_bits;
+    }
+    return true;
+}
+
+/* ---- what to ask ---- */
+
+static ct_value *put_promise(ct_func *f, ct_op *place, const asked *a)
+{
+    ct_builder b = {f, place, false};
+    return ct_build_multiple(&b, a->v, a->bits);
+}
+
+static bool promise(aligning *x, asked *a)
+{
+    ct_value *promised = put_promise(x->c->ir, x->c->ir->body->first, a);
+    if (!promised) {
+        cg_no_memory(x->c);
+        return false;
+    }
+    ct_replace_uses(a->v, promised);
+    ct_set_operand(promised->op, 0, a->v);
+    a->promise = promised->op;
+    return true;
+}
+
+static void take_back(asked *a)
+{
+    ct_replace_uses(&a->promise->results[0], a->v);
+    ct_remove(a->promise);
+    a->promise = NULL;
+}
+
+/* Is the pointer promised to be a multiple? */
+static bool is_promised(const ct_value *v)
+{
+    for (const ct_use *use = v->uses; use; use = use->next) {
+        const ct_op *op = use->op;
+        const bc_tagged *said = op->opcode == OP_assume ? ct_attr_of(op, F_assume_predicate)->tagged : NULL;
+        if (said && said->tag == BC_TAG_DIV_BY && said->u.bits > 1)
+            return true;
+    }
+    return false;
+}
+
+/* All parameters that are single pointers or integers. None where a pointer is promised to be a multiple: who compiles
+   for what arrays are like promises what they are, and the rest is not so. */
+static bool find_params(aligning *x)
+{
+    const ct_block *body = x->c->ir->body;
+    uint32_t least = WIDE_BITS;
+    for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
+        if (is_tile_access(op) && element_bits(op) < least)
+            least = element_bits(op);
+    for (uint32_t i = 0; i < body->arg_count; i++) {
+        ct_value *v = &body->args[i];
+        bool is_pointer = bc_is_tile(v->type) && v->type->elem->kind == BC_PTR,
+             is_size = bc_is_tile(v->type) && bc_kind_bits(bc_elem_kind(v->type)) >= 32
+                       && bc_kind_in(bc_elem_kind(v->type), BC_SET_INT);
+        if (v->type->rank || !v->uses || !(is_pointer || is_size))
+            continue;
+        if (x->count == MOST_ASKED || (is_pointer && is_promised(v)))
+            return false;
+        x->params[x->count++] = (asked){.v = v, .bits = is_pointer ? WIDE_BITS : WIDE_BITS - least};
+    }
+    return x->count;
+}
+
+/* Leaves those without which accesses would be shorter; none: nothing gains. */
+static void choose_params(aligning *x)
+{
+    lengths as_it_was, best, now;
+    uint32_t kept = 0;
+    if (!find_lengths(x, &as_it_was) || !as_it_was.small || !find_params(x)) {
+        x->count = 0;
+        return;
+    }
+    for (uint32_t i = 0; i < x->count; i++)
+        if (!promise(x, &x->params[i]))
+            return;
+    bool gains = find_lengths(x, &best) && best.wide > as_it_was.wide && best.small < as_it_was.small;
+    for (uint32_t i = 0; i < x->count && !x->c->failed; i++) {
+        asked *a = &x->params[i];
+        take_back(a);
+        if (!gains || !find_lengths(x, &now) || now.wide == best.wide)
+            continue;
+        x->params[kept] = *a;
+        if (!promise(x, &x->params[kept++]))
+            return;
+    }
+    x->count = kept;
+    for (uint32_t i = 0; i < kept && !x->c->failed; i++)
+        take_back(&x->params[i]);
+}
+
+/* ---- versions ---- */
+
+static bool may_be_versioned(const cg_func *c)
+{
+    const ct_block *body = c->ir->body;
+    if (c->strip_bits || cg_loops_stay_plain(c) || bc_entry_hint(c->f, c->target->sm, "num_cta_in_cga") > 1
+        || body->last->opcode != OP_return || body->first == body->last)
+        return false;
+    for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
+        if (cg_is_product(op) || op->opcode == OP_alloca || ct_info(op)->effects & BC_ORDERS)
+            return false;
+    return cg_may_version(body->first, body->last->prev);
+}
+
+/* What the kernel is like: whether it may pay, and which accesses are short. */
+static bool may_pay(aligning *x)
+{
+    enum { REGISTER_BITS = 32 };
+    bool reduces = false, loops = false;
+    uint64_t held = 0;
+    for (const ct_op *op = x->c->ir->body->first; op; op = ct_next_op(op, x->c->ir->body)) {
+        reduces = reduces || op->opcode == OP_reduce || op->opcode == OP_scan;
+        loops = loops || ct_is_loop(op);
+    }
+    x->short_bits = reduces ? SHORT_BITS : SHORT_OF_MAP;
+    if (!loops && !cg_bits_held(x->c, &held))
+        cg_no_memory(x->c);
+    return (reduces || !loops) && held / REGISTER_BITS / cg_threads(x->c) <= MOST_HELD;
+}
+
+/* Are all of them multiples? */
+static ct_value *put_question(const aligning *x, ct_builder *b)
+{
+    ct_value *rest = NULL;
+    for (uint32_t i = 0; i < x->count; i++) {
+        const asked *a = &x->params[i];
+        ct_value *v = a->v;
+        v = v->type->elem->kind == BC_PTR ? ct_build(b, OP_ptr_to_int, ct_scalar_type(b->f, BC_I64), &v, 1)
+                                          : ct_build_resize(b, v, BC_I64, true);
+        ct_value *const low[] = {v, ct_build_scalar(b, BC_I64, ((int64_t)1 << a->bits) - 1)};
+        ct_value *bits = ct_build(b, OP_andi, v ? v->type : NULL, low, 2);
+        rest = i ? ct_build(b, OP_ori, rest ? rest->type : NULL, (ct_value *const[]){rest, bits}, 2) : bits;
+    }
+    ct_value *const both[] = {rest, ct_build_scalar(b, BC_I64, 0)};
+    ct_value *holds = ct_build(b, OP_cmpi, ct_scalar_type(b->f, BC_I1), both, 2);
+    if (!holds)
+        return NULL;
+    bc_attr_of(holds->op->from, F_cmpi_comparison_predicate)->u = BC_ComparisonPredicate_equal;
+    bc_attr_of(holds->op->from, F_cmpi_signedness)->u = BC_Signedness_signed;
+    return holds;
+}
+
+/* Within the block. */
+static void promise_in(aligning *x, const ct_block *block)
+{
+    for (uint32_t i = 0; i < x->count; i++) {
+        ct_value *promised = put_promise(x->c->ir, block->first, &x->params[i]);
+        if (!promised) {
+            cg_no_memory(x->c);
+            return;
+        }
+        for (ct_use *use = x->params[i].v->uses, *next; use; use = next) {
+            next = use->next;
+            if (use->op != promised->op && ct_is_inside(use->op->block, block))
+                ct_set_operand(use->op, use->index, promised);
+        }
+    }
+}
+
+static void version(aligning *x)
+{
+    ct_block *body = x->c->ir->body, *otherwise;
+    ct_op *first = body->first, *last = body->last->prev;
+    ct_builder b = {x->c->ir, first, false};
+    ct_value *holds = put_question(x, &b);
+    if (!holds) {
+        cg_no_memory(x->c);
+        return;
+    }
+    if (!cg_version(x->c, first, last, holds, &otherwise))
+        return;
+    x->c->is_versioned = true;
+    promise_in(x, otherwise->parent->regions[0]);
+    for (ct_op *op = otherwise->first; op; op = ct_next_op(op, otherwise))
+        op->plain = false; /* it runs as often */
+    cg_remark(x->c, otherwise->parent, CG_REMARK_Lifted, TV_REMARK_PASSED,
+              "in two versions: accesses have 16 bytes where {Asked=%u} parameters are multiples that nobody promises",
+              x->count);
+}
+
+void cg_pass_align(cg_func *c)
+{
+    aligning *x = bc_new(&c->arena, aligning, 1);
+    if (!x)
+        cg_no_memory(c);
+    if (!x || !may_be_versioned(c))
+        return;
+    x->c = c;
+    if (may_pay(x) && !c->failed)
+        choose_params(x);
+    if (x->count && !c->failed)
+        version(x);
+    if (x->count && !c->failed)
+        cg_simplify(c);
+}
+
+void cg_dump_align(cg_func *c, bc_text *out)
+{
+    cg_dump_ops(c, out);
+}

@@ -1,0 +1,219 @@
+/* The reuse pass removes a load of a tile that an earlier load of the same block has read already. Norms and softmax
+   over whole rows are often written as three passes over the row, each of which loads it.
+
+       %x, %t0 = load %p            %x, %t0 = load %p
+       %m = reduce %x               %m = reduce %x
+       %y, %t1 = load %p      ->
+       %e = subf %y, %m             %e = subf %x, %m
+
+   Why it is right: both loads are weak and have the same address, mask and padding; and nothing between the two that
+   the second may have to come after writes or orders memory (cg_nothing_between), so that it would have read the same
+   elements. Who comes after the second load comes after the first, and after what the second came after.
+
+   The tile stays in registers from the first load to the last use, so the pass looks at kernels without products and
+   without tiles in strips, whose registers are wanted for other things, at tiles that no loop lies between, and at no
+   more of them than half of a thread's registers hold.
+
+   Values are the same if pure ops make them from the same ones. They are numbered for that, not merged: index
+   arithmetic is computed anew in each layout anyway. The pass runs early, because the passes behind it choose how loads
+   are done; simplify then removes the arithmetic that nobody wants any more. */
+#include "codegen/analysis/order.h"
+#include "codegen/analysis/product.h"
+#include "codegen/passes/pass.h"
+#include "codegen/passes/simplify.h"
+#include "codegen/tile/same.h"
+
+enum {
+    MOST_LOADS = 64,      /* of a block that are remembered at a time */
+    MOST_BYTES = 512,     /* of all tiles that stay, in a thread */
+    LEAST_ELEMENT = 4,    /* bytes that it takes in a register */
+    MOST_COMPARED = 4096, /* ops between two loads */
+};
+
+typedef struct numbering {
+    cg_func *c;
+    const ct_value **same; /* by id: the first value that is the same */
+    const ct_op **table;   /* pure ops, by hash */
+    uint32_t size;         /* of the table: a power of two */
+    uint32_t known;        /* values that there were before the pass made tokens */
+    uint32_t bytes;        /* that reused tiles take in a thread */
+    bool has_changed;
+} numbering;
+
+/* ---- which values are the same ---- */
+
+static const ct_value *same_of(const numbering *n, const ct_value *v)
+{
+    return v->id < n->known && n->same[v->id] ? n->same[v->id] : v;
+}
+
+static bool have_same_operands(const numbering *n, const ct_op *a, const ct_op *b)
+{
+    bool same = a->operand_count == b->operand_count;
+    for (uint32_t i = 0; same && i < a->operand_count; i++)
+        same = same_of(n, a->operands[i]) == same_of(n, b->operands[i]);
+    return same;
+}
+
+static uint32_t hash_of(const numbering *n, const ct_op *op)
+{
+    uint32_t hash = op->opcode;
+    for (uint32_t i = 0; i < op->operand_count; i++)
+        hash = (hash ^ same_of(n, op->operands[i])->id) * 0x9E3779B1u;
+    return hash ^ hash >> 15;
+}
+
+/* Its results become the same as those of an earlier op, or new. */
+static void number(numbering *n, const ct_op *op)
+{
+    if (!ct_is_pure(op))
+        return;
+    uint32_t at = hash_of(n, op) & (n->size - 1);
+    while (n->table[at] && !(ct_are_alike(n->table[at], op) && have_same_operands(n, n->table[at], op)))
+        at = (at + 1) & (n->size - 1);
+    if (!n->table[at])
+        n->table[at] = op;
+    for (uint32_t i = 0; i < op->result_count; i++)
+        n->same[op->results[i].id] = &n->table[at]->results[i];
+}
+
+/* ---- which loads are ---- */
+
+/* Tokens say nothing about what is read. */
+static bool read_same(const numbering *n, const ct_op *a, const ct_op *b)
+{
+    if (a->opcode != b->opcode || a->results[0].type != b->results[0].type)
+        return false;
+    uint32_t i = 0, k = 0;
+    for (;; i++, k++) {
+        while (i < a->operand_count && a->operands[i]->type->kind == BC_TOKEN)
+            i++;
+        while (k < b->operand_count && b->operands[k]->type->kind == BC_TOKEN)
+            k++;
+        if (i == a->operand_count || k == b->operand_count)
+            return i == a->operand_count && k == b->operand_count;
+        if (same_of(n, a->operands[i]) != same_of(n, b->operands[k]))
+            return false;
+    }
+}
+
+/* Is the way from one to the other short, and without a loop? */
+static bool is_near(const ct_op *first, const ct_op *load)
+{
+    uint32_t count = 0;
+    const ct_op *op = first->next;
+    for (; op && op != load && count < MOST_COMPARED; op = op->next, count++)
+        for (const ct_op *in = op; in && ct_is_inside(in->block, first->block) && in != op->next;
+             in = ct_next_op(in, first->block))
+            if (ct_is_loop(in) || ++count == MOST_COMPARED)
+                return false;
+    return op == load;
+}
+
+static uint32_t bytes_of(const cg_func *c, const bc_type *tile)
+{
+    uint32_t element = cg_memory_bytes(bc_elem_kind(tile)), threads = cg_real_warp_bits(c) + CG_LANE_BITS,
+             bits = cg_shape_of(tile).tile_bits;
+    element = element < LEAST_ELEMENT ? LEAST_ELEMENT : element;
+    return bits > threads ? element << (bits - threads) : element;
+}
+
+/* Who comes after the second load comes after the first one, and after what the second came after. */
+static bool pass_on_token(numbering *n, ct_op *first, ct_op *load)
+{
+    ct_value *from = &load->results[1], *to = &first->results[1],
+             *before = load->operand_count ? load->operands[load->operand_count - 1] : NULL;
+    if (before && before->type->kind == BC_TOKEN && before != to) {
+        ct_op *both = ct_made_new(n->c->ir, OP_join_tokens, load, from->type, (ct_value *const[]){to, before}, 2);
+        if (!both) {
+            cg_no_memory(n->c);
+            return false;
+        }
+        ct_insert_before(both, load);
+        to = &both->results[0];
+    }
+    ct_replace_uses(from, to);
+    return true;
+}
+
+/* A load that stays. */
+typedef struct earlier {
+    ct_op *op;
+    bool is_reused;
+} earlier;
+
+/* Among the loads of the block so far. True: the load is one of those, and gone. */
+static bool reuse(numbering *n, ct_op *load, earlier *loads, uint32_t count)
+{
+    while (count && !read_same(n, loads[count - 1].op, load))
+        count--;
+    if (!count)
+        return false;
+    earlier *first = &loads[count - 1];
+    uint32_t bytes = first->is_reused ? 0 : bytes_of(n->c, load->results[0].type);
+    if (n->bytes + bytes > MOST_BYTES || !is_near(first->op, load) || !cg_nothing_between(n->c, first->op, load)
+        || !pass_on_token(n, first->op, load))
+        return false;
+    ct_replace_uses(&load->results[0], &first->op->results[0]);
+    ct_remove(load);
+    first->is_reused = true;
+    n->bytes += bytes;
+    n->has_changed = true;
+    return true;
+}
+
+/* ---- the pass ---- */
+
+static bool is_load(const ct_op *op)
+{
+    return (op->opcode == OP_load_ptr_tko || op->opcode == OP_load_view_tko) && cg_is_weak_access(op);
+}
+
+static void walk(numbering *n, ct_block *block)
+{
+    earlier loads[MOST_LOADS];
+    uint32_t count = 0;
+    for (ct_op *op = block->first, *next; op && !n->c->failed; op = next) {
+        next = op->next;
+        number(n, op);
+        for (uint32_t r = 0; r < op->region_count; r++)
+            if (op->regions[r])
+                walk(n, op->regions[r]);
+        if (is_load(op) && !reuse(n, op, loads, count) && count < MOST_LOADS)
+            loads[count++] = (earlier){op, false};
+    }
+}
+
+static bool has_products(const ct_block *body)
+{
+    for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
+        if (cg_is_product(op))
+            return true;
+    return false;
+}
+
+void cg_pass_reuse(cg_func *c)
+{
+    if (c->strip_bits || has_products(c->ir->body))
+        return;
+    uint32_t ops = 0;
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
+        ops++;
+    numbering n = {.c = c, .size = 2, .known = c->ir->value_count};
+    while (n.size <= 2 * ops)
+        n.size *= 2;
+    n.same = bc_new(&c->arena, const ct_value *, n.known + 1u);
+    n.table = bc_new(&c->arena, const ct_op *, n.size);
+    if (!n.same || !n.table) {
+        cg_no_memory(c);
+        return;
+    }
+    walk(&n, c->ir->body);
+    if (n.has_changed && !c->failed)
+        cg_simplify(c);
+}
+
+void cg_dump_reuse(cg_func *c, bc_text *out)
+{
+    cg_dump_ops(c, out);
+}
