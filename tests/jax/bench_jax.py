@@ -94,7 +94,7 @@ def worker(options, folder):
                     continue
                 want = np.load(path, mmap_mode="r")
                 want = want.view(array.dtype) if array.ndim else want
-                if why := compare(array[:512], want[:512], 4 * loose) if array.ndim else compare(array, want, 4 * loose):
+                if why := compare(array[:512], want[:512], 8 * loose) if array.ndim else compare(array, want, 8 * loose):
                     found["wrong"] = why
             found["us"] = measure(call, given, options.repeat, folder / "trace")
         except Exception as error:

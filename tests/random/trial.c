@@ -10,7 +10,7 @@
 #include "tests/common/gpu.h"
 #include "tests/ptxsim/ptxsim.h"
 
-enum { PAGE = 4096, SIMULATED_STEPS = 1 << 27 };
+enum { PAGE = 4096, SIMULATED_STEPS = 1 << 30 };
 
 /* ---- memory ---- */
 
