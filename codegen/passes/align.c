@@ -1,5 +1,5 @@
-/* The align pass has a kernel in two versions where only a promise is missing for accesses of 16 bytes: that pointers,
-   strides and extents are such multiples. One uniform test in front asks for it.
+/* The align pass creates two versions of a kernel whose accesses could have 16 bytes if pointers, strides and extents
+   were known to be multiples of 16 bytes. One uniform test at the kernel's head selects the version.
 
        x = load %p ...           if (%p | %stride * 4 | ...) & 15 == 0 {
                                      p16 = assume div_by<16>, %p
@@ -8,14 +8,17 @@
                                      x = load %p ...
                                  }
 
-   Why it is right: either version is what the ops were (versions.c), and the first one assumes only what was tested.
+   Why it is right: both versions consist of the original ops (versions.c), and the first one assumes only what was
+   tested.
 
-   Which parameters have to be multiples is found out by trying: facts are found as if all of them were, then without
-   one after the other, and those that make no access shorter are not asked for. For kernels without products, which
-   the lift pass looks at, that have short accesses without, which could have 16 bytes with; and whose pointers
-   nobody promises anything of. Either version runs with the registers of both, so that whole rows in registers stay
-   as they are: they need many blocks more than long accesses. So do maps in loops, and others whose accesses have 4
-   bytes: those of a warp fill sectors anyway. */
+   The pass finds out by trial which parameters have to be multiples: it computes facts as if all of them were, then
+   without one after the other, and does not test those that make no access shorter.
+
+   It applies to kernels without products (the lift pass handles those) whose accesses are short without the assumption
+   and have 16 bytes with it, and whose pointers have no promises. Both versions run with the larger number of
+   registers. Therefore kernels that hold whole rows in registers are not changed: they gain more from many blocks than
+   from long accesses. Maps in loops, and other maps whose accesses have 4 bytes, are not changed either, because the
+   accesses of a warp fill whole sectors anyway. */
 #include "bytecode/verify/hints.h"
 #include "codegen/access/pointers.h"
 #include "codegen/analysis/order.h"

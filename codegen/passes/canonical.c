@@ -9,9 +9,9 @@
 
    Later passes can tell to which iteration an index or a pointer belongs, and can compute it for a later one. So loads
    whose index is a second counter, or whose pointers are advanced, can be prefetched. Amounts that depend on the loop,
-   values that are multiplied, and loops whose step is not constant stay as they are. A loop that ends by a break becomes
-   a `for` first where such a value decides about the break (codegen/passes/count.c), and nested loops with products may
-   become one loop (codegen/passes/collapse.c).
+   values that are multiplied, and loops whose step is not constant stay as they are. A loop that ends by a break
+   becomes a `for` first where such a value decides about the break (codegen/passes/count.c), and nested loops with
+   products may become one loop (codegen/passes/collapse.c).
 
    Why it is right: iteration number n, which is (counter - start) / step without rounding, has seen n additions of
    the same amount, and n * amount is their sum, modulo 2^bits for integers and modulo 2^64 for addresses. No memory

@@ -1,4 +1,4 @@
-/* Two loops, one in the other, become one where the inner one has few iterations and the outer one does nothing beside:
+/* Combines two nested loops into one if the inner loop has few iterations and the outer loop does nothing else:
 
        for o in (0 to n, step 1) iter (c) {            for t in (0 to n * 4, step 1) iter (c) {
          for i in (0 to 4, step 1) iter (c) {              o = t / 4, i = t % 4
@@ -6,11 +6,12 @@
          }                                             }
        }
 
-   For loops with products: a pipeline that is filled for four iterations, and runs empty behind them, hides nothing.
+   This applies to loops with products: a pipeline that is filled for only four iterations, and then drained, hides no
+   latency.
 
-   Why it is right: o and i take the same values in the same order, what one iteration hands on is what the next one
-   takes, whichever of the loops comes between, and the number of iterations is exact, in 64 bits where it could leave
-   32. What the outer loop computes is done again in each iteration, and only computes. */
+   Why it is right: o and i take the same values in the same order. Each iteration takes what the one before it passed
+   on, whichever loop that iteration ended. The number of iterations is exact: it is computed in 64 bits if it could
+   exceed 32. The ops of the outer loop are repeated in each iteration; they are pure. */
 #include "codegen/passes/count.h"
 
 #include "codegen/analysis/product.h"
@@ -72,8 +73,8 @@ static bool find_nest(ct_op *outer, nest *x)
             return false;
     }
     return x->inner && is_simple(x->inner) && is_constant(x->inner->operands[1], &x->count) && x->count > 1
-           && x->count <= MOST_INNER && multiplies(x->inner) && hands_on(x)
-           && ct_ends_in_one_place(x->inner) && ct_ends_in_one_place(outer);
+           && x->count <= MOST_INNER && multiplies(x->inner) && hands_on(x) && ct_ends_in_one_place(x->inner)
+           && ct_ends_in_one_place(outer);
 }
 
 /* ---- making the loop ---- */

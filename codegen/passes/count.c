@@ -1,5 +1,4 @@
-/* Loops that end by a break become loops that count, where a value that they carry decides about that and advances by
-   a constant:
+/* A `loop` that ends by a break becomes a `for` if the break depends on a carried value that advances by a constant:
 
        loop iter (k = %a, ...) {                    for i in (%a to %n, step 1) iter (k = %a, ...) {
          if k >= %n { break k, ... }          ->      ...
@@ -7,14 +6,14 @@
          continue k + 1, ...                        }
        }
 
-   What counts down, k > %n with k - 1, counts up in ~k, from ~%a to ~%n: there is a ~k for each k, in the opposite
-   order.
+   A loop that counts down (k > %n, k - 1) counts up in ~k, from ~%a to ~%n: ~ maps the values of k one to one and
+   reverses their order.
 
-   Why it is right: the break is asked for at the head of each iteration, behind nothing but what only computes values,
-   for %a, %a + 1, ..., so the iterations that go on are those whose k is less than %n, which are the ones of the `for`.
-   A `for` ends where its counter would leave the type; k does not leave it, since a step of 1 leads from below %n to
-   %n at most, and additions of more have promised so. What the break hands out is computed once more behind the loop,
-   from what it carries then. */
+   Why it is right: the condition of the break is evaluated at the head of each iteration, after pure ops only, for k =
+   %a, %a + 1, ... So the iterations that continue are those whose k is less than %n, which are those of the `for`. A
+   `for` ends where its counter would wrap; k does not wrap, because a step of 1 leads from below %n to at most %n, and
+   for larger steps the addition promises it. The values that the break returns are computed once more after the loop,
+   from the values that it carries then. */
 #include "codegen/passes/count.h"
 
 #include "codegen/tile/build.h"

@@ -56,8 +56,8 @@ typedef struct cg_lift_checks {
     bool asked_of_view[CG_LIFT_ASKED];
 } cg_lift_checks;
 
-/* Adds the conditions under which the load is a load of the view, and those for copies of 2^byte_bits bytes and, with 16
-   bytes, for tensor maps. */
+/* Adds the conditions under which the load is a load of the view, and those for copies of 2^byte_bits bytes and, with
+   16 bytes, for tensor maps. */
 void cg_lift_check(cg_lift_checks *k, const cg_lifted *l);
 /* Is all that the view is made of there? */
 bool cg_lift_is_there(const cg_lift_checks *k, const cg_lifted *l);

@@ -1,10 +1,10 @@
-/* Loops that take tiles from the last one down: what falls with the number of the iteration grows with the number of
-   those that are left.
+/* Loops that take tiles from the last one down: a term that decreases with the iteration number is expressed as one
+   that increases with the number of remaining iterations.
 
        rows - 64 * i    ->    rows - 64 * last + 64 * left        left = last - i, of i in (0 to last + 1, step 1)
 
-   Right because both are the same number wherever the loop has an iteration, in which i is at most `last`; elsewhere
-   nobody asks. */
+   Why it is right: both are the same number in every iteration of the loop, where i is at most `last`, and the term is
+   not used anywhere else. */
 #include "codegen/facts/facts.h"
 #include "codegen/passes/lift.h"
 

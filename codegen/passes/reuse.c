@@ -6,17 +6,18 @@
        %y, %t1 = load %p      ->
        %e = subf %y, %m             %e = subf %x, %m
 
-   Why it is right: both loads are weak and have the same address, mask and padding; and nothing between the two that
-   the second may have to come after writes or orders memory (cg_nothing_between), so that it would have read the same
-   elements. Who comes after the second load comes after the first, and after what the second came after.
+   Why it is right: both loads are weak and have the same address, mask and padding, and no op between them that the
+   second load may have to follow writes or orders memory (cg_nothing_between). So the second load would read the same
+   elements. An op that is ordered after the second load is then ordered after the first, and after everything that the
+   second load was ordered after.
 
-   The tile stays in registers from the first load to the last use, so the pass looks at kernels without products and
-   without tiles in strips, whose registers are wanted for other things, at tiles that no loop lies between, and at no
-   more of them than half of a thread's registers hold.
+   The tile stays in registers from the first load to the last use. Therefore the pass applies only to kernels without
+   products and without tiles in strips, which need their registers for other values, to tiles with no loop between the
+   loads, and to as many tiles as half of a thread's registers can hold.
 
-   Values are the same if pure ops make them from the same ones. They are numbered for that, not merged: index
-   arithmetic is computed anew in each layout anyway. The pass runs early, because the passes behind it choose how loads
-   are done; simplify then removes the arithmetic that nobody wants any more. */
+   Two values are the same if pure ops compute them from the same values. They are numbered to find this out, but not
+   merged, because index arithmetic is recomputed in each layout anyway. The pass runs early, because later passes
+   choose how loads are done; simplify then removes the arithmetic that is no longer used. */
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
 #include "codegen/passes/pass.h"

@@ -5,14 +5,14 @@
        %r = broadcast %row : tile<1x128xf32> -> tile<16x128xf32>        %s = sin %row : tile<1x128xf32>
        %s = sin %r : tile<16x128xf32>                              ->   %r = broadcast %s : ... -> tile<16x128xf32>
 
-   Why it is right: a map gives the same for the same operands, and no access to memory moves.
+   Why it is right: a map gives the same result for the same operands, and no memory access moves.
 
-   A row in as many threads as it has elements has to reach those that need it, which costs a way through shared memory
-   and a barrier. So maps are sunk where the instructions that they save a thread (codegen/cost) are more than that
-   takes. Index arithmetic is computed again in every layout anyway, and stays.
+   If each element of a row is computed by one thread, the result has to be sent to the other threads through shared
+   memory, which takes a barrier. So maps are sunk only if the instructions that they save per thread (codegen/cost)
+   exceed that cost. Index arithmetic is recomputed in every layout anyway, and stays.
 
-   A row that is the same in all iterations of a loop is always sunk: the hoist pass, which runs next, moves small ones
-   out of loops, with what is computed from them. */
+   A row that is the same in all iterations of a loop is always sunk: the hoist pass, which runs next, moves small rows
+   out of loops, together with the values computed from them. */
 #include "codegen/cost/cost.h"
 #include "codegen/passes/pass.h"
 #include "codegen/passes/simplify.h"
