@@ -64,7 +64,7 @@ static bool in_both(const ct_op *op)
            || op->opcode == CT_tile_block || (bc_op_in(op->opcode, BC_OPS(TOKEN)) && !ct_info(op)->effects);
 }
 
-/* Ops that were ordered after the load are ordered after what the load followed: consumers wait for the slot instead. */
+/* Ops that were ordered after the load are ordered after what the load followed: consumers wait for the slot. */
 static void pass_token_on(const cg_splitting *x, ct_op *copy)
 {
     ct_value *result = &copy->results[copy->result_count - 1], *before = NULL;
