@@ -45,6 +45,13 @@ wheel-aarch64:
 	    ARCHIVE_FOLDER=$(ARM64_LIBS) CJSON=$(ARM64_LIBS)/libcjson.so.1 \
 	    INSTALL="install --strip-program=aarch64-linux-gnu-strip" wheel
 
+JAX_BESIDE ?=
+## bench-gpu-jax: measure functions of JAX on a GPU through Tile IR and by XLA's own emitters
+##   PYTHON: one with jax 0.12; JAX_BESIDE="nvidia=PATH": other tileiras
+.PHONY: bench-gpu-jax
+bench-gpu-jax: all
+	$(Q)$(PYTHON) tests/jax/bench_jax.py $(OUT)/jax-gpu $(JAX_BESIDE) ours=$(OUT)/tileiras --csv $(OUT)/jax-gpu.csv
+
 ## check-jax: compile functions of JAX by our tileiras, without a GPU, and run them beside JAX
 .PHONY: check-jax
 check-jax: all $(OUT)/libtilevm.so
