@@ -352,7 +352,9 @@ static const struct ordered {
     "%zero = constant <i32: 0> : tile<i32>\n"                                                        \
     "%tv = make_tensor_view %a0, shape = [256], strides = [1] : tensor_view<256xi32, strides=[1]>\n" \
     "%pv = make_partition_view %tv : partition_view<tile=(256), tensor_view<256xi32, strides=[1]>>\n"
-#define LATER "%y, %s = load_ptr_tko weak %q token = %0 : tile<256xptr<i32>> -> tile<256xi32>, token\n"
+#define LATER                                                                                 \
+    "%y, %s = load_ptr_tko weak %q token = %0 : tile<256xptr<i32>> -> tile<256xi32>, token\n" \
+    "%w = store_ptr_tko weak %q, %y token = %s : tile<256xptr<i32>>, tile<256xi32> -> token\n"
 #define EARLIER "%s = store_ptr_tko weak %q, %i token = %0 : tile<256xptr<i32>>, tile<256xi32> -> token\n"
 #define LOAD_VIEW(order)                                                                                        \
     "%x, %t = load_view_tko " order " %pv[%zero] token = %0 : partition_view<tile=(256), tensor_view<256xi32, " \

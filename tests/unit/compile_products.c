@@ -120,7 +120,7 @@ static const example examples[] = {
     {&i8, 128, 32, 64, AS_IS, PERMUTED, "sm_90a", "m64n32k32.s32.s8.s8", "mma.sync", NULL, 0},
     {&i8, 64, 64, 32, AS_IS, AS_IS, "sm_90a", "mma.sync", "wgmma", NULL, 0}, /* one step along K */
     {&tf32, 128, 64, 64, AS_IS, BY_VIEW, "sm_90a", "m64n64k8.f32.tf32.tf32", "mma.sync", NULL, 0},
-    {&e4m3, 32, 64, 64, BY_VIEW, AS_IS, "sm_90a", "cvt.rn.f16x2.e4m3x2", NULL, NULL, 0},
+    {&e4m3, 32, 64, 64, BY_VIEW, AS_IS, "sm_90a", "wgmma.mma_async", NULL, NULL, 0},
     {&f16, 64, 64, 64, AS_IS, AS_IS, "sm_90a", "wgmma", "mma.sync", NULL, 0},
     {&f16, 128, 128, 64, AS_IS, PERMUTED, "sm_90a", "wgmma", "ld.global", NULL, 0},
     {&bf16, 64, 128, 32, PERMUTED, AS_IS, "sm_90a", "wgmma", "ld.global", NULL, 0},
@@ -129,7 +129,7 @@ static const example examples[] = {
     {&f16, 64, 16, 128, AS_IS, PERMUTED, "sm_90a", "wgmma", "ld.global", NULL, 0},
     {&tf32, 128, 256, 32, AS_IS, AS_IS, "sm_90a", "m64n128k8.f32.tf32.tf32", "mma.sync", NULL, 0},
     {&tf32, 64, 64, 16, AS_IS, AS_IS, "sm_90a", "m64n64k8.f32.tf32.tf32", "mma.sync", NULL, 0},
-    {&tf32, 256, 128, 32, BY_VIEW, AS_IS, "sm_90a", "mma.sync", "wgmma", NULL, 0},
+    {&tf32, 256, 128, 32, BY_VIEW, AS_IS, "sm_90a", "wgmma.mma_async", NULL, NULL, 0},
     {&e4m3, 64, 64, 64, AS_IS, AS_IS, "sm_120a", "block_scale", "fma.rn.f32", &e8m0, 32},
     {&e4m3, 64, 128, 64, AS_IS, PERMUTED, "sm_121a", "cp.async", "fma.rn.f32", &e8m0, 32},
     {&e5m2, 16, 8, 32, AS_IS, BY_VIEW, "sm_120a", "ue8m0", "fma.rn.f32", &e8m0, 32},

@@ -16,13 +16,14 @@
 #define ROW "partition_view<tile=(1x4096), " TENSOR ">"
 #define BLOCK "partition_view<tile=(4x1024), " TENSOR ">"
 #define SQUARE "partition_view<tile=(64x64), " TENSOR ">"
-#define BEGIN                                                                            \
-    "  %0 = constant <i32: 0> : tile<i32>\n"                                             \
-    "  %1 = constant <i32: 1> : tile<i32>\n"                                             \
-    "  %4 = constant <i32: 4> : tile<i32>\n"                                             \
-    "  %t = make_tensor_view %p, shape = [64, 4096], strides = [4096, 1] : " TENSOR "\n" \
-    "  %rows = make_partition_view %t : " ROW "\n"                                       \
-    "  %blocks = make_partition_view %t : " BLOCK "\n"                                   \
+#define BEGIN                                                                              \
+    "  %0 = constant <i32: 0> : tile<i32>\n"                                               \
+    "  %1 = constant <i32: 1> : tile<i32>\n"                                               \
+    "  %4 = constant <i32: 4> : tile<i32>\n"                                               \
+    "  %p16 = assume div_by<16>, %p : tile<ptr<f32>>\n"                                    \
+    "  %t = make_tensor_view %p16, shape = [64, 4096], strides = [4096, 1] : " TENSOR "\n" \
+    "  %rows = make_partition_view %t : " ROW "\n"                                         \
+    "  %blocks = make_partition_view %t : " BLOCK "\n"                                     \
     "  %squares = make_partition_view %t : " SQUARE "\n"
 #define LOAD(name, view, index, type, tile)                                                                       \
     "    %" name ", %t" name " = load_view_tko weak %" view "[" index ", %0] : " type ", tile<i32> -> " tile ", " \
