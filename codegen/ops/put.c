@@ -120,7 +120,7 @@ static uint32_t leave_idle(cg_func *c, const cg_ring_load *load)
 static void put_transposed(cg_func *c, const cg_ring_load *load, cg_val base)
 {
     const cg_layout at = cg_encoding_layout(&load->encoding, &load->layout);
-    uint32_t block = SIDE << load->encoding.chunk, per_block = SIDE * SIDE,
+    uint32_t block = (uint32_t)SIDE << load->encoding.chunk, per_block = SIDE * SIDE,
              count = cg_layout_regs(&load->layout) / block * per_block;
     cg_val *words = cg_vals(c, count);
     if (!words)
