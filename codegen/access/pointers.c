@@ -119,7 +119,6 @@ static cg_layout layout_of_memory(cg_func *c, const cg_ptr_op *p)
 
 bool cg_pointers_go_as_well(cg_func *c, const cg_ptr_op *p, const cg_layout *l)
 {
-    enum { SECTOR_BYTES = 32 };
     cg_shape s = cg_shape_of(p->pointers->type);
     cg_layout own = layout_of_memory(c, p);
     const cg_axis *axes = p->pointers->fact->axes;
@@ -129,11 +128,9 @@ bool cg_pointers_go_as_well(cg_func *c, const cg_ptr_op *p, const cg_layout *l)
     if (!s.rank || cg_pointee_shift(p->pointers->type) < 0 || !axes || !axes[fast].run
         || (cg_layout_has_replicas(l) && !cg_layout_has_replicas(&own)))
         return false;
-    uint32_t vector = cg_layout_vector(l, from, most, reg_bit), side_by_side = vector;
-    for (uint32_t i = 0; i < CG_LANE_BITS; i++)
-        if (side_by_side < s.bits[fast] && l->lane[i] == (uint32_t)1 << (from + side_by_side))
-            side_by_side++;
-    return vector >= cg_layout_vector(&own, from, most, reg_bit) && bytes << side_by_side >= SECTOR_BYTES;
+    uint32_t vector = cg_layout_vector(l, from, most, reg_bit);
+    return vector >= cg_layout_vector(&own, from, most, reg_bit)
+           && bytes << cg_layout_beside(l, from, s.bits[fast], vector) >= CG_SECTOR_BYTES;
 }
 
 cg_layout cg_pointer_layout(cg_func *c, const cg_ptr_op *p)

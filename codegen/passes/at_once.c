@@ -43,19 +43,21 @@ static bool goes_by_rows(const ct_op *op)
     return true;
 }
 
+/* In every map: it leaves elements at their indices and reaches no memory. */
+static bool is_plain(const ct_op *op)
+{
+    static const bc_op_classes plain = BC_OPS(GIVEN) | BC_OPS(MAP) | BC_OPS(CAST) | BC_OPS(SAME) | BC_OPS(VIEW)
+                                       | BC_OPS(QUERY) | BC_OPS(EXIT);
+    return bc_op_in(op->opcode, plain) || (bc_op_in(op->opcode, BC_OPS(TOKEN)) && !ct_info(op)->effects);
+}
+
 static bool suits_strips(const ct_op *op)
 {
     if (op->opcode >= OP_LIMIT || op->region_count)
         return false;
+    if (is_plain(op))
+        return true;
     switch ((bc_op_class)bc_op_class_of[op->opcode]) {
-    case BC_OP_GIVEN:
-    case BC_OP_MAP:
-    case BC_OP_CAST:
-    case BC_OP_SAME:
-    case BC_OP_VIEW:
-    case BC_OP_QUERY:
-    case BC_OP_EXIT: return true;
-    case BC_OP_TOKEN: return !ct_info(op)->effects;
     case BC_OP_ACCESS:
         return cg_is_weak_access(op) && ct_info(op)->effects != (BC_READS | BC_WRITES) && goes_by_rows(op);
     case BC_OP_RESHAPE:
@@ -106,17 +108,11 @@ static bool suits_a_map(const ct_op *op)
 {
     if (op->opcode >= OP_LIMIT)
         return false;
+    if (is_plain(op))
+        return true;
     switch ((bc_op_class)bc_op_class_of[op->opcode]) {
-    case BC_OP_GIVEN:
-    case BC_OP_MAP:
-    case BC_OP_CAST:
-    case BC_OP_SAME:
-    case BC_OP_VIEW:
-    case BC_OP_QUERY:
-    case BC_OP_EXIT:
     case BC_OP_LOOP:
     case BC_OP_BRANCH: return true;
-    case BC_OP_TOKEN: return !ct_info(op)->effects;
     case BC_OP_ACCESS: return cg_is_weak_access(op) && ct_info(op)->effects != (BC_READS | BC_WRITES);
     case BC_OP_RESHAPE:
     case BC_OP_MOVE: return op->opcode != OP_permute;

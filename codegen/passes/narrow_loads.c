@@ -1,10 +1,10 @@
-/* Loads of which only single elements are used: each element becomes a load of its own, of a tile of one element, which
-   every thread has then. A row of a list of arrays is such a tile: its numbers are a pointer, extents and strides. As a
-   tile it would lie spread over threads, and each element would come from there through shared memory.
+/* Splits a load of which only single elements are used into loads of one element each, which every thread performs. A
+   row of a list of arrays is such a tile: its elements are a pointer, extents and strides. As one tile, it would be
+   spread over the threads, and each element would be sent to the others through shared memory.
 
-   Why it is right: the loads are weak, and they are done where the one stood, behind what it was ordered behind; nobody
-   asks for a token of it. An element of a tile outside the tensor lies outside as a tile of one element, and is padded
-   alike. */
+   Why it is right: the loads are weak, they stand where the original stood and are ordered after the same token, and
+   the token of the original is not used. An element outside the tensor is also outside as a tile of one element, and is
+   padded in the same way. */
 #include "codegen/passes/narrow.h"
 
 #include "codegen/analysis/order.h"
