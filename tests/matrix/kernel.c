@@ -280,11 +280,33 @@ static unsigned permuted(mx_kernel *k, unsigned value, bc_kind kind, mx_shape fr
     return v;
 }
 
+/* ---- order ---- */
+
+/* The operand that names the last access to the buffer: empty where there is none, or where nothing asks for order. */
+static const char *behind_last(mx_kernel *k, unsigned buffer)
+{
+    static _Thread_local char text[32];
+    const mx_buffer *b = &k->buffers[buffer];
+    text[0] = '\0';
+    if (k->in_order && b->last_kind)
+        snprintf(text, sizeof text, " token=%%%c%u", b->last_kind, b->last);
+    return text;
+}
+
+static void now_last(mx_kernel *k, unsigned buffer, char kind, unsigned number)
+{
+    k->buffers[buffer].last_kind = kind;
+    k->buffers[buffer].last = number;
+}
+
+/* ---- accesses ---- */
+
 static unsigned load_at(mx_kernel *k, unsigned buffer, bc_kind kind, mx_shape shape, unsigned index)
 {
     unsigned p = pointers(k, buffer, kind, shape, index), v = mx_new(k);
-    mx_op(k, "%%v%u, %%t%u = load_ptr_tko weak %%v%u : %s -> %s, token", v, v, p, pointer_tile(shape, kind),
-          mx_tile(shape, kind));
+    mx_op(k, "%%v%u, %%t%u = load_ptr_tko weak %%v%u%s : %s -> %s, token", v, v, p, behind_last(k, buffer),
+          pointer_tile(shape, kind), mx_tile(shape, kind));
+    now_last(k, buffer, 't', v);
     return v;
 }
 
@@ -313,8 +335,9 @@ static unsigned load_view(mx_kernel *k, unsigned buffer, bc_kind kind, mx_shape 
     size_t n = mx_count(shape);
     block_view view = view_of(k, buffer, kind, n);
     unsigned v = mx_new(k);
-    mx_op(k, "%%v%u, %%t%u = load_view_tko weak %%v%u[%%v%u] : %s, tile<i32> -> %s, token", v, v, view.value, view.id,
-          view.type, mx_tile(mx_vector(n), kind));
+    mx_op(k, "%%v%u, %%t%u = load_view_tko weak %%v%u[%%v%u]%s : %s, tile<i32> -> %s, token", v, v, view.value, view.id,
+          behind_last(k, buffer), view.type, mx_tile(mx_vector(n), kind));
+    now_last(k, buffer, 't', v);
     return reshaped(k, v, kind, mx_vector(n), shape);
 }
 
@@ -324,8 +347,9 @@ void mx_store_view(mx_kernel *k, unsigned buffer, mx_shape shape, unsigned value
     size_t n = mx_count(shape);
     block_view view = view_of(k, buffer, kind, n);
     unsigned row = reshaped(k, value, kind, shape, mx_vector(n));
-    mx_op(k, "%%s%u = store_view_tko weak %%v%u, %%v%u[%%v%u] : %s, %s, tile<i32> -> token", row, row, view.value,
-          view.id, mx_tile(mx_vector(n), kind), view.type);
+    mx_op(k, "%%s%u = store_view_tko weak %%v%u, %%v%u[%%v%u]%s : %s, %s, tile<i32> -> token", row, row, view.value,
+          view.id, behind_last(k, buffer), mx_tile(mx_vector(n), kind), view.type);
+    now_last(k, buffer, 's', row);
 }
 
 static unsigned load_bytes(mx_kernel *k, unsigned buffer, mx_shape shape, mx_form form, bc_kind kind)
@@ -414,8 +438,9 @@ void mx_store(mx_kernel *k, unsigned buffer, mx_shape shape, unsigned value)
         mx_op(k, "%%v%u = pack %%v%u : %s -> %s", v, row, mx_tile(mx_vector(n), kind), mx_tile(shape, BC_I8));
     }
     unsigned index = positions(k, shape, mx_count(shape)), p = pointers(k, buffer, stored, shape, index);
-    mx_op(k, "%%s%u = store_ptr_tko weak %%v%u, %%v%u : %s, %s -> token", p, p, v, pointer_tile(shape, stored),
-          mx_tile(shape, stored));
+    mx_op(k, "%%s%u = store_ptr_tko weak %%v%u, %%v%u%s : %s, %s -> token", p, p, v, behind_last(k, buffer),
+          pointer_tile(shape, stored), mx_tile(shape, stored));
+    now_last(k, buffer, 's', p);
 }
 
 /* ---- running ---- */

@@ -43,6 +43,8 @@ typedef struct mx_buffer {
     size_t count, size; /* elements, bytes */
     unsigned char *bytes;
     uint64_t *patterns;
+    char last_kind; /* of the token of the last access, %t or %s; 0: none yet */
+    unsigned last;  /* its number */
 } mx_buffer;
 
 typedef struct mx_kernel {
@@ -52,6 +54,7 @@ typedef struct mx_kernel {
     uint32_t grid[3];
     bc_text output;   /* what it printed */
     bc_text findings; /* rules and messages of the last run */
+    bool in_order;    /* each access takes the token of the last one to its buffer */
     bool failed;      /* no memory */
 } mx_kernel;
 
