@@ -153,10 +153,10 @@ static tv_status compile_module(const tv_module *m, const tv_compile_options *op
     uint8_t ptx = written.ptx;
     if (status == TV_OK && options && options->ptx_version && ptx > options->ptx_version) {
         char message[160];
-        snprintf(message, sizeof message, "the code for %s needs PTX %u.%u; what takes it knows PTX up to %u.%u",
+        snprintf(message, sizeof message, "the code for %s needs PTX %u.%u, but the PTX version is limited to %u.%u",
                  target->name, ptx / 10u, ptx % 10u, options->ptx_version / 10, options->ptx_version % 10);
         bc_report_message(m, sink, &nowhere, BC_RULE_G_GEN_01, TV_ERROR,
-                          "use a newer driver, or compile for an older GPU if there is one", bc_str(message));
+                          "use a newer driver or ptxas, or compile for an older target", bc_str(message));
         status = TV_UNSUPPORTED;
     }
     bc_text_printf(&text, "// tilevm %s\n.version %u.%u\n.target %s\n.address_size 64\n\n", TV_VERSION, ptx / 10u,

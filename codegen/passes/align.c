@@ -300,7 +300,8 @@ static void version(aligning *x)
     for (ct_op *op = otherwise->first; op; op = ct_next_op(op, otherwise))
         op->plain = false; /* both versions are equally likely */
     cg_remark(x->c, otherwise->parent, CG_REMARK_Lifted, TV_REMARK_PASSED,
-              "in two versions: accesses have 16 bytes where {Asked=%u} parameters are multiples that nobody promises",
+              "compiled in two versions: accesses have 16 bytes if {Asked=%u} parameters, which have no promises, are "
+              "aligned",
               x->count);
 }
 

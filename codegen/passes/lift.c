@@ -230,7 +230,7 @@ static void replace(cg_func *c, const cg_lifted *l, ct_value *view)
     if (l->tensor) {
         ct_set_operand(l->load, 0, view);
         cg_remark(c, l->load, CG_REMARK_Lifted, TV_REMARK_PASSED,
-                  "what its view is not promised to be is asked for in front of the loop");
+                  "missing promises about its view are checked before the loop");
         return;
     }
     ct_builder b = {c->ir, l->load, false};
@@ -264,7 +264,7 @@ static void replace(cg_func *c, const cg_lifted *l, ct_value *view)
     }
     ct_replace_uses(&l->load->results[0], as_it_was);
     ct_replace_uses(&l->load->results[1], &tile->op->results[1]);
-    cg_remark(c, l->load, CG_REMARK_Lifted, TV_REMARK_PASSED, "pointers in rows: loaded as tiles of a view");
+    cg_remark(c, l->load, CG_REMARK_Lifted, TV_REMARK_PASSED, "its pointers form rows: loaded as tiles of a view");
     ct_remove(l->load);
 }
 

@@ -19,7 +19,7 @@ static bool define(verifier *x, const ct_value *values, uint32_t count, const ct
         if (v->op != op || v->block != block || v->number != i || !v->type)
             return ct_is_faulty(x->fault, op ? op : block->parent, "a value has a wrong owner, number or type");
         if (v->id >= x->f->value_count || x->has_been[v->id])
-            return ct_is_faulty(x->fault, op ? op : block->parent, "a value has a number that is not its own");
+            return ct_is_faulty(x->fault, op ? op : block->parent, "the number of a value is too large or not unique");
         x->has_been[v->id] = true;
         x->visible[v->id] = v;
     }
@@ -44,7 +44,7 @@ static bool leave(verifier *x, const ct_value *values, uint32_t count, const ct_
     for (uint32_t i = 0; i < count; i++) {
         uint32_t uses, reads = x->reads[values[i].id];
         if (!has_true_uses(&values[i], &uses) || uses < reads)
-            return ct_is_faulty(x->fault, op, "the uses of a value are not those that ops make of it");
+            return ct_is_faulty(x->fault, op, "the list of uses of a value does not match the ops");
         if (uses > reads)
             return ct_is_faulty(x->fault, op, "a value is read where it is not defined");
         x->visible[values[i].id] = NULL;
@@ -69,9 +69,9 @@ static bool read_operands(verifier *x, const ct_op *op)
         if (!v)
             return ct_is_faulty(x->fault, op, "an operand is missing");
         if (v->id >= x->f->value_count || (x->visible[v->id] != v && !is_never_computed(op, v)))
-            return ct_is_faulty(x->fault, op, "an operand is not defined in front of it");
+            return ct_is_faulty(x->fault, op, "an operand is not defined before it");
         if (use->op != op || use->index != i)
-            return ct_is_faulty(x->fault, op, "a use is not of its operand");
+            return ct_is_faulty(x->fault, op, "a use belongs to another value");
         x->reads[v->id]++;
     }
     return true;
@@ -137,18 +137,18 @@ static bool check_own(verifier *x, const ct_op *op)
 {
     const own_op *row = own_op_of(op);
     if (!row)
-        return ct_is_faulty(x->fault, op, "there is no such op");
+        return ct_is_faulty(x->fault, op, "its opcode does not exist");
     if (!has_operands(op, row))
-        return ct_is_faulty(x->fault, op, "it has another number of operands");
+        return ct_is_faulty(x->fault, op, "its number of operands is wrong");
     if (!has_results(op, row))
-        return ct_is_faulty(x->fault, op, "it has other results");
+        return ct_is_faulty(x->fault, op, "its results have the wrong number or type");
     if (op->opcode == CT_strips && !ends_with_keep(op))
         return ct_is_faulty(x->fault, op, "it does not end with a keep");
     if (op->opcode == CT_convert && !is_conversion(op))
-        return ct_is_faulty(x->fault, op, "it does not make of a tile one of the same type");
+        return ct_is_faulty(x->fault, op, "its result does not have the type of its operand");
     const ct_value *ring = ct_ring_of(op);
     if (ring && (!ring->op || ring->op->opcode != CT_ring))
-        return ct_is_faulty(x->fault, op, "what should be its ring is none");
+        return ct_is_faulty(x->fault, op, "the operand that should be its ring is not a ring");
     return true;
 }
 
@@ -165,7 +165,7 @@ static bool is_control(const ct_op *op)
 static bool check_kind(verifier *x, const ct_op *op)
 {
     if (!op->from)
-        return ct_is_faulty(x->fault, op, "it is for no op of the function");
+        return ct_is_faulty(x->fault, op, "its origin is not an op of the function");
     if (op->opcode >= OP_LIMIT)
         return check_own(x, op);
     const bc_op *from = op->from;
@@ -173,7 +173,7 @@ static bool check_kind(verifier *x, const ct_op *op)
         return true;
     if (op->opcode != from->opcode || op->operand_count != from->operand_count || op->result_count != from->result_count
         || op->region_count != from->region_count)
-        return ct_is_faulty(x->fault, op, "it is not like the op that it was made from");
+        return ct_is_faulty(x->fault, op, "it differs from the op that it was created from");
     return true;
 }
 
@@ -225,7 +225,7 @@ static bool check_op(verifier *x, const ct_op *op)
     if (ct_is_loop(op) && !check_loop(x, op))
         return false;
     if (op->opcode == OP_if && (op->operand_count != 1 || op->region_count < 1 || !op->regions[0]))
-        return ct_is_faulty(x->fault, op, "it has no condition or nothing to do");
+        return ct_is_faulty(x->fault, op, "it has no condition or no region");
     for (uint32_t i = 0; i < op->region_count; i++)
         if (op->regions[i] && !check_block(x, op->regions[i], op))
             return false;
