@@ -395,7 +395,7 @@ static int compile_module(settings *s, tv_module *module, tv_sink sink)
     return code;
 }
 
-/* What makes no sense before the input is looked at. */
+/* Checks the options before the input is read. */
 static int check_settings(const settings *s)
 {
     if (s->opt_level > 3)

@@ -212,7 +212,7 @@ bool run_report_text(const run_job *job);
 /* The same, and the diagnostics, as one JSON document on standard output. */
 bool run_report_json(const run_job *job);
 
-/* Works out which ops to trace and dump, and adds the dumped values to what is saved. False: an option makes no sense.
+/* Works out which ops to trace and dump, and adds the dumped values to what is saved. False: an option is invalid.
  */
 bool run_trace_prepare(run_job *job, io_error *error);
 /* Adds the hooks to the machine's options, whose user must be the job. */
