@@ -17,15 +17,15 @@ typedef struct cg_ring_load {
     cg_feed feed;
     cg_layout layout;                     /* of the copies over threads */
     uint32_t part_bit[CG_RING_PART_BITS]; /* bits of the tile's index that number the parts */
-    cg_encoding encoding;                 /* as lowered: base is of the slot that is read */
-    cg_layout places;                     /* by_threads or is_put: the registers of all threads in a slot, */
-    uint32_t own_bytes;                   /* which take so many bytes, */
-    uint32_t vector_bits;                 /* in pieces of so many elements, as a logarithm */
-    uint32_t offset;                      /* in a slot, bytes */
-    bool to_all;                          /* by maps: each block of the cluster brings its share to all of them */
-    bool is_rounded;                      /* between groups: f32 comes as tf32, by maps or */
-    bool is_put;                          /* by the producers' threads, which */
-    bool is_transposed;                   /* may transpose it */
+    cg_encoding encoding;
+    cg_layout places;     /* by_threads or is_put: the registers of all threads in a slot, */
+    uint32_t own_bytes;   /* which take so many bytes, */
+    uint32_t vector_bits; /* in pieces of so many elements, as a logarithm */
+    uint32_t offset;      /* in a slot, bytes */
+    bool to_all;          /* by maps: each block of the cluster brings its share to all of them */
+    bool is_rounded;      /* between groups: f32 comes as tf32, by maps or */
+    bool is_put;          /* by the producers' threads, which */
+    bool is_transposed;   /* may transpose it */
 } cg_ring_load;
 
 /* The detail of a loop with a ring, of its `ring` op and of the ops with the ring as an operand. */
@@ -57,17 +57,8 @@ typedef struct cg_ring {
     bool refills;      /* by_threads: the slot of an iteration is filled anew as soon as its tiles are in registers */
     cg_layout
         threads; /* by_threads: the part of a thread, in bytes, of all places that the loads do not have themselves */
-    /* As lowered: addresses of the slots that are read and written next; by_groups, their numbers, */
-    cg_val read, write;
-    cg_val base, full, read_phase, write_phase; /* the first slot, its barrier, which phases are awaited, */
-    uint32_t offset, barriers; /* where slots and, by_groups, barriers lie in the memory of all rings, */
-    cg_val freed;              /* the barrier of a slot that will be free, 0: none, */
-    cg_val empty, arrives;     /* where consumers say that slots are free, and which threads do, */
-    uint32_t filled;           /* by_threads: slots filled in front of the loop so far, */
-    uint32_t behind_copies;    /* and the label behind copies that are not of any iteration; 0: no such copies here, */
-    cg_val *ahead;             /* of a turned product the first fragments of the slot that is read, */
-    cg_val put, put_count;     /* and of the slots that are still to be put the first one, and how many they are, */
-    cg_val left, takes;        /* and at_start how many slots threads have left to fill; whether none */
+    uint32_t offset, barriers;   /* where slots and, by_groups, barriers lie in the memory of all rings */
+    struct cg_ring_state *state; /* as lowered: codegen/ops/slots.h; NULL until then */
 } cg_ring;
 
 /* How many iterations copies run ahead. */
@@ -86,7 +77,7 @@ static inline bool cg_is_in_slice(const cg_ring *ring, const ct_op *op)
 typedef struct cg_ring_cursor {
     const cg_ring_load *load;
     uint32_t dim;
-    cg_cursor at; /* as lowered */
+    cg_cursor *at; /* as lowered; NULL until then */
 } cg_ring_cursor;
 
 /* The detail of a `copy`. */

@@ -366,8 +366,8 @@ void cg_copy_boxes(cg_func *c, const ct_op *op)
     const cg_ring *ring = cg_ring_of(op, op->from->operand_count);
     const cg_tensor_map *map = copy->map;
     const cg_boxes *b = &map->boxes;
-    cg_val at[CG_MAP_DIMS], to = cg_new(c, CG_B32), full = cg_groups_barrier(c, ring, ring->write, 0);
-    cg_ins(c, "add.u32 %v, %v, %u", to, cg_groups_slot(c, ring, ring->write), copy->load->offset);
+    cg_val at[CG_MAP_DIMS], to = cg_new(c, CG_B32), full = cg_groups_barrier(c, ring, ring->state->write, 0);
+    cg_ins(c, "add.u32 %v, %v, %u", to, cg_groups_slot(c, ring, ring->state->write), copy->load->offset);
     find_tile(c, op, b, at);
     if (b->blocks > 1) {
         at[b->cut] = plus(c, at[b->cut], map->first);
@@ -375,7 +375,7 @@ void cg_copy_boxes(cg_func *c, const ct_op *op)
     }
     uint32_t behind = ring->at_start ? cg_label(c) : 0;
     if (behind)
-        cg_ins(c, "@!%v bra.uni %l", ring->takes, behind);
+        cg_ins(c, "@!%v bra.uni %l", ring->state->takes, behind);
     uint32_t panel = cg_box_bytes(b) * (b->cut ? b->blocks : 1);
     cg_val first = at[0], place = to;
     for (uint32_t p = 0; p < b->panels; p++) {

@@ -13,6 +13,7 @@
 #include "codegen/analysis/turned.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/ops/hooks.h"
+#include "codegen/ops/slots.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/effects.h"
 #include "codegen/values/homes.h"
@@ -270,6 +271,7 @@ static cg_operand operand_of(cg_func *c, const cg_product *p, bool left, uint32_
         probe = cg_from_bytes(p, left, &probe);
         o.in_ring = true;
         o.encoding = *ring;
+        o.base = cg_tile_in_slot(cg_source_of(o.v)->op);
         o.across = cg_encoding_layout_of(o.v, &probe).reg[0] != 1;
     } else if (left && p->atom.element_bits == 1 && cg_layout_equal(read, &fragments)) {
         o.in_registers = true;
@@ -431,13 +433,14 @@ static void encode_operands(cg_func *c, const ct_op *op, const cg_product *p, cg
             continue;
         const cg_val *regs = cg_pack_bytes(c, p, o->left, o->read, cg_get(c, o->v, o->read));
         cg_layout l = cg_as_bytes(p, o->left, o->read);
-        o->encoding.base = scratch;
+        o->base = scratch;
         if (at[i]) {
-            o->encoding.base = cg_new(c, CG_B32);
-            cg_ins(c, "add.u32 %v, %v, %u", o->encoding.base, scratch, at[i]);
+            o->base = cg_new(c, CG_B32);
+            cg_ins(c, "add.u32 %v, %v, %u", o->base, scratch, at[i]);
         }
         if (regs)
-            cg_encode(c, &o->encoding, p->packed ? BC_I8 : p->in, &l, regs, o->left ? mask : mask << p->n, part);
+            cg_encode(c, &o->encoding, o->base, p->packed ? BC_I8 : p->in, &l, regs, o->left ? mask : mask << p->n,
+                      part);
     }
     if (async)
         cg_take_effect(c, op, CG_WRITTEN);

@@ -15,6 +15,7 @@ typedef struct cg_operand {
     const cg_val *fragments; /* as lowered; else */
     bool in_ring;            /* a pipelined load has put it into shared memory; else it goes to `encoding` there */
     cg_encoding encoding;    /* of a part of K, unless in_ring */
+    cg_val base;             /* as lowered: where the encoding lies */
     uint32_t k;              /* bits of K that the encoding or the fragments have */
     bool across;             /* rows of the encoding are what K counts: by ldmatrix.trans */
     cg_layout lanes; /* places in the encoding: where each lane of an ldmatrix.x4 points, or what a blocked product
@@ -92,7 +93,7 @@ void cg_multiply_async(cg_func *c, const ct_op *op, const cg_product *p, const c
 /* Its shape, with 2^n columns, and types; turned: those of B come first. NULL: no memory. */
 const char *cg_wgmma_name(cg_func *c, const ct_op *op, const cg_product *p, uint32_t n, bool turned);
 /* The descriptor of the first instruction's operand in an encoding; across: its rows are what K counts. */
-cg_val cg_wgmma_descriptor(cg_func *c, const cg_encoding *s, bool across, const cg_layout *steps);
+cg_val cg_wgmma_descriptor(cg_func *c, const cg_encoding *s, cg_val base, bool across, const cg_layout *steps);
 /* Waits for what was started, `count` sums in `parts`, and adds them to acc (p->adds_up). */
 void cg_wgmma_add_up(cg_func *c, const cg_val *parts, uint32_t count, cg_val *acc);
 /* The registers that it adds to, from those of the accumulator; *out_from_zero: the first products are to write them.

@@ -10,7 +10,7 @@
 /* Step `part` of the operand: bits of k, of the rows or columns, of the batch, as lanes_of has them. */
 static void load_fragments(cg_func *c, const cg_operand *o, uint32_t part, cg_val *out)
 {
-    cg_place place = cg_flat_place(c, o->encoding.base, o->encoding.bytes, &o->lanes, part);
+    cg_place place = cg_flat_place(c, o->base, o->encoding.bytes, &o->lanes, part);
     for (int i = 0; i < 4; i++)
         out[i] = cg_new(c, CG_B32);
     cg_ins(c, "ldmatrix.sync.aligned.m8n8.x4%s.shared.b16 {%v, %v, %v, %v}, [%v+%d]", o->across ? ".trans" : "", out[0],
@@ -26,7 +26,7 @@ static void load_elements(cg_func *c, const cg_operand *o, uint32_t part, cg_val
             out[3] = out[1];
             return;
         }
-        cg_place place = cg_flat_place(c, o->encoding.base, o->encoding.bytes, &o->lanes, part << 2 | i);
+        cg_place place = cg_flat_place(c, o->base, o->encoding.bytes, &o->lanes, part << 2 | i);
         out[i] = cg_new(c, CG_B64);
         cg_ins(c, "ld.shared.b64 %v, [%v+%d]", out[i], place.address, (int)place.offset);
     }

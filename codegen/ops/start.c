@@ -22,7 +22,7 @@ uint32_t cg_starts_unless_done(cg_func *c, const cg_ring *ring)
 {
     uint32_t behind = cg_label(c);
     cg_val done = cg_new(c, CG_PRED);
-    cg_ins(c, "setp.ge.u32 %v, %v, %u", done, ring->write, ring->at_start);
+    cg_ins(c, "setp.ge.u32 %v, %v, %u", done, ring->state->write, ring->at_start);
     cg_ins(c, "@%v bra.uni %l", done, behind);
     return behind;
 }
@@ -42,8 +42,8 @@ void cg_lower_started(cg_func *c, const ct_op *op)
     cg_ins(c, "cp.async.commit_group");
     for (uint32_t i = 0; i + 1 < s->count; i++)
         cg_ins(c, "mov.u32 %v, %v", s->full[i], s->full[i + 1]);
-    cg_ins(c, "mov.u32 %v, %v", s->full[s->count - 1], cg_groups_barrier(c, ring, ring->write, 0));
-    cg_ins(c, "add.u32 %v, %v, 1", ring->write, ring->write);
+    cg_ins(c, "mov.u32 %v, %v", s->full[s->count - 1], cg_groups_barrier(c, ring, ring->state->write, 0));
+    cg_ins(c, "add.u32 %v, %v, 1", ring->state->write, ring->state->write);
     cg_ins(c, "setp.ne.u32 %v, %v, 0", all, s->full[0]);
     cg_ins(c, "@%v bra.uni %l", all, s->landed);
     cg_place_label(c, behind);
