@@ -123,13 +123,13 @@ cg_val cg_odd_blocks(cg_func *c)
     return mask;
 }
 
-/* A fragment of A in a[0..3] as one of its even blocks there and one of its odd ones in a[4..7], given p->odd_blocks.
+/* A fragment of A in a[0..3] as one of its even blocks there and one of its odd ones in a[4..7], given p->scales->odd_blocks.
  */
 static void split_blocks(cg_func *c, const cg_product *p, cg_val *a)
 {
     for (int i = 0; i < 4; i++) {
         cg_val even = cg_new(c, CG_B32), odd = cg_new(c, CG_B32);
-        cg_ins(c, "and.b32 %v, %v, %v", odd, a[i], p->odd_blocks);
+        cg_ins(c, "and.b32 %v, %v, %v", odd, a[i], p->scales->odd_blocks);
         cg_ins(c, "xor.b32 %v, %v, %v", even, a[i], odd);
         a[i] = even;
         a[4 + i] = odd;

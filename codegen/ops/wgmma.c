@@ -54,7 +54,8 @@ bool cg_can_multiply_async(const cg_product *p, const cg_operand *operands)
 {
     for (int i = 0; i < 2; i++) {
         const cg_operand *o = &operands[i];
-        if (!o->in_registers && !cg_wgmma_reads(p, o->left, o->across, o->in_ring ? cg_encoding_of(o->v) : NULL))
+        if (o->source != CG_FROM_REGISTERS
+            && !cg_wgmma_reads(p, o->left, o->across, o->source == CG_FROM_RING ? cg_encoding_of(o->v) : NULL))
             return false;
     }
     return true;

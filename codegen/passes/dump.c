@@ -82,12 +82,10 @@ static void say_product(const ct_op *op, const cg_k_part *part, bc_text *out)
         bc_text_printf(out, "%sin flight", out->len ? ", " : "");
     if (op->in_place)
         bc_text_printf(out, "%sin place", out->len ? ", " : "");
-    if (op->turned)
-        bc_text_printf(out, "%stransposed", out->len ? ", " : "");
-    if (op->direct)
-        bc_text_printf(out, "%sread by wgmma", out->len ? ", " : "");
-    if (op->reordered)
-        bc_text_printf(out, "%sreordered", out->len ? ", " : "");
+    static const char *const ways[] = {
+        [CT_DIRECT] = "read by wgmma", [CT_TURNED] = "transposed", [CT_REORDERED] = "reordered"};
+    if (op->way != CT_AS_IT_IS)
+        bc_text_printf(out, "%s%s", out->len ? ", " : "", ways[op->way]);
 }
 
 static void say_conversion(cg_func *c, const ct_op *op, bc_text *out)

@@ -295,7 +295,7 @@ static void consume_kept(const cg_splitting *x, const cg_kept_load *kept)
 static bool has_pieces(const cg_splitting *x, const ct_op *product)
 {
     cg_product p = cg_product_of(x->c, product);
-    return !product->turned || cg_turned_of(&p, x->c->warp_bits).steps;
+    return product->way != CT_TURNED || cg_turned_of(&p, x->c->warp_bits).steps;
 }
 
 static void consume(const cg_splitting *x, const cg_ring_place *p)
@@ -305,7 +305,7 @@ static void consume(const cg_splitting *x, const cg_ring_place *p)
     ct_op *product = may_fly ? product_in_flight(p->loop, &carried) : NULL;
     for (uint32_t i = 0; i < p->ring->load_count; i++)
         p->ring->loads[i].op = p->loads[i];
-    if (p->product->turned)
+    if (p->product->way == CT_TURNED)
         p->ring->product = p->product;
     cg_take_roundings(p->product);
     p->ring->why = x->budget->why;

@@ -174,9 +174,9 @@ static bool is_held_back(const cg_splitting *x)
 
 static bool are_fed(const cg_splitting *x)
 {
-    bool turned = x->places[0].product->turned;
+    uint8_t way = x->places[0].product->way;
     for (uint32_t i = 0; i < x->count; i++)
-        if (!is_fed(&x->places[i]) || x->places[i].product->turned != turned)
+        if (!is_fed(&x->places[i]) || (x->places[i].product->way == CT_TURNED) != (way == CT_TURNED))
             return false;
     return true;
 }
@@ -192,10 +192,10 @@ static cg_group_work work_of(const cg_splitting *x)
     const bc_type *first = x->places[0].product->results[0].type;
     bool is_chain = x->count > 1 || x->places[0].last != x->places[0].product;
     cg_group_work work = {.consumers = cg_threads(x->c),
-                          .kind = x->places[0].ring->puts        ? CG_PUT
-                                  : x->places[0].product->turned ? CG_TURNED
-                                  : is_chain                     ? CG_CHAIN
-                                                                 : CG_ONE,
+                          .kind = x->places[0].ring->puts                  ? CG_PUT
+                                  : x->places[0].product->way == CT_TURNED ? CG_TURNED
+                                  : is_chain                               ? CG_CHAIN
+                                                                           : CG_ONE,
                           .rows = first->shape[first->rank - 2],
                           .is_persistent = cg_is_persistent(x, &x->places[0])};
     for (uint32_t i = 0; i < x->count; i++) {
@@ -304,7 +304,7 @@ static bool is_computed(const cg_splitting *x)
 {
     for (uint32_t i = 0; i < x->count; i++) {
         cg_product p = cg_product_of(x->c, x->places[i].product);
-        if (p.turned && !cg_may_turn(x->c, x->places[i].product, &p))
+        if (p.instruction == CG_BY_TURNED_WGMMA && !cg_may_turn(x->c, x->places[i].product, &p))
             return false;
     }
     return true;
@@ -337,7 +337,7 @@ bool cg_groups_find(cg_splitting *x)
     if (!find_loops(x))
         return false;
     const char *waste = cg_maps_waste(x);
-    bool maps_first = x->places[0].product->turned;
+    bool maps_first = x->places[0].product->way == CT_TURNED;
     x->why = waste ? waste : "such products are faster without them";
     for (uint32_t i = 0; i < 2 * count; i++) {
         const struct way *way = &ways[maps_first ? i % count : i / 2];

@@ -49,7 +49,7 @@ static ct_op *only_product(const ct_block *body)
 static bool has_blocked(const cg_func *c, const ct_block *body)
 {
     for (const ct_op *op = body->first; op; op = op->next)
-        if (cg_is_product(op) && cg_product_of(c, op).blocked)
+        if (cg_is_product(op) && cg_product_of(c, op).instruction == CG_BY_BLOCKS)
             return true;
     return false;
 }
@@ -229,10 +229,10 @@ static bool is_fed(candidate *p, const ct_op *op, const cg_product *product)
                        *right = cg_ring_load_for(p->ring, op->operands[1]);
     if (!left || !right || !cg_wgmma_reads(product, true, false, &left->encoding))
         return false;
-    if (op->turned && product->k == product->atom.k_bits && !left->is_transposed)
+    if (op->way == CT_TURNED && product->k == product->atom.k_bits && !left->is_transposed)
         return false; /* nothing is in flight over iterations: `mma.sync`, which can read both, is faster */
-    return op->turned ? cg_may_turn(p->c, op, product) || right->feed == CG_FEED_SECONDS
-                      : cg_wgmma_reads(product, false, false, &right->encoding);
+    return op->way == CT_TURNED ? cg_may_turn(p->c, op, product) || right->feed == CG_FEED_SECONDS
+                                : cg_wgmma_reads(product, false, false, &right->encoding);
 }
 
 /* Finds out whether wgmma can compute the only product of the body, of bytes or tf32: as it is, or turned where N is
@@ -246,12 +246,12 @@ static void choose_wgmma(candidate *p)
     cg_product product = cg_product_of(p->c, found);
     if (!cg_wgmma_takes(p->c, found, &product))
         return;
-    found->direct = true;
+    found->way = CT_DIRECT;
     if (cg_mma_is_async(p->c, found) && is_fed(p, found, &product))
         return;
-    found->direct = false;
+    found->way = CT_AS_IT_IS;
     cg_set_turned(found, cg_may_turn(p->c, found, &product) || cg_wgmma_fits(&product));
-    if (found->turned && !is_fed(p, found, &product))
+    if (found->way == CT_TURNED && !is_fed(p, found, &product))
         cg_set_turned(found, false);
 }
 
@@ -459,10 +459,8 @@ static void look_at_loop(cg_func *c, ct_op *loop, bool is_inner, bool may_turn)
     cg_ring_place_loads(p.own);
     if (choose_slots(&p, others, is_inner))
         set_rings(&p);
-    else if (product) {
+    else if (product)
         cg_set_turned(product, false);
-        product->direct = false;
-    }
 }
 
 /* Is the op in a loop with a ring? */

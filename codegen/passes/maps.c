@@ -249,7 +249,7 @@ static bool is_one_of_one(const cg_splitting *x)
 {
     enum { GROUP = 128 };
     const cg_ring_place *p = &x->places[0];
-    return cg_threads(x->c) == GROUP && x->count == 1 && !cg_product_before(p->last) && !p->product->turned;
+    return cg_threads(x->c) == GROUP && x->count == 1 && !cg_product_before(p->last) && p->product->way != CT_TURNED;
 }
 
 /* Of one tile a block: are several blocks better? Measured on an H200, microseconds without and with maps: tall

@@ -18,7 +18,7 @@
 static uint32_t slots_at_start(const cg_splitting *x)
 {
     enum { CYCLES = 2560, CYCLES_BETWEEN = 1536, BYTES = 160 << 10 };
-    bool is_plain = x->count == 1 && !x->places[0].product->turned && !cg_product_before(x->places[0].last);
+    bool is_plain = x->count == 1 && x->places[0].product->way != CT_TURNED && !cg_product_before(x->places[0].last);
     int64_t enough = is_plain ? CYCLES : CYCLES_BETWEEN;
     uint32_t most = UINT32_MAX, rings = 0, bytes = 0, count = 1;
     int64_t cycles = 0;

@@ -14,17 +14,17 @@ static bool is_rounding(const ct_op *op)
 
 void cg_set_turned(ct_op *product, bool turned)
 {
-    product->turned = turned;
+    product->way = turned ? CT_TURNED : CT_AS_IT_IS;
     for (uint32_t i = 0; i < 2; i++)
         for (ct_op *op = product->operands[i]->op; op && (is_rounding(op) || cg_is_seen(op)); op = op->operands[0]->op)
             if (op->opcode == OP_ftof)
-                op->turned = turned;
+                op->way = product->way;
 }
 
 ct_op *cg_turned_product(const ct_block *body)
 {
     for (ct_op *op = body->first; op; op = op->next)
-        if (cg_is_product(op) && op->turned)
+        if (cg_is_product(op) && op->way == CT_TURNED)
             return op;
     return NULL;
 }
@@ -61,8 +61,7 @@ static void read_by(cg_ring_load *load, cg_feed feed)
 
 static void set_straight(ct_op *product, cg_ring_load *right, bool straight)
 {
-    product->direct = straight;
-    product->turned = !straight;
+    product->way = straight ? CT_DIRECT : CT_TURNED;
     read_by(right, straight ? CG_FEED_ROWS : CG_FEED_SECONDS);
 }
 
@@ -76,7 +75,7 @@ static void choose_side(const cg_func *c, ct_op *product, cg_ring *ring, bool ma
     set_straight(product, right, maps);
     cg_product p = cg_product_of(c, product);
     if (maps
-        && !(p.async && cg_wgmma_reads(&p, true, false, &left->encoding)
+        && !(p.instruction == CG_BY_WGMMA && cg_wgmma_reads(&p, true, false, &left->encoding)
              && cg_wgmma_reads(&p, false, false, &right->encoding)))
         set_straight(product, right, false);
 }
