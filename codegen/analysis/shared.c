@@ -14,7 +14,7 @@ static bool is_load_of(const cg_ring *ring, const ct_op *op)
     for (uint32_t i = 0; ring && i < ring->load_count; i++)
         if (op == ring->loads[i].op)
             return true;
-    return ring && ring->beside && is_load_of(ring->beside, op);
+    return false;
 }
 
 /* Is the op a load of the ring, or of one that a loop around it has? */
@@ -22,7 +22,7 @@ static bool is_fed(const cg_ring *ring, const ct_op *op)
 {
     bool fed = is_load_of(ring, op);
     for (const ct_op *p = op ? op->block->parent : NULL; p && !fed; p = p->block->parent)
-        fed = p->opcode == OP_for && is_load_of(p->detail, op);
+        fed = cg_plan_of(p) && (is_load_of(cg_plan_of(p)->ring, op) || is_load_of(cg_plan_of(p)->beside, op));
     return fed;
 }
 

@@ -36,8 +36,8 @@ static void set_registers(cg_func *c, const char *way, uint32_t count)
 static void init_barriers(cg_func *c, const cg_ring *ring)
 {
     /* of a thread: when its copies are there, and when it has put the rest; by maps one thread says what is to come */
-    uint32_t full = ring->by_maps ? 1 : CG_PRODUCER_THREADS * (ring->puts ? 2 : 1);
-    uint32_t empty = (cg_threads(c) >> CG_LANE_BITS) * (ring->to_all ? c->cluster : 1);
+    uint32_t full = ring->role == CG_RING_OF_MAPS ? 1 : CG_PRODUCER_THREADS * (cg_ring_puts(ring) ? 2 : 1);
+    uint32_t empty = (cg_threads(c) >> CG_LANE_BITS) * (cg_ring_to_all(ring) ? c->cluster : 1);
     for (uint32_t i = 0; i < ring->slots; i++) {
         cg_ins(c, "mbarrier.init.shared::cta.b64 [%v+%u], %u", ring->state->full, 8 * i, full);
         cg_ins(c, "mbarrier.init.shared::cta.b64 [%v+%u], %u", ring->state->full, 8 * (ring->slots + i), empty);
@@ -142,7 +142,7 @@ static cg_val register_of(cg_func *c, uint32_t value)
 static void find_arrivals(cg_func *c, cg_ring *ring, cg_val lane)
 {
     ring->state->empty = ring->state->full;
-    if (!ring->to_all) {
+    if (!cg_ring_to_all(ring)) {
         cg_ins(c, "setp.eq.u32 %v, %v, 0", ring->state->arrives, lane);
         return;
     }
@@ -166,7 +166,7 @@ void cg_groups_ring(cg_func *c, cg_ring *ring)
     ring->state->freed = register_of(c, 0);
     if (ring->at_start)
         ring->state->left = register_of(c, ring->at_start);
-    if (ring->puts) {
+    if (cg_ring_puts(ring)) {
         ring->state->put = register_of(c, 0);
         ring->state->put_count = register_of(c, 0);
     }
@@ -215,9 +215,9 @@ void cg_groups_await(cg_func *c, const ct_op *op, cg_val more)
     if (!more.known)
         cg_ins(c, "@!%v bra.uni %l", more, behind);
     wait(c, cg_groups_barrier(c, ring, ring->state->read, 0), ring->state->read_phase);
-    if (!ring->by_maps)
+    if (ring->role != CG_RING_OF_MAPS)
         cg_take_effect(c, op, CG_WRITTEN);
-    if (ring->in_flight && ring->product)
+    if (ring->end == CG_FREE_ITERATION_LATER && ring->product)
         cg_turned_begin(c, ring);
     if (!more.known)
         cg_place_label(c, behind);
@@ -237,7 +237,7 @@ void cg_groups_release(cg_func *c, const ct_op *op, cg_val more)
     cg_ring *ring = cg_ring_of(op, 0);
     cg_val empty = empty_barrier(c, ring);
     advance(c, ring, ring->state->read, ring->state->read_phase);
-    if (!ring->in_flight) {
+    if (ring->end != CG_FREE_ITERATION_LATER) {
         cg_groups_arrive(c, ring, ring->state->arrives, empty);
         return;
     }
@@ -281,14 +281,14 @@ static void expect(cg_func *c, const cg_ring *ring)
 /* Not between groups: of a ring of one slot, when all threads have read it. */
 void cg_effects_acquire(cg_func *c, ct_op *op)
 {
-    if (!cg_ring_of(op, 0)->by_groups)
+    if (!cg_is_between_groups(cg_ring_of(op, 0)))
         cg_add_effect(c, op, CG_MEETS);
 }
 
 void cg_lower_acquire(cg_func *c, const ct_op *op)
 {
     cg_ring *ring = cg_ring_of(op, 0);
-    if (!ring->by_groups) {
+    if (!cg_is_between_groups(ring)) {
         cg_take_effect(c, op, CG_MEETS);
         return;
     }
@@ -299,7 +299,7 @@ void cg_lower_acquire(cg_func *c, const ct_op *op)
         cg_ins(c, "@!%v bra.uni %l", ring->state->takes, behind);
     }
     await_free(c, ring);
-    if (ring->by_maps)
+    if (ring->role == CG_RING_OF_MAPS)
         expect(c, ring);
     if (behind)
         cg_place_label(c, behind);
@@ -319,7 +319,7 @@ void cg_groups_empty(cg_func *c, cg_ring *ring)
 
 void cg_groups_commit(cg_func *c, cg_ring *ring)
 {
-    if (!ring->by_maps)
+    if (ring->role != CG_RING_OF_MAPS)
         cg_ins(c, "cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%v]",
                cg_groups_barrier(c, ring, ring->state->write, 0));
     if (ring->at_start)

@@ -87,7 +87,7 @@ static right right_of(cg_func *c, const cg_turned *t, cg_val base)
     right b = {.t = t,
                .places = cg_encoding_layout(&load_of(v)->encoding, &at),
                .base = base,
-               .rounds = bc_elem_kind(cg_source_of(v)->type) == BC_F32 && !load_of(v)->is_rounded};
+               .rounds = bc_elem_kind(cg_source_of(v)->type) == BC_F32 && !cg_is_rounded(load_of(v))};
     if (t->feed == CG_FEED_MIXED)
         find_bytes(c, &b);
     return b;

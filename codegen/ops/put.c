@@ -30,7 +30,7 @@ static uint32_t slots_on_their_way(const cg_ring *ring)
 static const cg_ring_load *load_that_is_put(const cg_ring *ring)
 {
     const cg_ring_load *load = ring->loads;
-    while (!load->is_put)
+    while (!cg_is_put(load))
         load++;
     return load;
 }
@@ -131,7 +131,7 @@ static void put_transposed(cg_func *c, const cg_ring_load *load, cg_val base)
         cg_place_label(c, behind);
     cg_barrier(c); /* all lie in registers */
     behind = leave_idle(c, load);
-    if (load->is_rounded)
+    if (cg_is_rounded(load))
         round_all(c, words, count);
     for (uint32_t i = 0; i < count / per_block; i++)
         write_block(c, load, base, &at, i * block, words + (size_t)per_block * i);
@@ -147,7 +147,7 @@ static void put_slot(cg_func *c, cg_ring *ring)
     const cg_ring_load *load = load_that_is_put(ring);
     cg_val base = cg_new(c, CG_B32);
     cg_ins(c, "add.u32 %v, %v, %u", base, cg_groups_slot(c, ring, ring->state->put), load->offset);
-    if (load->is_transposed)
+    if (cg_is_transposed(load))
         put_transposed(c, load, base);
     else
         put_rounded(c, load, base);

@@ -36,5 +36,6 @@ void cg_groups_free_last(cg_func *c, const cg_ring *ring)
 
 void cg_groups_arrive(cg_func *c, const cg_ring *ring, cg_val arrives, cg_val barrier)
 {
-    cg_ins(c, "@%v mbarrier.arrive.%s.b64 _, [%v]", arrives, ring->to_all ? "shared::cluster" : "shared::cta", barrier);
+    cg_ins(c, "@%v mbarrier.arrive.%s.b64 _, [%v]", arrives, cg_ring_to_all(ring) ? "shared::cluster" : "shared::cta",
+           barrier);
 }

@@ -20,27 +20,31 @@ static void say_ring(const cg_ring *ring, bc_text *out)
     if (ring->parts)
         bc_text_printf(out, ", %u parts of K", 1u << ring->parts);
     bc_text_puts(out, ring->async ? ", read by wgmma" : "");
-    bc_text_puts(out, ring->in_flight ? ", released an iteration later" : "");
-    bc_text_puts(out, ring->by_threads ? ", each thread reads what it copied" : "");
+    bc_text_puts(out, ring->end == CG_FREE_ITERATION_LATER ? ", released an iteration later" : "");
+    bc_text_puts(out, ring->role == CG_RING_OF_THREADS ? ", each thread reads what it copied" : "");
     bc_text_puts(out, ring->again ? ", or what an earlier loop has" : "");
-    bc_text_puts(out, ring->by_groups ? ", between groups" : "");
-    bc_text_puts(out, ring->by_maps ? ", by tensor maps" : "");
+    bc_text_puts(out, cg_is_between_groups(ring) ? ", between groups" : "");
+    bc_text_puts(out, ring->role == CG_RING_OF_MAPS ? ", by tensor maps" : "");
     if (ring->at_start)
         bc_text_printf(out, ", the first %u by threads", ring->at_start);
-    bc_text_puts(out, ring->to_all ? ", for all blocks" : "");
+    bc_text_puts(out, cg_ring_to_all(ring) ? ", for all blocks" : "");
 }
 
 /* Of a loop, which has got what is in it or is about to. */
-static void say_plan(const cg_ring *ring, bc_text *out)
+static void say_plan(const cg_plan *plan, bc_text *out)
 {
     bc_text_puts(out, "loads run ahead: ");
-    say_ring(ring, out);
+    say_ring(plan->ring, out);
+    if (!plan->beside)
+        return;
+    bc_text_puts(out, "; ");
+    say_ring(plan->beside, out);
 }
 
 static void say_load(const cg_ring_load *load, bc_text *out)
 {
     bc_text_printf(out, "%u bytes at %u%s", cg_ring_load_bytes(load), load->offset,
-                   load->is_transposed ? ", transposed" : "");
+                   cg_is_transposed(load) ? ", transposed" : "");
 }
 
 static void say_copy(const ct_op *op, const cg_ring_copy *copy, bc_text *out)

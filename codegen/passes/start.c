@@ -89,7 +89,7 @@ static void put_landed(const cg_splitting *x, ct_op *end)
 
 ct_block *cg_make_starters(cg_splitting *x, const ct_block *producers)
 {
-    if (x->c->cluster || x->places[0].ring->rounds) /* cp.async does not round */
+    if (x->c->cluster || cg_ring_rounds(x->places[0].ring)) /* cp.async does not round */
         return NULL;
     ct_map map;
     ct_block *block = ct_map_new(x->f, &map) ? ct_clone_block(x->f, producers, NULL, &map) : NULL;

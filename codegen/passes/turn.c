@@ -80,18 +80,22 @@ static void choose_side(const cg_func *c, ct_op *product, cg_ring *ring, bool ma
         set_straight(product, right, false);
 }
 
+/* What becomes of the tile, which is to be rounded or not. */
+static cg_passage passage_of(const cg_ring_load *load, bool rounds, bool is_left, bool maps)
+{
+    if (cg_is_transposed(load) || (rounds && !maps && is_left))
+        return rounds ? CG_ROUNDED_BY_THREADS : CG_TRANSPOSED_BY_THREADS;
+    return !rounds ? CG_UNCHANGED : maps ? CG_ROUNDED_BY_MAP : CG_ROUNDED_BY_PRODUCT;
+}
+
 void cg_set_roundings(const cg_func *c, ct_op *product, cg_ring *ring, bool maps)
 {
-    ring->rounds = ring->puts = false;
     for (uint32_t i = 0; i < ring->load_count; i++) {
         cg_ring_load *load = &ring->loads[i];
         bool rounds = bc_elem_kind(product->operands[0]->type) == BC_TF32
                       && bc_elem_kind(load->op->results[0].type) == BC_F32;
-        load->is_put = load->is_transposed || (rounds && !maps && load == load_of(ring, product->operands[0]));
-        load->is_rounded = rounds && (load->is_put || maps);
-        ring->puts = ring->puts || load->is_put;
-        ring->rounds = ring->rounds || rounds;
+        load->passage = passage_of(load, rounds, load == load_of(ring, product->operands[0]), maps);
     }
-    if (ring->rounds)
+    if (cg_ring_rounds(ring))
         choose_side(c, product, ring, maps);
 }
