@@ -2,6 +2,7 @@
 #include "codegen/analysis/boxes.h"
 #include "codegen/analysis/product.h"
 #include "codegen/kernel/groups.h"
+#include "codegen/passes/early.h"
 #include "codegen/passes/pass.h"
 #include "codegen/tile/print.h"
 #include "codegen/values/strips.h"
@@ -33,12 +34,21 @@ static void say_ring(const cg_ring *ring, bc_text *out)
 /* Of a loop, which has got what is in it or is about to. */
 static void say_plan(const cg_plan *plan, bc_text *out)
 {
+    bool first = plan->ring->load_count;
     bc_text_puts(out, "loads run ahead: ");
-    say_ring(plan->ring, out);
-    if (!plan->beside)
-        return;
-    bc_text_puts(out, "; ");
-    say_ring(plan->beside, out);
+    if (first)
+        say_ring(plan->ring, out);
+    if (plan->beside) {
+        bc_text_puts(out, first ? "; " : "");
+        say_ring(plan->beside, out);
+    }
+}
+
+/* Of a load that has no ring. */
+static void say_early(const cg_early_plan *p, bc_text *out)
+{
+    bc_text_printf(out, "runs ahead: iterations %u, registers %u%s", p->distance, p->registers,
+                   p->takes_source ? ", behind the load of its address" : "");
 }
 
 static void say_load(const cg_ring_load *load, bc_text *out)
@@ -120,6 +130,8 @@ static void say_detail(cg_func *c, const ct_op *op, bc_text *out)
         return;
     switch ((int)op->opcode) {
     case OP_for: say_plan(op->detail, out); break;
+    case OP_load_view_tko:
+    case OP_load_ptr_tko: say_early(op->detail, out); break;
     case CT_ring: say_ring(op->detail, out); break;
     case CT_later: bc_text_printf(out, "by %u", ((const cg_distance *)op->detail)->iterations); break;
     case CT_copy:
