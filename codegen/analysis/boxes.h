@@ -26,10 +26,7 @@ typedef struct cg_boxes {
 typedef struct cg_tensor_map {
     cg_boxes boxes;
     const cg_view *view;
-    /* Set by lowering: the map's address. With multicast, also the offset of the block's part: its coordinate along
-       `cut`, and its place in bytes. */
-    cg_val address, first, at;
-    cg_val prefetches; /* whether the grid is small */
+    struct cg_map_state *state; /* set by lowering (codegen/ops/maps.c); NULL until then */
 } cg_tensor_map;
 
 /* The detail of `maps`, all tensor maps of the kernel, and of the `unmap` that follows it. */
@@ -39,7 +36,7 @@ typedef struct cg_tensor_maps {
     bool prefetches; /* tiles to L2 in a small grid (codegen/passes/maps.c) */
     cg_ring **rings; /* that the maps fill */
     uint32_t ring_count;
-    cg_val taken; /* set by lowering: the word that says whether the memory of the maps is in use */
+    struct cg_maps_state *state; /* set by lowering (codegen/ops/maps.c); NULL until then */
 } cg_tensor_maps;
 
 /* A text for users: why TMA cannot copy the tile of a load to its encoding. NULL: it can, and *out says how. */

@@ -25,7 +25,6 @@ enum { CG_NO_ROW_BIT = 255, CG_PANEL_BIT = 254 /* as row bits: none; the lowest 
 enum { CG_ENCODING_ALIGN = 1024 }; /* bytes; the period of the swizzle, as wgmma requires */
 
 typedef struct cg_encoding {
-    cg_val base;                          /* 32-bit shared address */
     uint32_t rows, columns, batch, bytes; /* log2; bytes is that of an element */
     uint32_t left_out; /* bits of the tile's index that select the part of the tile that the encoding holds */
     bool flipped;      /* rows are the tile's last dimension, columns the one before it */
@@ -36,7 +35,7 @@ typedef struct cg_encoding {
     uint8_t row_bit[3]; /* the row bit of each, or CG_NO_ROW_BIT; CG_PANEL_BIT follows those of the rows */
 } cg_encoding;
 
-/* An encoding of rows x columns elements of `bytes` bytes (the other sizes are log2). The caller sets base. */
+/* An encoding of rows x columns elements of `bytes` bytes (the other sizes are log2). */
 cg_encoding cg_encoding_new(uint32_t rows, uint32_t columns, uint32_t batch, uint32_t bytes, cg_feed feed);
 /* The encoding of a tile, without the index bits left_out. Dimension `fast`, one of the last two, lies in 16-byte
    chunks. */

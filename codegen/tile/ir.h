@@ -32,6 +32,14 @@ struct ct_use {
 };
 enum { CT_READ_IN_SEVERAL = UINT16_MAX };
 
+/* How passes have a product computed. */
+typedef enum ct_way {
+    CT_AS_IT_IS,  /* by what its shape and types allow */
+    CT_DIRECT,    /* by loads: wgmma reads its bytes or tf32 where the ring has them */
+    CT_TURNED,    /* by loads: by wgmma, transposed (codegen/ops/mma_turned.c) */
+    CT_REORDERED, /* by flip: K and rows counted as threads hold the left operand (codegen/analysis/reordered.h) */
+} ct_way;
+
 struct ct_value {
     const bc_type *type; /* ct_own_type: of a kind that only passes use (ops.def) */
     ct_op *op;           /* that computes it; NULL: it is an argument of `block` */
@@ -54,9 +62,7 @@ struct ct_op {
     /* Of a product. Passes that create its ring set these for later passes and for lowering: */
     bool in_flight; /* by groups, skew, expand: its result is available after mma_await only */
     bool in_place;  /* by groups, skew: it adds to the registers of its accumulator, which nothing else reads */
-    bool turned;    /* by loads: computed transposed (codegen/ops/mma_turned.c); of an ftof: done by such a product */
-    bool direct;    /* by loads: wgmma reads its 8-bit or tf32 operands in place from the ring */
-    bool reordered; /* by flip: the left operand stays in its registers (codegen/analysis/reordered.h) */
+    uint8_t way;    /* ct_way: by loads, flip; of an ftof, CT_TURNED: done by such a product */
     /* Of a `staged`, by expand, ahead: */
     bool in_registers; /* it loads its tile to registers, where other ops read it */
     bool plain;  /* of a loop, by lift: another version of it probably runs, so that nothing is prefetched in it */

@@ -57,7 +57,7 @@ bool cg_share(cg_func *c, const ct_op *op, bc_kind kind, const cg_layout *l, cg_
 /* Stores the elements of a tile whose index bits in `mask` have the value `part` to an encoding
    (codegen/values/encode.c). `part` has as many bits as mask. Their positions are the index without these bits. mask
    0: all elements. */
-void cg_encode(cg_func *c, const cg_encoding *s, bc_kind kind, const cg_layout *l, const cg_val *regs, uint32_t mask,
-               uint32_t part);
+void cg_encode(cg_func *c, const cg_encoding *s, cg_val base, bc_kind kind, const cg_layout *l, const cg_val *regs,
+               uint32_t mask, uint32_t part);
 
 #endif
