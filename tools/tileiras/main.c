@@ -313,7 +313,7 @@ static int write_output(const char *path, tv_str bytes, int code)
     }
     struct stat info;
     if (!written && file && !standard && lstat(path, &info) == 0 && S_ISREG(info.st_mode))
-        unlink(path); /* half of a file helps nobody; devices stay */
+        unlink(path); /* half a file is useless; devices are kept */
     if (!written && error == ENOMEM)
         return no_memory();
     return written ? EXIT_DONE : say(code, "cannot write '%s': %s", path, strerror(error));

@@ -147,7 +147,7 @@ typedef struct run_job {
     struct run_watch *watch; /* while a machine runs */
     bool synthesised;        /* some arguments were made up */
     arg_study study;         /* then: what depends on them */
-    tv_sink told;            /* then: where sink hands on what it gets */
+    tv_sink told;            /* where sink passes on its findings */
     unsigned excused;        /* findings that made-up arguments may have led to */
     unsigned blamed;         /* other errors */
     run_sums sums;           /* with --against: what the order of sums may change */
