@@ -6,6 +6,7 @@
      bed.c         takes samples: on a GPU between events, on the CPU by the virtual machine's clock
      subject.c     something to time: the kernel itself, another file, the kernel with other hints
      measure.c     warm-up, rounds in which subjects take turns, when to stop
+     options.c     options of both commands
      report.c      text for people
      document.c    JSON and CSV
      saved.c       results of an earlier run to compare with */
@@ -54,6 +55,19 @@ typedef struct bench_options {
     unsigned repeat;           /* samples; 0: as many as the precision takes */
     uint64_t seed;
 } bench_options;
+
+/* Ids of the options that both commands have; their own begin at BENCH_OPT_COUNT. */
+enum {
+    BENCH_OPT_BEFORE = RUN_OPT_COUNT - 1,
+#define OPTION(name, letter, text, value, help) BENCH_OPT_##name,
+#include "tools/tilevm/bench/options.def"
+    BENCH_OPT_COUNT
+};
+/* Takes one of them, or of those of run_take_option. False: args->exit_code is set. */
+bool bench_take_option(cli_args *args, int id, const char *value, run_options *run, bench_options *bench);
+/* Above 0 and up to most; above 0 and up to 100 %, as a part of 1. */
+bool bench_take_number(cli_args *args, const char *what, const char *value, double most, double *out);
+bool bench_take_percent(cli_args *args, const char *what, const char *value, double *out);
 
 /* What a device can do at most; 0: not known. */
 typedef struct bench_limits {
@@ -108,11 +122,15 @@ double bench_part_share(const bench_part *part);
 bool bench_subject_open(bench_bed *bed, const char *name, bench_subject *out, io_error *error);
 /* Makes the kernel with these hints, for a device of that capability, as bytecode. */
 bool bench_hints_apply(const run_job *job, const bench_hints *hints, unsigned sm, bc_text *out, io_error *error);
+/* The same of bytecode that was made for it, which is the subject's from now on; name is what it is called. */
+bool bench_subject_take(bench_bed *bed, const char *name, bc_text *made, const uint32_t grid[3], bench_subject *out,
+                        io_error *error);
 void bench_subject_free(bench_subject *subject);
 
 /* ---- measuring ---- */
 
-/* Takes samples of all, by turns in an order that changes from round to round, and summarizes them. */
+/* Takes samples of all, by turns in an order that changes from round to round, and summarizes them with those that they
+   had before. */
 bool bench_measure(bench_bed *bed, bench_subject *subjects, size_t count, io_error *error);
 
 /* ---- results ---- */

@@ -12,6 +12,7 @@ enum {
     MOST_ROUNDS = 1000,
     WHATEVER_ROUNDS = 3, /* as many there are, however long they take */
     WARM_UP_US = 100000,
+    OTHERS = 10,        /* warm up for a tenth of that */
     MOST_WARM_UP = 200, /* samples */
     SAMPLE_US = 500,    /* that a sample should take, so that the clock's steps do not count */
     MOST_LAUNCHES = 256
@@ -39,14 +40,16 @@ static unsigned choose_launches(const bench_options *o, double us)
     return o->cold || o->restore || wanted < 1 ? 1 : wanted > MOST_LAUNCHES ? MOST_LAUNCHES : (unsigned)wanted;
 }
 
-/* Until clocks have risen and everything is where it stays; not longer than a quarter of the time. */
+/* Until clocks have risen, which the first subject waits for, and everything is where it stays; not longer than a
+   quarter of the time. */
 static bool warm_up(measuring *m, bench_subject *s, io_error *error)
 {
+    double wanted = s == m->subjects ? WARM_UP_US : WARM_UP_US / OTHERS;
     const bench_options *o = m->bed->options;
     double us = 0, all = 0;
     uint64_t start = cli_clock_ns();
     s->launches = 1;
-    for (unsigned i = 0; i < MOST_WARM_UP && all < WARM_UP_US; i++) {
+    for (unsigned i = 0; i < MOST_WARM_UP && all < wanted; i++) {
         if (!bench_bed_sample(m->bed, s, s->launches, &us, error))
             return false;
         all += us * s->launches;
@@ -147,7 +150,7 @@ bool bench_measure(bench_bed *bed, bench_subject *subjects, size_t count, io_err
     size_t *order = calloc(count, sizeof *order);
     bool good = order || io_fail(error, "out of memory");
     for (size_t i = 0; good && i < count; i++)
-        good = warm_up(&m, &subjects[i], error);
+        good = subjects[i].count || warm_up(&m, &subjects[i], error);
     good = good && take_rounds(&m, order, error);
     cli_progress_clear(&m.bar);
     free(order);

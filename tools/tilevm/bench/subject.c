@@ -265,6 +265,17 @@ bool bench_subject_open(bench_bed *bed, const char *name, bench_subject *out, io
     return bed->on_gpu ? load_on_gpu(bed, out, error) : load_on_cpu(bed, out, error);
 }
 
+bool bench_subject_take(bench_bed *bed, const char *name, bc_text *made, const uint32_t grid[3], bench_subject *out,
+                        io_error *error)
+{
+    *out = (bench_subject){.name = name, .made = *made, .registers = -1, .local_bytes = -1};
+    bc_text_init(made, NULL);
+    memcpy(out->grid, grid, sizeof out->grid);
+    if (!find_kernel(bed, out, error))
+        return false;
+    return bed->on_gpu ? load_on_gpu(bed, out, error) : load_on_cpu(bed, out, error);
+}
+
 void bench_subject_free(bench_subject *s)
 {
     if (s->kernel.module)

@@ -4,44 +4,25 @@
 
 #include "tools/tilevm/bench/bench.h"
 
-enum {
-    OPT_DEVICE = RUN_OPT_COUNT,
-    OPT_COMPARE,
-    OPT_COLD,
-    OPT_RESTORE,
-    OPT_PRECISION,
-    OPT_SECONDS,
-    OPT_REPEAT,
-    OPT_SAVE,
-    OPT_AGAINST,
-    OPT_THRESHOLD,
-    OPT_CSV,
-    OPT_JSON
-};
+enum { OPT_COMPARE = BENCH_OPT_COUNT, OPT_REPEAT, OPT_SAVE, OPT_AGAINST, OPT_THRESHOLD, OPT_CSV };
 
 enum { MOST_SUBJECTS = 64, MOST_REPEAT = 100000 };
 
 static const cli_option options[] = {
 #define OPTION(name, letter, text, value, help) {RUN_OPT_##name, letter, text, value, help},
 #include "tools/tilevm/run/options.def"
-    {OPT_DEVICE, 'd', "device", "auto|cpu|cuda",
-     "where to run: cuda or cuda:N is the first or the N-th GPU, from 0 (default auto)"},
+#define OPTION(name, letter, text, value, help) {BENCH_OPT_##name, letter, text, value, help},
+#include "tools/tilevm/bench/options.def"
     {OPT_COMPARE, 'c', "compare", "WHAT",
      "time this, too, by turns: a file (bytecode, PTX, a cubin), or the kernel\n"
      "with other hints, as in hints:occupancy=2,num_ctas=1; a grid of its own\n"
      "stands behind it: k2.tbc@64,32"},
-    {OPT_COLD, 0, "cold", NULL, "flush the caches before each sample"},
-    {OPT_RESTORE, 0, "restore", NULL, "give the arrays their first contents again before each sample"},
-    {OPT_PRECISION, 0, "precision", "PERCENT",
-     "stop when 95 % intervals of all medians are within +- so much (default 1)"},
-    {OPT_SECONDS, 0, "max-time", "S", "stop after so many seconds, and at least 3 samples (default 10)"},
     {OPT_REPEAT, 0, "repeat", "N", "take exactly N samples"},
     {OPT_SAVE, 's', "save", "FILE", "write the results, for --against: JSON"},
     {OPT_AGAINST, 0, "against", "FILE", "compare with saved results; exit code 1 if something is slower"},
     {OPT_THRESHOLD, 0, "threshold", "PERCENT",
      "with --against: slower is what takes so much longer, with 95 % (default 5)"},
     {OPT_CSV, 0, "csv", NULL, "print a table: comma-separated values"},
-    {OPT_JSON, 'J', "json", NULL, "print one JSON document"},
     {0}};
 
 static int run(cli_args *args);
@@ -67,33 +48,15 @@ typedef struct bench_job {
     bench_change changes[MOST_SUBJECTS];
     const char *save, *against;
     double threshold;
-    bool csv, json;
+    bool csv;
 } bench_job;
 
 /* ---- options ---- */
-
-static bool get_number(cli_args *args, const char *what, const char *value, double most, double *out)
-{
-    char *end = NULL;
-    *out = strtod(value, &end);
-    if (end != value && !*end && *out > 0 && *out <= most)
-        return true;
-    cli_usage(args, "%s: '%s' is not a number above 0 and up to %g", what, value, most);
-    return false;
-}
-
-static bool get_percent(cli_args *args, const char *what, const char *value, double *out)
-{
-    bool good = get_number(args, what, value, 100, out);
-    *out /= 100;
-    return good;
-}
 
 static bool take_option(cli_args *args, int id, const char *value, bench_job *b)
 {
     uint64_t number = 0;
     switch (id) {
-    case OPT_DEVICE: return run_take_device(args, value, &b->run->options);
     case OPT_COMPARE:
         if (b->count == MOST_SUBJECTS) {
             cli_usage(args, "more than %d times --compare", MOST_SUBJECTS - 1);
@@ -101,10 +64,6 @@ static bool take_option(cli_args *args, int id, const char *value, bench_job *b)
         }
         b->names[b->count++] = value;
         return true;
-    case OPT_COLD: b->options.cold = true; return true;
-    case OPT_RESTORE: b->options.restore = true; return true;
-    case OPT_PRECISION: return get_percent(args, "--precision", value, &b->options.precision);
-    case OPT_SECONDS: return get_number(args, "--max-time", value, 1e6, &b->options.seconds);
     case OPT_REPEAT:
         if (!cli_number(args, "--repeat", value, 1, MOST_REPEAT, &number))
             return false;
@@ -112,10 +71,9 @@ static bool take_option(cli_args *args, int id, const char *value, bench_job *b)
         return true;
     case OPT_SAVE: b->save = value; return true;
     case OPT_AGAINST: b->against = value; return true;
-    case OPT_THRESHOLD: return get_percent(args, "--threshold", value, &b->threshold);
+    case OPT_THRESHOLD: return bench_take_percent(args, "--threshold", value, &b->threshold);
     case OPT_CSV: b->csv = true; return true;
-    case OPT_JSON: b->json = true; return true;
-    default: return run_take_option(args, id, value, &b->run->options);
+    default: return bench_take_option(args, id, value, &b->run->options, &b->options);
     }
 }
 
@@ -127,7 +85,7 @@ static bool parse_options(cli_args *args, bench_job *b)
             return false;
     if (!b->run->options.path)
         cli_usage(args, "which file?");
-    else if (b->csv && b->json)
+    else if (b->csv && b->run->options.json)
         cli_usage(args, "--csv and --json both want standard output");
     else
         return true;
@@ -179,9 +137,9 @@ static int tell(const bench_job *b, const bench_result *r)
 {
     bc_text text;
     bc_text_init(&text, NULL);
-    bool good = b->json  ? bench_report_json(r, &text)
-                : b->csv ? bench_report_csv(r, &text)
-                         : bench_report_text(r, &text);
+    bool good = b->run->options.json ? bench_report_json(r, &text)
+                : b->csv             ? bench_report_csv(r, &text)
+                                     : bench_report_text(r, &text);
     if (good)
         cli_show(stdout, bc_text_get(&text), false);
     bc_text_release(&text);
