@@ -6,6 +6,7 @@ set -u
 . "$(dirname "$0")/says.sh"
 build=$(cd "$1" && pwd)
 corpus=$(cd "$2" && pwd)
+root=$(cd "$(dirname "$0")/../.." && pwd)
 tilevm=$build/tilevm
 rm -rf "$3" && mkdir -p "$3" && cd "$3" || exit 2
 unset CUDA_VISIBLE_DEVICES TILEVM_IMAGE CUDA_CACHE_DISABLE CUDA_CACHE_MAXSIZE CUDA_CACHE_PATH
@@ -140,6 +141,50 @@ run 2 env FAKECUDA_FAIL=cuLaunchKernel=719 "$tilevm" tune $matmul --device cuda
 run 2 "$tilevm" tune
 run 2 "$tilevm" tune $matmul --target sm_80,sm_90
 run 2 "$tilevm" tune $matmul --top 0
+# ---- a kernel in Python ----
+cat > mm.py <<'END'
+import cuda.tile as ct
+
+
+@ct.kernel
+def matmul(A, B, C, TM: ct.Constant[int], TN: ct.Constant[int]):
+    m, n = ct.bid(0), ct.bid(1)
+    acc = ct.zeros((TM, TN), dtype=ct.float32)
+    for k in range(ct.num_tiles(A, axis=1, shape=(TM, 32))):
+        a = ct.load(A, (m, k), (TM, 32))
+        b = ct.load(B, (k, n), (32, TN))
+        acc = ct.mma(a, b, acc)
+    ct.store(C, (m, n), acc.astype(C.dtype))
+END
+set -- 'A=ones(bf16,[256,64])' 'B=ones(bf16,[64,128])' 'C=empty(bf16,[256,128])'
+run 2 "$tilevm" tune mm.py:matmul --space '{"TM": [64]}' "$@"
+says 'the number of tile blocks is missing'
+run 2 "$tilevm" tune mm.py:matmul --grid TM "$@"
+says 'which constants?'
+run 2 env TILEVM_PYTHON=/none "$tilevm" tune mm.py:matmul --grid TM --space '{"TM": [64]}' "$@"
+says '/none cannot be run'
+if TILEVM_PYTHON=${PYTHON:-python3} && "$TILEVM_PYTHON" -c 'import cuda.tile, numpy' 2> /dev/null; then
+    export TILEVM_PYTHON PYTHONPATH="$root/tools/python" TILEVM_LIBRARY="$build/libtilevm.so" TMPDIR="$PWD/tmp"
+    mkdir tmp
+    space='{"TM": [32, 64], "TN": [64, 128, 96], "occupancy": [null, 2]}'
+    grid='cdiv(A.shape[0], TM), cdiv(B.shape[1], TN)'
+    run 0 "$tilevm" tune mm.py:matmul --grid "$grid" --space "$space" "$@" --device cpu -o best.tbc
+    says 'mm.py:matmul for sm_90a: 8 variants, '
+    says 'TM=32, TN=64'
+    says 'not exported: TM=32, TN=96: '
+    run 0 "$tilevm" verify best.tbc
+    run 0 "$tilevm" tune mm.py:matmul --grid "$grid" --space "$space" "$@" --device cuda
+    says 'timed on cuda:0, No GPU 0 (sm_90)'
+    run 2 "$tilevm" tune mm.py:other --grid "$grid" --space "$space" "$@"
+    says 'mm.py has no kernel other'
+    run 2 "$tilevm" tune mm.py:matmul --grid 'open("x")' --space "$space" "$@"
+    says "--grid: 'open('x')' is not known"
+    run 2 "$tilevm" tune mm.py:matmul --grid 1 --space '{"TM": [64]}' "$@"
+    says 'no value for the parameter TN'
+    if [ -z "$(ls tmp)" ]; then passed=$((passed + 1)); else failed=$((failed + 1)); echo 'files were left' && ls tmp; fi
+else
+    echo 'tune: skipped: Python with cuda-tile and numpy is missing'
+fi
 if [ -e left ]; then failed=$((failed + 1)); echo 'something was left:' && cat left; else passed=$((passed + 1)); fi
 echo "tune: $passed passed, $failed failed"
 [ $failed -eq 0 ]

@@ -239,23 +239,36 @@ static bool read_document(reader *r, const cJSON *root)
     return multiply(r);
 }
 
+static bool read_text(reader *r, tv_str text)
+{
+    cJSON *root = text.len <= MAX_SIZE ? cJSON_ParseWithLength(text.ptr, text.len) : NULL;
+    bool good = root ? read_document(r, root)
+                     : io_fail(r->error, text.len > MAX_SIZE ? "larger than %d MiB" : "not JSON", MAX_SIZE >> 20);
+    cJSON_Delete(root);
+    return good;
+}
+
 bool tune_space_read(const run_job *job, const char *path, bc_arena *arena, tune_space *out, io_error *error)
 {
-    cli_file file;
+    cli_file file = {.bytes = NULL};
     io_error inner = {{0}};
     tune_variant own = plain_variant(job);
+    bool is_text = path[0] == '{';
     *out = (tune_space){.arena = arena};
-    reader r = {.job = job, .path = path, .arena = arena, .files = &own, .file_count = 1, .out = out, .error = &inner};
+    reader r = {.job = job,
+                .path = is_text ? "" : path,
+                .arena = arena,
+                .files = &own,
+                .file_count = 1,
+                .out = out,
+                .error = &inner};
     char *problem = NULL;
-    if (!cli_read(path, &file, &problem)) {
+    if (!is_text && !cli_read(path, &file, &problem)) {
         io_fail(error, "%s", problem ? problem : "out of memory");
         free(problem);
         return false;
     }
-    cJSON *root = file.size <= MAX_SIZE ? cJSON_ParseWithLength((const char *)file.bytes, file.size) : NULL;
-    bool good = root ? read_document(&r, root)
-                     : io_fail(&inner, file.size > MAX_SIZE ? "larger than %d MiB" : "not JSON", MAX_SIZE >> 20);
-    cJSON_Delete(root);
+    bool good = read_text(&r, is_text ? bc_str(path) : (tv_str){(const char *)file.bytes, file.size});
     cli_file_free(&file);
-    return good || io_fail(error, "%s: %.400s", path, inner.text);
+    return good || io_fail(error, "%s: %.400s", is_text ? "--space" : path, inner.text);
 }

@@ -1,6 +1,7 @@
 /* Tuning: variants of a kernel, ranked by what the cost model predicts, then timed.
 
      space.c       which variants there are: a file, or all hints
+     export.c      variants of a kernel in Python
      rank.c        compiles them all, in parallel, and sorts them by prediction
      halving.c     times the best of them, and drops the slower half again and again
      tune_report.c text and JSON */
@@ -46,10 +47,28 @@ typedef struct tune_space {
 
 /* All combinations of the hints' usual values that the target knows. */
 bool tune_space_of_hints(const run_job *job, unsigned sm, bc_arena *arena, tune_space *out, io_error *error);
-/* A file of them: docs/guides/bench.md describes it. It may come from anybody: sizes, counts and depths are bounded. */
+/* A file of them, or the text itself, which begins with a brace: docs/guides/bench.md describes it. It may come from
+   anybody: sizes, counts and depths are bounded. */
 bool tune_space_read(const run_job *job, const char *path, bc_arena *arena, tune_space *out, io_error *error);
 
+/* A kernel in Python, "module.py:kernel". */
+bool tune_is_python(const char *path);
+typedef struct tune_request {
+    const char *kernel, *grid, *space, *arch; /* grid: expressions; space: JSON or a file; arch: "sm_90" */
+    const char *const *args;                  /* "A=zeros(f16,[64,64])" */
+    size_t arg_count;
+    unsigned jobs; /* 0: one a processor */
+} tune_request;
+typedef struct tune_export {
+    char folder[256], first[512], space[512]; /* paths; folder "": there is none */
+} tune_export;
+/* Exports all variants with the Python package; what Python says goes to standard error. The folder has the bytecode,
+   arguments beside the first variant, and a space. The caller removes it in any case. */
+bool tune_export_run(const tune_request *request, tune_export *out, io_error *error);
+void tune_export_remove(tune_export *export);
+
 typedef struct tune_options {
+    const char *name; /* of what is tuned, as it was given */
     bench_options bench;
     const char *target; /* "sm_90a" */
     unsigned sm, jobs;  /* jobs: threads that compile; 0: one a processor */

@@ -95,7 +95,7 @@ bool tune_report_text(const tune_result *r, bool all, bc_text *out)
 {
     size_t shown = all || r->ranked <= SHOWN ? r->ranked : r->timed > SHOWN ? r->timed : SHOWN;
     bc_text_printf(out, "%s for %s: %zu variants, %zu kernels that differ, %zu not compiled; ranked in %.2f s\n",
-                   cli_shown_path(r->job->options.path), r->options->target, r->space.count, r->ranked, r->refused,
+                   cli_shown_path(r->options->name), r->options->target, r->space.count, r->ranked, r->refused,
                    r->seconds);
     if (r->bed)
         bc_text_printf(out, "timed on %s, caches %s: %zu\n", r->bed->where,
@@ -167,7 +167,7 @@ bool tune_report_json(const tune_result *r, bc_text *out)
 {
     json_doc doc = {0};
     cJSON *root = json_document(&doc, "tune");
-    json_text(&doc, root, "file", cli_shown_path(r->job->options.path));
+    json_text(&doc, root, "file", cli_shown_path(r->options->name));
     json_text(&doc, root, "target", r->options->target);
     if (r->bed)
         json_text(&doc, root, "device", r->bed->where);

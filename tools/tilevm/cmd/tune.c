@@ -11,7 +11,7 @@ static const cli_option options[] = {
 #include "tools/tilevm/run/options.def"
 #define OPTION(name, letter, text, value, help) {BENCH_OPT_##name, letter, text, value, help},
 #include "tools/tilevm/bench/options.def"
-    {OPT_SPACE, 's', "space", "hints|FILE", "the variants: all usual hints (default), or those of a JSON file"},
+    {OPT_SPACE, 's', "space", "hints|FILE", "the variants: all usual hints (default), or those of a JSON file or text"},
     {OPT_TARGET, 't', "target", "NAME", "what to compile for (default: the GPU; without one sm_90a)"},
     {OPT_TOP, 0, "top", "N", "time the N best by prediction, and the first variant (default: a tenth, at least 8)"},
     {OPT_JOBS, 0, "jobs", "N", "variants that are compiled at the same time (default: one per processor)"},
@@ -23,19 +23,21 @@ static int run(cli_args *args);
 
 const cli_command command_tune = {
     "tune",
-    "FILE --grid X[,Y[,Z]] [NAME=VALUE...]",
+    "FILE|module.py:KERNEL --grid X[,Y[,Z]] [NAME=VALUE...]",
     "find the best hints or the best variant of a kernel",
     "tilevm tune compiles variants of a kernel in parallel and ranks them by the time that the cost model\n"
     "predicts, without a GPU. Where there is one, the best of them take turns on it, and the slower half\n"
-    "is dropped again and again. Arguments are those of 'tilevm run'. docs/guides/bench.md describes the\n"
-    "files of variants.",
+    "is dropped again and again. Arguments are those of 'tilevm run'. FILE may also be module.py:kernel,\n"
+    "a cuTile kernel whose constants the space has lists of; the Python package and cuda-tile export it.\n"
+    "docs/guides/bench.md describes the files of variants.",
     options,
     run};
 
 typedef struct tune_job {
     run_job *run;
     tune_options options;
-    const char *space, *output;
+    const char *space, *output, *grid;
+    tune_export export;
     cli_targets targets;
     bool all;
 } tune_job;
@@ -46,6 +48,7 @@ static bool take_option(cli_args *args, int id, const char *value, tune_job *t)
 {
     uint64_t number = 0;
     switch (id) {
+    case RUN_OPT_GRID: t->grid = value; return true; /* of a kernel in Python: expressions */
     case OPT_SPACE: t->space = value; return true;
     case OPT_TARGET: return cli_target_list(args, value, &t->targets);
     case OPT_TOP:
@@ -64,6 +67,17 @@ static bool take_option(cli_args *args, int id, const char *value, tune_job *t)
     }
 }
 
+static bool check_python(cli_args *args, const tune_job *t)
+{
+    if (!t->grid)
+        cli_usage(args, "the number of tile blocks is missing; use --grid 'cdiv(A.shape[0],TM),...'");
+    else if (strcmp(t->space, "hints") == 0)
+        cli_usage(args, "which constants? Use --space '{\"TM\": [64, 128]}'");
+    else
+        return true;
+    return false;
+}
+
 static bool parse_options(cli_args *args, tune_job *t)
 {
     const char *value;
@@ -72,6 +86,10 @@ static bool parse_options(cli_args *args, tune_job *t)
             return false;
     if (!t->run->options.path)
         cli_usage(args, "which file?");
+    else if (tune_is_python(t->run->options.path))
+        return check_python(args, t);
+    else if (t->grid && !run_take_option(args, RUN_OPT_GRID, t->grid, &t->run->options))
+        return false;
     else if (t->targets.count > 1)
         cli_usage(args, "one target at a time");
     else if (t->run->options.json && t->output && strcmp(t->output, "-") == 0)
@@ -149,6 +167,41 @@ static int tell(const tune_job *t, const tune_result *r)
     return code != CLI_OK ? code : r->ranked ? CLI_OK : CLI_FAILED;
 }
 
+/* Exports the variants of a kernel in Python: from then on the first of them is the file. */
+static bool export_variants(tune_job *t, io_error *error)
+{
+    run_options *o = &t->run->options;
+    char arch[16];
+    const char *target = t->targets.count ? t->targets.names[0] : "sm_90";
+    snprintf(arch, sizeof arch, "sm_%u", (unsigned)strtoul(target + strlen("sm_"), NULL, 10));
+    const tune_request request = {.kernel = o->path,
+                                  .grid = t->grid,
+                                  .space = t->space,
+                                  .arch = arch,
+                                  .args = o->given,
+                                  .arg_count = o->given_count,
+                                  .jobs = t->options.jobs};
+    if (!tune_export_run(&request, &t->export, error))
+        return false;
+    o->path = t->export.first;
+    o->given_count = 0;
+    t->space = t->export.space;
+    return true;
+}
+
+static int prepare(tune_job *t)
+{
+    run_job *job = t->run;
+    io_error error = {{0}};
+    t->options.name = job->options.path;
+    if (tune_is_python(job->options.path) && !export_variants(t, &error))
+        return cli_error("%s", error.text);
+    report_file_init(&job->report, cli_shown_path(job->options.path));
+    job->sink = cli_printing_sink(&job->printer, job->options.path, job->args->color);
+    t->options.bench.seed = job->options.seed + 1;
+    return run_job_prepare(job);
+}
+
 static int tune(tune_job *t, bench_bed *bed)
 {
     io_error error = {{0}};
@@ -171,16 +224,14 @@ static int run(cli_args *args)
     if (!t.run)
         return cli_error("out of memory");
     t.run->args = args;
-    int code = args->exit_code;
+    int code = CLI_ERROR;
     if (parse_options(args, &t)) {
-        report_file_init(&t.run->report, cli_shown_path(t.run->options.path));
-        t.run->sink = cli_printing_sink(&t.run->printer, t.run->options.path, args->color);
-        code = run_job_prepare(t.run);
-        t.options.bench.seed = t.run->options.seed + 1;
+        code = prepare(&t);
         if (code == CLI_OK)
             code = tune(&t, &bed);
         bench_bed_close(&bed);
         run_job_release(t.run);
+        tune_export_remove(&t.export);
     } else {
         code = args->exit_code;
     }
