@@ -41,7 +41,7 @@ static bool open_one(racing *r, size_t at, io_error *error)
         return true;
     }
     bench_subject_free(s);
-    if (at == 0)
+    if (at == 0 || strcmp(inner.text, "out of memory") == 0)
         return io_fail(error, "%s", inner.text);
     v->problem = bc_arena_dup(&r->result->job->arena, bc_str(inner.text)).ptr;
     return true;

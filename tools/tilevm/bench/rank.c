@@ -17,6 +17,7 @@ typedef struct ranking {
     size_t param_count;
     tune_text *texts;   /* one a variant: what is wrong with it */
     size_t *seen, mask; /* places of variants, plus 1, hashed by their code */
+    bool no_memory;     /* for one of them */
 } ranking;
 
 /* One variant, while it is compiled. */
@@ -77,43 +78,62 @@ static bool take_code(void *user, const void *bytes, size_t size)
 
 /* ---- one variant ---- */
 
-static bool read_variant(const run_job *job, const tune_variant *v, cli_file *file, char *text)
+/* TV_IO: text says why. */
+static tv_status read_variant(const run_job *job, const tune_variant *v, cli_file *file, char *text)
 {
+    static const char no_memory[] = "out of memory";
     char *problem = NULL;
     *file = (cli_file){.bytes = job->file.bytes, .size = job->file.size, .borrowed = true};
     if (!v->path)
-        return true;
+        return TV_OK;
     *file = (cli_file){.bytes = NULL};
     if (cli_read(v->path, file, &problem))
-        return true;
-    snprintf(text, TUNE_TEXT, "%.200s", problem ? problem : "out of memory");
+        return TV_OK;
+    snprintf(text, TUNE_TEXT, "%.200s", problem ? problem : no_memory);
     free(problem);
-    return false;
+    return strstr(text, no_memory) ? TV_NO_MEMORY : TV_IO;
 }
 
-/* The kernel of the job's name, or the only one, with the variant's hints. NULL: text says why. */
-static bc_function *open_variant(const run_job *job, const tune_variant *v, const cli_file *file, unsigned sm,
-                                 tv_module **out, char *text)
+/* The kernel of the job's name, or the only one, with the variant's hints. TV_USAGE: text says why; others: as opening a
+   module. */
+static tv_status open_variant(const run_job *job, const tune_variant *v, const cli_file *file, unsigned sm,
+                              tv_module **out, const bc_function **out_f, char *text)
 {
     compiling heard = {.text = text};
     const tv_sink sink = {&heard, take_diag};
     size_t entry;
-    if (tv_module_open(file->bytes, file->size, NULL, sink, out) != TV_OK)
-        return NULL;
-    if (tv_module_entry_find(*out, bc_str(job->symbol), (tv_sink){0}, &entry) != TV_OK
-        && tv_module_entry_find(*out, bc_str(""), sink, &entry) != TV_OK)
-        return NULL;
+    TV_TRY(tv_module_open(file->bytes, file->size, NULL, sink, out));
+    if (tv_module_entry_find(*out, bc_str(job->symbol), (tv_sink){0}, &entry) != TV_OK)
+        TV_TRY(tv_module_entry_find(*out, bc_str(""), sink, &entry));
     const bc_function *f = bc_entry_at(*out, entry);
-    if (f->type->rank != tv_signature_slot_count(job->signature)) {
-        snprintf(text, TUNE_TEXT, "its kernel takes %u parameters, not %zu", f->type->rank,
-                 tv_signature_slot_count(job->signature));
-        return NULL;
+    size_t params = tv_signature_slot_count(job->signature);
+    if (f->type->rank != params) {
+        snprintf(text, TUNE_TEXT, "its kernel takes %u parameters, not %zu", f->type->rank, params);
+        return TV_USAGE;
     }
     bc_function *own = &(*out)->functions[f - (*out)->functions];
     for (size_t i = 0; i < HINTS_KINDS; i++)
         if (v->hints.values[i] && !hints_set(*out, own, sm, hints_kind_at(i), v->hints.values[i]))
-            return NULL;
-    return own;
+            return TV_NO_MEMORY;
+    *out_f = own;
+    return TV_OK;
+}
+
+static tv_status compile_with(ranking *r, compiling *c, cli_file *file, tv_module **m)
+{
+    tune_variant *v = c->v;
+    const tv_sink sink = {c, take_diag};
+    const bc_function *f = NULL;
+    cg_launch launch = {.params = r->params, .param_count = r->param_count};
+    for (size_t i = 0; i < TV_COUNT(launch.grid); i++)
+        launch.grid[i] = v->grid[i];
+    TV_TRY(read_variant(r->result->job, v, file, c->text));
+    TV_TRY(open_variant(r->result->job, v, file, r->options->sm, m, &f, c->text));
+    const tv_verify_options verify = {.target = r->options->sm};
+    const tv_compile_options compile = {.target = r->options->target, .remarks = {c, take_remark}};
+    const cg_request request = {.launch = &launch, .only = f, .user = c, .compiled = take_kernel};
+    TV_TRY(tv_module_verify(*m, &verify, sink));
+    return cg_compile_with(*m, &compile, &request, sink, (tv_writer){&v->hash, take_code});
 }
 
 static void compile_variant(void *user, size_t at)
@@ -121,25 +141,12 @@ static void compile_variant(void *user, size_t at)
     ranking *r = user;
     tune_variant *v = &r->result->space.variants[at];
     compiling c = {.v = v, .text = r->texts[at]};
-    const tv_sink sink = {&c, take_diag};
     tv_module *m = NULL;
-    cli_file file;
-    cg_launch launch = {.params = r->params, .param_count = r->param_count};
-    for (size_t i = 0; i < TV_COUNT(launch.grid); i++)
-        launch.grid[i] = v->grid[i];
-    v->outcome = TUNE_REFUSED;
+    cli_file file = {.bytes = NULL};
     v->hash = 0xcbf29ce484222325u;
     take_code(&v->hash, v->grid, sizeof v->grid);
-    bool read = read_variant(r->result->job, v, &file, c.text);
-    const bc_function *f = read ? open_variant(r->result->job, v, &file, r->options->sm, &m, c.text) : NULL;
-    const tv_verify_options verify = {.target = r->options->sm};
-    const tv_compile_options compile = {.target = r->options->target, .remarks = {&c, take_remark}};
-    const cg_request request = {.launch = &launch, .only = f, .user = &c, .compiled = take_kernel};
-    if (f && tv_module_verify(m, &verify, sink) == TV_OK
-        && cg_compile_with(m, &compile, &request, sink, (tv_writer){&v->hash, take_code}) == TV_OK)
-        v->outcome = TUNE_RANKED;
-    if (v->outcome == TUNE_REFUSED && !c.text[0])
-        note(&c, bc_str("out of memory"));
+    tv_status status = compile_with(r, &c, &file, &m);
+    v->outcome = status == TV_OK ? TUNE_RANKED : status == TV_NO_MEMORY ? TUNE_NO_MEMORY : TUNE_REFUSED;
     v->problem = c.text[0] ? c.text : NULL;
     if (m)
         tv_module_close(m);
@@ -153,10 +160,10 @@ static void take_variant(void *user, size_t at, cli_progress *progress)
     tune_result *result = r->result;
     tune_variant *v = &result->space.variants[at];
     (void)progress;
-    if (v->outcome == TUNE_REFUSED) {
-        result->refused++;
+    r->no_memory = r->no_memory || v->outcome == TUNE_NO_MEMORY;
+    result->refused += v->outcome == TUNE_REFUSED;
+    if (v->outcome != TUNE_RANKED)
         return;
-    }
     size_t place = (size_t)v->hash & r->mask;
     while (r->seen[place] && result->space.variants[r->seen[place] - 1].hash != v->hash)
         place = (place + 1) & r->mask;
@@ -240,7 +247,8 @@ bool tune_rank(run_job *job, const tune_options *options, tune_result *result, i
                      .run = compile_variant,
                      .take = take_variant};
     uint64_t start = cli_clock_ns();
-    bool good = result->order && r.texts && r.seen && find_params(&r) && cli_work_run(&work) && sort_variants(result);
+    bool good = result->order && r.texts && r.seen && find_params(&r) && cli_work_run(&work) && !r.no_memory
+                && sort_variants(result);
     result->seconds = (double)(cli_clock_ns() - start) * 1e-9;
     return good || io_fail(error, "out of memory");
 }
@@ -248,9 +256,10 @@ bool tune_rank(run_job *job, const tune_options *options, tune_result *result, i
 bool tune_variant_bytes(const run_job *job, const tune_variant *v, unsigned sm, bc_text *out, io_error *error)
 {
     char text[TUNE_TEXT] = "";
-    cli_file file;
+    cli_file file = {.bytes = NULL};
     tv_module *m = NULL;
-    bool good = read_variant(job, v, &file, text) && open_variant(job, v, &file, sm, &m, text)
+    const bc_function *f;
+    bool good = read_variant(job, v, &file, text) == TV_OK && open_variant(job, v, &file, sm, &m, &f, text) == TV_OK
                 && bc_module_compact(m) == TV_OK
                 && tv_module_write(m, (tv_sink){0}, (tv_writer){out, bc_text_append}) == TV_OK && !out->failed;
     if (m)

@@ -14,8 +14,9 @@ enum { TUNE_MOST_VARIANTS = 20000 };
 
 typedef enum tune_outcome {
     TUNE_RANKED,
-    TUNE_SAME,   /* its code is that of an earlier variant */
-    TUNE_REFUSED /* it cannot be compiled */
+    TUNE_SAME,    /* its code is that of an earlier variant */
+    TUNE_REFUSED, /* it cannot be compiled */
+    TUNE_NO_MEMORY
 } tune_outcome;
 
 typedef struct tune_variant {

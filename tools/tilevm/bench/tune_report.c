@@ -63,7 +63,7 @@ static void put_refused(bc_text *out, const tune_result *r, bool all)
             continue;
         bc_text_puts(out, "not compiled: ");
         tune_variant_print(v, out);
-        bc_text_printf(out, ": %s\n", v->problem);
+        bc_text_printf(out, ": %s\n", v->problem ? v->problem : "");
         shown++;
     }
     if (shown < r->refused)
@@ -141,7 +141,7 @@ static void add_figures(json_doc *doc, cJSON *item, const tune_variant *v)
 
 static void add_variant(json_doc *doc, cJSON *list, const tune_variant *v)
 {
-    static const char *const outcomes[] = {"ranked", "same", "refused"};
+    static const char *const outcomes[] = {"ranked", "same", "refused", "no memory"};
     cJSON *item = json_object(doc, list, NULL);
     if (v->name)
         json_text(doc, item, "name", v->name);
