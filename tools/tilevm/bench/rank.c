@@ -94,8 +94,8 @@ static tv_status read_variant(const run_job *job, const tune_variant *v, cli_fil
     return strstr(text, no_memory) ? TV_NO_MEMORY : TV_IO;
 }
 
-/* The kernel of the job's name, or the only one, with the variant's hints. TV_USAGE: text says why; others: as opening a
-   module. */
+/* The kernel of the job's name, or the only one, with the variant's hints. TV_USAGE: text says why; others: as for
+   opening a module. */
 static tv_status open_variant(const run_job *job, const tune_variant *v, const cli_file *file, unsigned sm,
                               tv_module **out, const bc_function **out_f, char *text)
 {
