@@ -53,14 +53,16 @@ silent 'launches'
 
 # ---- several by turns ----
 "$tilevm" compile matmul.tbc --target sm_90a -o matmul.ptx || exit 2
-"$tilevm" compile vadd.tbc --target sm_90 -o vadd.ptx || exit 2
+TILEVM_PTXAS=$here/../fakecuda/ptxas.sh "$tilevm" compile matmul.tbc --target sm_90a -o matmul.cubin || exit 2
 export FAKECUDA_TIMES=minnctapersm:280,cluster:260
-run 0 "$tilevm" bench $matmul --device cuda --compare hints:occupancy=2 --compare hints:num_ctas=2@2,3 --compare matmul.ptx
+run 0 "$tilevm" bench $matmul --device cuda --compare hints:occupancy=2 --compare hints:num_ctas=2@2,3 --compare matmul.ptx \
+    --compare matmul.cubin
 says 'hints:occupancy=2'
 says '(95 % interval 1.1'
 says 'hints:num_ctas=2@2,3'
 says ': slower'
 says 'no difference that the samples show'
+says 'matmul.cubin'
 run 0 "$tilevm" bench $matmul --device cuda --compare hints:occupancy=2 --csv
 says '"cuda:0, No GPU 0 (sm_90)",warm'
 export FAKECUDA_LOCAL=minnctapersm:96

@@ -79,15 +79,14 @@ bool bench_hints_apply(const run_job *job, const bench_hints *hints, unsigned sm
 /* Looks for a kernel of the job's name, or for the only one. */
 typedef struct search {
     const char *wanted;
-    char *found; /* owned by who searches */
-    uint32_t block[3];
+    char *found;   /* owned by who searches */
     size_t params; /* how many it takes; UNKNOWN: the file does not tell */
     size_t count;
     bool exact, failed;
 } search;
 #define UNKNOWN SIZE_MAX
 
-static bool see_kernel(search *s, tv_str kernel, const uint32_t block[3], size_t params)
+static bool see_kernel(search *s, tv_str kernel, size_t params)
 {
     s->count++;
     if (s->exact)
@@ -97,20 +96,20 @@ static bool see_kernel(search *s, tv_str kernel, const uint32_t block[3], size_t
     s->found = strndup(kernel.ptr, kernel.len);
     s->failed |= !s->found;
     s->params = params;
-    memcpy(s->block, block, sizeof s->block);
     return !s->failed;
 }
 
 static bool visit(void *user, tv_str kernel, const uint32_t block[3])
 {
-    return see_kernel(user, kernel, block, UNKNOWN);
+    (void)block; /* the loader finds it, too */
+    return see_kernel(user, kernel, UNKNOWN);
 }
 
 static void search_module(search *s, const tv_module *m)
 {
     size_t count = tv_module_entry_count(m);
     for (size_t i = 0; i < count; i++)
-        see_kernel(s, tv_module_entry_name(m, i), (const uint32_t[3]){0}, bc_entry_at(m, i)->type->rank);
+        see_kernel(s, tv_module_entry_name(m, i), bc_entry_at(m, i)->type->rank);
 }
 
 static void search_ptx(search *s, const char *text)
@@ -121,7 +120,7 @@ static void search_ptx(search *s, const char *text)
     bc_arena_init(&arena, NULL, 0);
     if (ld_records_from_ptx(&arena, bc_str(text), &records, &count))
         for (size_t i = 0; i < count; i++)
-            see_kernel(s, bc_str(records[i].name), records[i].block, records[i].param_count);
+            see_kernel(s, bc_str(records[i].name), records[i].param_count);
     bc_arena_release(&arena);
 }
 
@@ -132,7 +131,13 @@ static void search_cubin(search *s, tv_str bytes)
         co_cubin_blocks(&elf, visit, s);
 }
 
-/* Bytecode: its own, or that in a program. False with an empty error: there is none in the file. */
+static bool is_elf(const bench_subject *s)
+{
+    return s->file.size > 4 && memcmp(s->file.bytes, "\177ELF", 4) == 0;
+}
+
+/* Bytecode: its own, or that in a program. False with an empty error: there is none in the file, as far as can be
+   told. */
 static bool open_module(bench_bed *bed, bench_subject *s, io_error *error)
 {
     tv_sink sink = bed->job->sink;
@@ -148,8 +153,10 @@ static bool open_module(bench_bed *bed, bench_subject *s, io_error *error)
         cli_images_close(&images);
         if (!inside)
             return false;
-        if (!taken) {
-            io_fail(error, "%s", problem ? problem : "out of memory");
+        if (!taken) { /* a cubin may be of a form that is not known here */
+            bool raw = problem && bed->on_gpu && is_elf(s);
+            if (!raw)
+                io_fail(error, "%s", problem ? problem : "out of memory");
             free(problem);
             return false;
         }
@@ -175,12 +182,11 @@ static bool find_kernel(bench_bed *bed, bench_subject *s, io_error *error)
         return false;
     else if (!bed->on_gpu)
         return io_fail(error, "%s: not bytecode, which the CPU needs", s->name);
-    else if (s->file.size > 4 && memcmp(s->file.bytes, "\177ELF", 4) == 0)
+    else if (is_elf(s))
         search_cubin(&found, (tv_str){(const char *)s->file.bytes, s->file.size});
     else
         search_ptx(&found, (const char *)s->file.bytes);
     s->symbol = found.found ? found.found : strdup(bed->job->symbol);
-    memcpy(s->kernel.block, found.block, sizeof s->kernel.block);
     if (found.failed || !s->symbol)
         return io_fail(error, "out of memory");
     if (!found.exact && found.count > 1)
@@ -192,18 +198,13 @@ static bool find_kernel(bench_bed *bed, bench_subject *s, io_error *error)
 
 /* ---- loading ---- */
 
-/* The device takes a kernel of Tile IR with a block of 1, 1, 1; other kernels tell theirs. */
 static bool load_on_gpu(bench_bed *bed, bench_subject *s, io_error *error)
 {
     const void *bytes = s->made.len     ? (const void *)s->made.ptr
                         : s->file.bytes ? (const void *)s->file.bytes
                                         : (const void *)bed->job->file.bytes;
-    uint32_t block[3];
-    memcpy(block, s->kernel.block, sizeof block);
     if (run_device_load(bytes, s->symbol, &s->kernel) != LD_CUDA_SUCCESS)
         return io_fail(error, "%s: %.400s", s->name, tvGetLastErrorMessage());
-    if (block[0] && s->kernel.block[0] * s->kernel.block[1] * s->kernel.block[2] == 1)
-        memcpy(s->kernel.block, block, sizeof block);
     ld_function_figure(&bed->device.gpu, s->kernel.function, LD_FUNCTION_REGISTERS, &s->registers);
     ld_function_figure(&bed->device.gpu, s->kernel.function, LD_FUNCTION_LOCAL, &s->local_bytes);
     return true;
