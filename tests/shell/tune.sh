@@ -54,6 +54,8 @@ says 'sm_90 = {num_worker_warps_per_cta = 8, occupancy = 4}'
 run 0 "$tilevm" tune again.tbc --grid 16 --device cpu --space one.json --target sm_80 -o both.tbc
 run 0 "$tilevm" disasm both.tbc
 says 'sm_80 = {occupancy = 4}, sm_90 = {num_worker_warps_per_cta = 8, occupancy = 4}'
+"$tilevm" tune $matmul --device cpu --space one.json -o - > piped.tbc 2> report
+run 0 "$tilevm" verify piped.tbc
 # Files, each with a grid of its own; what cannot be compiled, or is another kernel, is said and stays out.
 mkdir folder
 cp best.tbc folder/a.tbc

@@ -12,9 +12,10 @@ enum {
     MOST_ROUNDS = 1000,
     WHATEVER_ROUNDS = 3, /* as many there are, however long they take */
     WARM_UP_US = 100000,
-    OTHERS = 10,        /* warm up for a tenth of that */
-    MOST_WARM_UP = 200, /* samples */
-    SAMPLE_US = 500,    /* that a sample should take, so that the clock's steps do not count */
+    OTHERS = 10,       /* warm up for a tenth of that */
+    LEAST_WARM_UP = 3, /* samples: the first launch takes longer */
+    MOST_WARM_UP = 200,
+    SAMPLE_US = 500, /* that a sample should take, so that the clock's steps do not count */
     MOST_LAUNCHES = 256
 };
 
@@ -49,12 +50,12 @@ static bool warm_up(measuring *m, bench_subject *s, io_error *error)
     double us = 0, all = 0;
     uint64_t start = cli_clock_ns();
     s->launches = 1;
-    for (unsigned i = 0; i < MOST_WARM_UP && all < wanted; i++) {
+    for (unsigned i = 0; i < LEAST_WARM_UP || (i < MOST_WARM_UP && all < wanted); i++) {
         if (!bench_bed_sample(m->bed, s, s->launches, &us, error))
             return false;
         all += us * s->launches;
         s->launches = choose_launches(o, us);
-        if (i > 0 && seconds_since(start) * 4 * (double)m->count > o->seconds)
+        if (i + 1 >= LEAST_WARM_UP && seconds_since(start) * 4 * (double)m->count > o->seconds)
             break;
     }
     return true;

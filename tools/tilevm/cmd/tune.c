@@ -159,7 +159,7 @@ static int tell(const tune_job *t, const tune_result *r)
     bc_text_init(&text, NULL);
     bool good = t->run->options.json ? tune_report_json(r, &text) : tune_report_text(r, t->all, &text);
     if (good)
-        cli_show(stdout, bc_text_get(&text), false);
+        cli_show(t->output && strcmp(t->output, "-") == 0 ? stderr : stdout, bc_text_get(&text), false);
     bc_text_release(&text);
     if (!good)
         return cli_error("out of memory");
