@@ -216,6 +216,11 @@ run 2 env FAKECUDA_FAIL=cuMemsetD8=1 "$tilevm" bench $vadd --device cuda --cold
 run 2 env FAKECUDA_MEMORY=100000000 "$tilevm" bench $vadd --device cuda --cold
 if [ -e left ]; then failed=$((failed + 1)); echo 'something was left:' && cat left; else passed=$((passed + 1)); fi
 
+# ---- the measurement of `make bench-gpu-repeat` ----
+run 0 env FAKECUDA_JITTER=2 BENCH_REPEAT_RUNS=1 sh "$here/../gpu/bench_repeat.sh" "$build" "$corpus"
+says 'perf_matmul_simple_f16_4096'
+says 'all of them within 1 %: yes'
+
 # ---- summaries as NumPy makes them ----
 if ${PYTHON:-python3} -c 'import numpy' 2> /dev/null; then
     run 0 ${PYTHON:-python3} "$here/numpy_summary.py" first.json gpu.json

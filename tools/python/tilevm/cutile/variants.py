@@ -2,10 +2,10 @@
 
     python -m tilevm.cutile.variants FILE.py:KERNEL -o DIR --grid EXPRESSION --space JSON [NAME=VALUE...]
 
-NAME=VALUE are arguments as `tilevm run` takes them; of arrays only type and shape matter. The space has lists of values of
-constants, {"TM": [64, 128]}, and of hints. The grid is one to three expressions of constants, numbers and shapes:
-cdiv(A.shape[0], TM), cdiv(A.shape[1], TN). DIR gets the bytecode of each variant, the space as `tilevm tune --space` reads it,
-and the arguments beside the first variant.
+NAME=VALUE are arguments as `tilevm run` takes them; of arrays only type and shape matter. The space has lists of values
+of constants, {"TM": [64, 128]}, and of hints. The grid is one to three expressions of constants, numbers and shapes:
+cdiv(A.shape[0], TM), cdiv(A.shape[1], TN). DIR gets the bytecode of each variant, the space as `tilevm tune --space`
+reads it, and the arguments beside the first variant.
 """
 
 import argparse
@@ -88,10 +88,10 @@ def evaluate(node: ast.expr, names: dict[str, Any]) -> Any:
         return evaluate(node.value, names)[evaluate(node.slice, names)]
     if isinstance(node, ast.BinOp) and type(node.op) in OPERATORS:
         return OPERATORS[type(node.op)](evaluate(node.left, names), evaluate(node.right, names))
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in FUNCTIONS and not node.keywords:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords and node.func.id in FUNCTIONS:
         return FUNCTIONS[node.func.id](*(evaluate(arg, names) for arg in node.args))
-    raise Problem(f"--grid: '{ast.unparse(node)}' is not known; there are constants, numbers, A.shape[0], + - * // %, cdiv,"
-                  " min and max")
+    raise Problem(f"--grid: '{ast.unparse(node)}' is not known; there are constants, numbers, A.shape[0], + - * // %,"
+                  " cdiv, min and max")
 
 
 def grid_of(text: str, names: dict[str, Any]) -> list[int]:
