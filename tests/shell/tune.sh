@@ -124,14 +124,19 @@ says 'the first variant takes 1.2'
 run 0 "$tilevm" disasm best.tbc
 says 'sm_90 = {'
 says 'occupancy = '
-run 0 "$tilevm" tune $matmul --device cuda --top 3 --json
-cp out two.json
-run 0 "$tilevm" tune $matmul --device cuda --top 3 --json
+"$tilevm" tune $matmul --device cuda --top 3 --json > two.json 2> errors
+"$tilevm" tune $matmul --device cuda --top 3 --json > out 2> errors
 sed 's/"ranking_seconds":[^,]*,//' out > one && sed 's/"ranking_seconds":[^,]*,//' two.json > two
 if cmp -s one two; then passed=$((passed + 1)); else failed=$((failed + 1)); echo 'two runs differ'; fi
 # Spills are said of those that the device has loaded, before they are timed.
 run 0 env FAKECUDA_LOCAL=minnctapersm:64 "$tilevm" tune $matmul --device cuda --top 12
-says 'spills 64 bytes'
+says 'tilevm: note: occupancy=1, num_ctas=4: spills 64 bytes of a thread'
+says '; spills 64 bytes'
+cat > mixed.json <<'END'
+{"variants": [{"file": "k.tbc"}, {"file": "folder/short.tbc"}], "occupancy": [1, 2]}
+END
+run 0 "$tilevm" tune $matmul --device cuda --space mixed.json
+says 'tilevm: note: folder/short.tbc, occupancy=1: not compiled: ['
 # The kernel as it is stays to the end, however slow it is.
 run 0 env FAKECUDA_TIMES=minnctapersm:20,cluster:22 "$tilevm" tune $matmul --device cuda --top 12
 says 'as it is'

@@ -1,6 +1,7 @@
 /* Successive halving: all variants take turns for a few rounds, the slower half goes, those that are left take twice as
    many, until a handful is measured to the end. A variant that may still be the best, as far as the intervals tell,
    stays however many there are. */
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,6 +25,38 @@ static tune_variant *variant_of(const racing *r, size_t i)
 
 /* ---- who takes part ---- */
 
+static void say(const tune_variant *v, const char *format, ...) TV_PRINTF(2, 3);
+
+/* On standard error, before anything is timed. */
+static void say(const tune_variant *v, const char *format, ...)
+{
+    bc_text text;
+    va_list args;
+    bc_text_init(&text, NULL);
+    bc_text_puts(&text, "tilevm: note: ");
+    tune_variant_print(v, &text);
+    bc_text_puts(&text, ": ");
+    va_start(args, format);
+    bc_text_vprintf(&text, format, args);
+    va_end(args);
+    bc_text_puts(&text, "\n");
+    cli_show(stderr, bc_text_get(&text), false);
+    bc_text_release(&text);
+}
+
+static void say_refused(const tune_result *result)
+{
+    enum { MOST = 10 };
+    size_t said = 0;
+    for (size_t i = 0; i < result->space.count && said < MOST; i++)
+        if (result->space.variants[i].outcome == TUNE_REFUSED) {
+            say(&result->space.variants[i], "not compiled: %s", result->space.variants[i].problem);
+            said++;
+        }
+    if (said < result->refused)
+        cli_print(stderr, "tilevm: note: %zu more are not compiled\n", result->refused - said);
+}
+
 /* A variant that the device does not take is no error: it says so in the ranking. */
 static bool open_one(racing *r, size_t at, io_error *error)
 {
@@ -37,12 +70,17 @@ static bool open_one(racing *r, size_t at, io_error *error)
     bc_text_release(&made);
     if (good) {
         v->spilled = s->local_bytes;
+        if (v->spilled > 0)
+            say(v, "spills %d bytes of a thread", v->spilled);
+        else if (v->problem)
+            say(v, "%s", v->problem);
         r->places[r->count++] = at;
         return true;
     }
     bench_subject_free(s);
     if (at == 0 || strcmp(inner.text, "out of memory") == 0)
         return io_fail(error, "%s", inner.text);
+    say(v, "%s", inner.text);
     v->problem = bc_arena_dup(&r->result->job->arena, bc_str(inner.text)).ptr;
     return true;
 }
@@ -50,6 +88,7 @@ static bool open_one(racing *r, size_t at, io_error *error)
 static bool open_all(racing *r, io_error *error)
 {
     const tune_result *result = r->result;
+    say_refused(result);
     if (!open_one(r, 0, error))
         return false;
     for (size_t i = 0; i < result->ranked && i < result->options->top; i++)
