@@ -27,6 +27,20 @@ check-model: all $(BUILD)/sweep-cases/unpacked
 	    > $(BUILD)/bench-model.txt || { tail -12 $(BUILD)/bench-model.txt; exit 1; }
 	$(Q)tail -1 $(BUILD)/bench-model.txt
 
+TUNE_SPACE := $(BUILD)/bench-tune.json
+# Every value that the hints may have, and none.
+$(TUNE_SPACE):
+	@mkdir -p $(@D)
+	$(Q)printf '{"occupancy": [null, %s],\n "num_ctas": [null, 1, 2, 4, 8],\n "num_worker_warps": [null, %s]}\n' \
+	    "$$(seq -s ', ' 1 32)" "1, 2, 4, 8, 16, 32" > $@
+## bench-tune: measure how long `tilevm tune` takes to rank 1,155 variants
+.PHONY: bench-tune
+bench-tune: all $(TUNE_SPACE) $(BUILD)/corpus/unpacked
+	$(Q)for k in perf_matmul_simple_f16_4096 attention_full_f16; do \
+	    bash -c 'TIMEFORMAT="    all of it: %R s (user %U, system %S)"; time $(OUT)/tilevm tune --device cpu --grid 512 \
+	        '$(BUILD)/corpus/bytecode/13.4/$$k.tbc' --space $(TUNE_SPACE) > $(BUILD)/bench-tune.txt' && \
+	        head -n 1 $(BUILD)/bench-tune.txt; done
+
 ## bench-programs: measure verify on a program of 100 MB with 50 images
 .PHONY: bench-programs
 bench-programs: all $(OUT)/program $(BUILD)/corpus/unpacked

@@ -130,6 +130,8 @@ check-loader: all $(LOADER_TESTS) $(GPU_DEPLOY) $(OUT)/program $(BUILD)/corpus/u
 	$(Q)$(if $(SAN)$(EMULATED),,sh tests/shell/preload.sh $(OUT) $(OUT)/loader-work/preload)
 	$(Q)PRELOAD=$(if $(SAN)$(EMULATED),no,yes) sh tests/shell/dropin.sh $(OUT) $(OUT)/loader-work/dropin
 	$(Q)sh tests/shell/device.sh $(OUT) $(BUILD)/corpus $(OUT)/loader-work/device
+	$(Q)PYTHON="$(PYTHON)" sh tests/shell/bench.sh $(OUT) $(BUILD)/corpus $(OUT)/loader-work/bench
+	$(Q)PYTHON="$(PYTHON)" sh tests/shell/tune.sh $(OUT) $(BUILD)/corpus $(OUT)/loader-work/tune
 	$(Q)sh tests/shell/doctor.sh $(OUT) $(OUT)/loader-work/doctor
 	$(Q)$(if $(SAN)$(EMULATED),,LD_LIBRARY_PATH=$(abspath $(OUT)/fakecuda) \
 	    TILEVM_PTXAS=$(abspath tests/fakecuda/ptxas.sh) FAKECUDA_RUN=1 FAKECUDA_DEVICES=90,80 \

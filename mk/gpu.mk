@@ -26,6 +26,11 @@ check-gpu-regress: all
 check-gpu-sanitize: all $(OUT)/corpus_run $(BUILD)/corpus/unpacked
 	$(Q)sh tests/gpu/sanitizer.sh $(OUT) $(BUILD)/corpus $(GPU_TARGET) $(SANITIZER_SHARE)
 
+## bench-gpu-repeat: measure how far medians of `tilevm bench` lie apart when it runs 5 times
+.PHONY: bench-gpu-repeat
+bench-gpu-repeat: all $(BUILD)/corpus/unpacked
+	$(Q)sh tests/gpu/bench_repeat.sh $(OUT) $(BUILD)/corpus
+
 ## bench-gpu: measure the large kernels of the corpus, torch and Triton on a GPU
 ##   PYTHON: one with torch; BENCH_OLD: the corpus_run of another build, to compare with
 .PHONY: bench-gpu

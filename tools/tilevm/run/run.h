@@ -165,6 +165,8 @@ typedef struct run_job {
 
 /* Takes one of the shared options, or an operand: the file, then arguments. False: args->exit_code is set. */
 bool run_take_option(cli_args *args, int id, const char *value, run_options *options);
+/* "auto", "cpu", "cuda", "cuda:N", the value of --device. False as above. */
+bool run_take_device(cli_args *args, const char *value, run_options *options);
 /* Keeps one of several values of an option. False as above. */
 bool run_add_pair(cli_args *args, const char *what, const char *value, const char **list, size_t *count);
 
