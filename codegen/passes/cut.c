@@ -21,6 +21,7 @@
 #include "codegen/analysis/turned.h"
 #include "codegen/passes/budget.h"
 #include "codegen/passes/pass.h"
+#include "codegen/tile/build.h"
 
 enum {
     SLOTS = 3,         /* that groups need at least, */
@@ -153,42 +154,23 @@ static bool is_wanted(cutting *x)
 
 /* ---- the inner loop ---- */
 
-static ct_value *put(const cutting *x, bc_opcode opcode, const bc_type *type, ct_value *a, ct_value *b, ct_op *place)
-{
-    ct_op *op = ct_made_new(x->c->ir, opcode, place, type, (ct_value *const[]){a, b}, b ? 2 : 1);
-    if (!op)
-        return NULL;
-    ct_insert_before(op, place);
-    return &op->results[0];
-}
-
-static ct_value *put_number(const cutting *x, const bc_type *type, int64_t number)
-{
-    ct_op *op = ct_constant_new(x->c->ir, x->loop, type, number);
-    if (!op)
-        return NULL;
-    ct_insert_before(op, x->loop);
-    return &op->results[0];
-}
-
 /* The body becomes that of a loop in the loop, which carries the same. NULL: no memory. */
 static ct_op *put_loop(const cutting *x, const bc_type *counter)
 {
     ct_func *f = x->c->ir;
-    ct_block *body = x->loop->regions[0], *block = ct_block_new(f, body->arg_count);
+    ct_block *body = x->loop->regions[0];
     uint32_t carried = body->arg_count - 1;
-    ct_op *loop = ct_op_like(f, OP_for, x->loop, 3 + carried, carried, 1),
-          *end = ct_op_like(f, OP_continue, body->last, carried, 0, 0);
-    ct_value *bounds[3] = {put_number(x, counter, 0), put_number(x, counter, x->parts), put_number(x, counter, 1)};
-    if (!block || !loop || !end || !bounds[0] || !bounds[1] || !bounds[2])
+    ct_op *loop = ct_for_like(f, x->loop, 0), *end = ct_op_like(f, OP_continue, body->last, carried, 0, 0);
+    ct_builder b = {f, x->loop, false};
+    ct_value *bounds[3] = {ct_build_constant(&b, counter, 0), ct_build_constant(&b, counter, x->parts),
+                           ct_build_constant(&b, counter, 1)};
+    if (!loop || !end || b.failed)
         return NULL;
-    loop->regions[0] = block;
+    ct_block *block = loop->regions[0];
     ct_move_all(body, block, loop);
     block->args[0].type = counter;
-    for (uint32_t i = 0; i < carried; i++) {
-        block->args[i + 1].type = loop->results[i].type = body->args[i + 1].type;
+    for (uint32_t i = 0; i < carried; i++)
         ct_replace_uses(&body->args[i + 1], &block->args[i + 1]);
-    }
     ct_append(body, loop);
     ct_append(body, end);
     for (uint32_t i = 0; i < 3; i++)
@@ -204,13 +186,11 @@ static ct_op *put_loop(const cutting *x, const bc_type *counter)
    NULL: no memory. */
 static ct_value *put_index(const cutting *x, const ct_op *inner, ct_value *k, ct_op *first, ct_op *place)
 {
-    const bc_type *type = inner->operands[1]->type;
     bool counts = k == &x->loop->regions[0]->args[0], is_signed = counts && !ct_attr_u(x->loop, F_for_unsigned_cmp);
-    ct_value *wide = k;
-    if (bc_elem_kind(k->type) != BC_I64 && (wide = put(x, OP_exti, type, k, NULL, first)))
-        bc_attr_of(wide->op->from, F_exti_signedness)->u = is_signed ? BC_Signedness_signed : BC_Signedness_unsigned;
-    ct_value *times = wide ? put(x, OP_muli, type, wide, inner->operands[1], first) : NULL;
-    return times ? put(x, OP_addi, type, times, &inner->regions[0]->args[0], place) : NULL;
+    ct_builder b = {x->c->ir, first, false};
+    ct_value *times = ct_build_mul(&b, ct_build_resize(&b, k, BC_I64, is_signed), inner->operands[1]);
+    b.place = place;
+    return ct_build_add(&b, times, &inner->regions[0]->args[0]);
 }
 
 /* The load takes a tile of the finer view, and all up to the product are such tiles. */

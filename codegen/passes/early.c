@@ -131,20 +131,14 @@ static bool put_nothing(const early *x, ct_block *block)
     return yield != NULL;
 }
 
-static void be_like(ct_value *to, const ct_value *from, bool apart)
-{
-    to->type = from->type;
-    to->fact = from->fact;
-    to->view = from->view;
-    to->apart = apart;
-}
-
-/* The same of what the loads give, one after the other. */
+/* Values like what the loads give, one after the other. */
 static void be_like_loads(const early *x, ct_value *to)
 {
     for (uint32_t l = 0; l < x->count; l++)
-        for (uint32_t i = 0; i < x->loads[l]->result_count; i++)
-            be_like(to++, &x->loads[l]->results[i], ((const cg_early_plan *)x->loads[l]->detail)->apart);
+        for (uint32_t i = 0; i < x->loads[l]->result_count; i++, to++) {
+            ct_be_like(to, &x->loads[l]->results[i]);
+            to->apart = ((const cg_early_plan *)x->loads[l]->detail)->apart;
+        }
 }
 
 /* The loads for the iteration n after the one of `start`, in front of `place`, if there is one. carried: what the loop
@@ -170,25 +164,18 @@ static ct_op *put_branch(const early *x, ct_value *start, uint32_t n, ct_value *
 /* The loop, which carries what the loads give as well, first[n] of iteration n; NULL: no memory. */
 static ct_op *put_loop(const early *x, ct_op *const *first)
 {
-    uint32_t had = x->body->arg_count - 1, at = ct_for_inits(x->loop).first, carried = had + x->distance * x->results;
-    ct_op *loop = ct_op_like(x->f, OP_for, x->loop, at + carried, carried, 1);
-    ct_block *block = ct_block_new(x->f, carried + 1);
-    if (!loop || !block)
+    uint32_t had = x->body->arg_count - 1, at = ct_for_inits(x->loop).first;
+    ct_op *loop = ct_for_like(x->f, x->loop, x->distance * x->results);
+    if (!loop)
         return NULL;
+    ct_block *block = loop->regions[0];
     loop->detail = x->loop->detail;
-    loop->regions[0] = block;
-    be_like(&block->args[0], &x->body->args[0], false);
     for (uint32_t n = 0; n < x->distance; n++) {
         be_like_loads(x, &block->args[had + n * x->results + 1]);
         be_like_loads(x, &loop->results[had + n * x->results]);
     }
-    for (uint32_t i = 0; i < had; i++) {
-        be_like(&block->args[i + 1], &x->body->args[i + 1], x->body->args[i + 1].apart);
-        be_like(&loop->results[i], &x->loop->results[i], x->loop->results[i].apart);
+    for (uint32_t i = 0; i < had; i++)
         ct_replace_uses(&x->loop->results[i], &loop->results[i]);
-    }
-    for (uint32_t i = 0; i < at + had; i++)
-        ct_set_operand(loop, i, x->loop->operands[i]);
     for (uint32_t i = 0; i < x->distance * x->results; i++)
         ct_set_operand(loop, at + had + i, &first[i / x->results]->results[i % x->results]);
     ct_insert_before(loop, x->loop);

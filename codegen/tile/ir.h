@@ -148,6 +148,11 @@ ct_op *ct_for_new(ct_func *f, const ct_op *like, ct_value *const bounds[3]);
 /* The same of one that carries values, which start with `first`. */
 ct_op *ct_carrying_for_new(ct_func *f, const ct_op *like, ct_value *const bounds[3], ct_value *const *first,
                            uint32_t count);
+/* A `for` like another one, in no block yet, with an empty body: with the same bounds and initial values, and with
+   `more` carried values besides, behind those; these are to get initial values and types. */
+ct_op *ct_for_like(ct_func *f, const ct_op *loop, uint32_t more);
+/* What is said of a value holds for another one. */
+void ct_be_like(ct_value *to, const ct_value *from);
 /* A token that orders nothing. */
 ct_op *ct_token_new(ct_func *f, const ct_op *like, const bc_type *type);
 /* For an op in no block. */
