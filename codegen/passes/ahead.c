@@ -28,6 +28,7 @@
 #include "codegen/analysis/shared.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/passes/budget.h"
+#include "codegen/passes/iteration.h"
 #include "codegen/passes/pass.h"
 #include "codegen/passes/ring.h"
 #include "codegen/values/effects.h"
@@ -157,84 +158,13 @@ static void tell_of_no_room(const candidate *x, uint32_t room)
 
 /* ---- putting it there ---- */
 
-/* A value like another one, in the same layouts. */
-static void make_alike(cg_func *c, const ct_value *v, const ct_value *like)
+/* The slice for the iteration n after the one of `start`, in front of `place`; without a `for`, for the one at hand. */
+static bool put_later(const candidate *x, ct_value *start, uint32_t n, ct_op *place, cg_iteration *out)
 {
-    cg_value *to = cg_value_of(c, v);
-    *to = *cg_value_of(c, like);
-    for (cg_variant **at = &to->variants; *at; at = &(*at)->next) {
-        cg_variant *variant = bc_new(&c->arena, cg_variant, 1);
-        if (!variant) {
-            cg_no_memory(c);
-            return;
-        }
-        *variant = **at;
-        *at = variant;
-    }
-}
-
-/* What copies need for the iteration that the map says, in front of `place`. */
-static void put_slice(const candidate *x, ct_map *map, ct_op *place)
-{
-    cg_func *c = x->c;
-    for (ct_op *op = x->around->first; op; op = ct_next_op(op, x->around)) {
-        if (!cg_is_in_slice(x->ring, op))
-            continue;
-        ct_op *clone = ct_clone(c->ir, op, map);
-        if (!clone) {
-            cg_no_memory(c);
-            return;
-        }
-        for (uint32_t i = 0; i < op->operand_count; i++)
-            clone->uses[i].read = op->uses[i].read;
-        make_alike(c, &clone->results[0], &op->results[0]);
-        ct_insert_before(clone, place);
-    }
-}
-
-/* The slice for the iteration n after the one of `start`, in front of `place`, and whether there is one; without a
-   `for` for the iteration at hand (NULL: that is there). */
-static ct_value *put_later(const candidate *x, ct_value *start, uint32_t n, ct_map *map, ct_op *place)
-{
-    cg_func *c = x->c;
-    const ct_value *counter = &x->around->args[0];
-    ct_op *later = x->loop ? cg_later_new(c, x->loop, start, n) : NULL;
-    if ((x->loop && !later) || !ct_map_new(c->ir, map)) {
-        cg_no_memory(c);
-        return NULL;
-    }
-    if (later) {
-        make_alike(c, &later->results[0], counter);
-        make_alike(c, &later->results[1], counter);
-        ct_insert_before(later, place);
-        ct_map_set(map, counter, &later->results[0]);
-    }
-    put_slice(x, map, place);
-    return later ? &later->results[1] : NULL;
-}
-
-/* A copy of a load's tile in front of `place`. map: of its operands, NULL: as they are; whether: NULL: always. */
-static void put_copy(const candidate *x, const cg_ring_copy *how, ct_value *ring, const ct_map *map, ct_value *whether,
-                     ct_op *place)
-{
-    const ct_op *from = how->load->op;
-    uint32_t count = from->from->operand_count;
-    ct_op *op = ct_op_new(x->c->ir, CT_copy, from, count + 1 + (whether != NULL), 0);
-    cg_ring_copy *copy = bc_new(x->c->ir->arena, cg_ring_copy, 1);
-    if (!op || !copy) {
-        cg_no_memory(x->c);
-        return;
-    }
-    *copy = *how;
-    op->detail = copy;
-    for (uint32_t i = 0; i < count; i++) {
-        ct_value *v = from->operands[i], *to = map && v->id < map->count ? map->to[v->id] : NULL;
-        ct_set_operand(op, i, to ? to : v);
-    }
-    ct_set_operand(op, count, ring);
-    if (whether)
-        ct_set_operand(op, count + 1, whether);
-    ct_insert_before(op, place);
+    bool made = cg_iteration_at(x->c, x->loop, start, n, place, out);
+    if (made)
+        cg_iteration_slice(x->c, out, x->ring, x->around, place);
+    return made;
 }
 
 /* The loop over the first strips; NULL: no memory. */
@@ -260,11 +190,11 @@ static ct_op *first_strips(const candidate *x, ct_op *place)
 
 static void put_first(const candidate *x, ct_value *ring, ct_op *place)
 {
-    ct_map map;
-    ct_value *any = put_later(x, x->loop ? ct_operand(x->loop, F_for_lower_bound) : NULL, 0, &map, place);
-    ct_op *keep = x->c->failed ? NULL : first_strips(x, place);
+    cg_iteration first;
+    bool made = put_later(x, x->loop ? ct_operand(x->loop, F_for_lower_bound) : NULL, 0, place, &first);
+    ct_op *keep = made ? first_strips(x, place) : NULL;
     for (uint32_t i = 0; keep && i < x->ring->load_count; i++)
-        put_copy(x, &(cg_ring_copy){.load = &x->ring->loads[i]}, ring, &map, any, keep);
+        cg_put_copy(x->c, &(cg_ring_copy){.load = &x->ring->loads[i]}, ring, &first, first.exists, keep);
     if (keep)
         cg_ring_put(x->c, CT_commit, ring, keep);
 }
@@ -272,14 +202,15 @@ static void put_first(const candidate *x, ct_value *ring, ct_op *place)
 /* In front of each load, so that what it needs is there. */
 static void put_next(const candidate *x, ct_value *ring)
 {
-    ct_map map;
-    ct_value *more = x->loop ? put_later(x, &x->around->args[0], 1, &map, x->strips) : NULL;
+    cg_iteration next;
+    if (x->loop && !put_later(x, &x->around->args[0], 1, x->strips, &next))
+        return;
     for (uint32_t i = 0; i < x->ring->load_count && !x->c->failed; i++) {
         cg_ring_copy copy = {.load = &x->ring->loads[i], .trips = x->ring->slots - 1};
-        put_copy(x, &copy, ring, NULL, NULL, copy.load->op);
+        cg_put_copy(x->c, &copy, ring, NULL, NULL, copy.load->op);
         copy.wraps = true;
-        if (more)
-            put_copy(x, &copy, ring, &map, more, copy.load->op);
+        if (x->loop)
+            cg_put_copy(x->c, &copy, ring, &next, next.exists, copy.load->op);
     }
 }
 

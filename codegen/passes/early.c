@@ -21,6 +21,7 @@
 
 #include "codegen/facts/facts.h"
 #include "codegen/kernel/remarks.h"
+#include "codegen/passes/iteration.h"
 
 /* ---- loads of another iteration ---- */
 
@@ -145,18 +146,17 @@ static void be_like_loads(const early *x, ct_value *to)
    hands on, at that start; NULL: what the iteration at hand does. Gives the op with their results; NULL: no memory. */
 static ct_op *put_branch(const early *x, ct_value *start, uint32_t n, ct_value *const *carried, ct_op *place)
 {
-    ct_map map, now;
-    ct_op *later = cg_later_new(x->c, x->loop, start, n),
-          *op = later ? ct_if_new(x->f, x->loop, &later->results[1], x->results) : NULL;
-    if (!op || !ct_map_new(x->f, &map) || !ct_map_new(x->f, &now))
+    ct_map now;
+    cg_iteration it;
+    ct_op *op = cg_iteration_at(x->c, x->loop, start, n, place, &it) ? ct_if_new(x->f, x->loop, it.exists, x->results)
+                                                                     : NULL;
+    if (!op || !ct_map_new(x->f, &now))
         return NULL;
-    ct_map_set(&map, &x->body->args[0], &later->results[0]);
     for (uint32_t i = 1; carried && i < x->body->arg_count; i++)
-        ct_map_set(&map, &x->body->args[i], carried[i - 1]);
-    ct_insert_before(later, place);
+        ct_map_set(&it.map, &x->body->args[i], carried[i - 1]);
     ct_insert_before(op, place);
     be_like_loads(x, op->results);
-    return put_loads(x, op->regions[0], &map, carried ? NULL : &now) && put_nothing(x, op->regions[1]) ? op : NULL;
+    return put_loads(x, op->regions[0], &it.map, carried ? NULL : &now) && put_nothing(x, op->regions[1]) ? op : NULL;
 }
 
 /* ---- the loop ---- */
