@@ -46,11 +46,6 @@ typedef struct candidate {
 
 /* ---- which loads ---- */
 
-static bool is_load(const ct_op *op)
-{
-    return op->opcode == OP_load_view_tko || op->opcode == OP_load_ptr_tko;
-}
-
 /* Can it be made anew from its operands, for another trip or iteration? */
 static bool is_slice_op(const candidate *x, const ct_op *op)
 {
@@ -98,7 +93,7 @@ static uint32_t find_loads(const candidate *x, bool tells)
     cg_ring *ring = x->ring;
     uint32_t others = 0;
     for (ct_op *op = x->body->first; op; op = op->next) {
-        if (!is_load(op))
+        if (!ct_is_load(op))
             continue;
         const char *why = ring->load_count == CG_RING_LOADS ? "the limit of prefetched loads is reached"
                                                             : obstacle(x, op, &ring->loads[ring->load_count]);
@@ -252,7 +247,7 @@ static bool is_innermost(const ct_block *body)
 /* Does the op load in a loop over strips, itself or ahead of its trip? */
 static bool loads_in_strips(const ct_op *op)
 {
-    return (is_load(op) || op->opcode == CT_staged) && op->block->parent && op->block->parent->opcode == CT_strips;
+    return (ct_is_load(op) || op->opcode == CT_staged) && op->block->parent && op->block->parent->opcode == CT_strips;
 }
 
 /* The `for` that every iteration of comes by the loop over strips, once, and by no other one that loads, be it by a
@@ -266,14 +261,6 @@ static ct_op *loop_around(ct_op *strips)
         if (ct_is_loop(op) || (loads_in_strips(op) && op->block->parent != strips))
             return NULL;
     return loop;
-}
-
-static bool is_in_ring(const ct_op *op)
-{
-    for (const ct_op *p = op->block->parent; p; p = p->block->parent)
-        if (cg_plan_of(p))
-            return true;
-    return false;
 }
 
 /* Its ring, for the `for` around it or without; false: no load can run ahead so, or there is no room. */
@@ -311,9 +298,9 @@ static void tell_of_others(cg_func *c)
     for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body)) {
         const ct_op *parent = op->block->parent;
         bool in_strips = parent && parent->opcode == CT_strips;
-        if (is_load(op) && in_strips && is_in_ring(op))
+        if (ct_is_load(op) && in_strips && cg_is_in_plan(op))
             cg_remark_stays(c, op, "an enclosing loop is pipelined");
-        else if (is_load(op) && !in_strips && ct_loop_around(op))
+        else if (ct_is_load(op) && !in_strips && ct_loop_around(op))
             cg_remark_stays(c, op, "it is outside the loops over strips");
     }
 }
@@ -340,7 +327,7 @@ void cg_pass_ahead(cg_func *c)
     }
     tell_of_others(c);
     for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body))
-        if (op->opcode == CT_strips && is_innermost(op->regions[0]) && !is_in_ring(op))
+        if (op->opcode == CT_strips && is_innermost(op->regions[0]) && !cg_is_in_plan(op))
             look_at_strips(c, op);
 }
 

@@ -53,14 +53,6 @@ static bool hands_on(const nest *x)
     return same;
 }
 
-static bool multiplies(const ct_op *loop)
-{
-    for (const ct_op *op = loop->regions[0]->first; op; op = ct_next_op(op, loop->regions[0]))
-        if (cg_is_product(op))
-            return true;
-    return false;
-}
-
 static bool find_nest(ct_op *outer, nest *x)
 {
     *x = (nest){.outer = outer};
@@ -73,8 +65,8 @@ static bool find_nest(ct_op *outer, nest *x)
             return false;
     }
     return x->inner && is_simple(x->inner) && is_constant(x->inner->operands[1], &x->count) && x->count > 1
-           && x->count <= MOST_INNER && multiplies(x->inner) && hands_on(x) && ct_ends_in_one_place(x->inner)
-           && ct_ends_in_one_place(outer);
+           && x->count <= MOST_INNER && cg_has_products(x->inner->regions[0]) && hands_on(x)
+           && ct_ends_in_one_place(x->inner) && ct_ends_in_one_place(outer);
 }
 
 /* ---- making the loop ---- */

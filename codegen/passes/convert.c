@@ -90,7 +90,7 @@ static bool insert_late(ct_op *op, const ct_value *v)
 {
     enum { MOST_BYTES = 4 << 10 };
     const ct_op *load = v->op;
-    if (!load || (load->opcode != OP_load_view_tko && load->opcode != OP_load_ptr_tko)
+    if (!load || !ct_is_load(load)
         || cg_memory_bytes(bc_elem_kind(v->type)) << cg_shape_of(v->type).tile_bits > MOST_BYTES)
         return false;
     ct_op *named = first_reader(&op->results[0], v->block), *place = named;

@@ -268,7 +268,7 @@ static void tell(const cg_func *c, const ct_op *load, const cg_early_row *row, c
 static void choose_loads(early *x, purse *w)
 {
     for (ct_op *op = x->body->first; op; op = op->next) {
-        cg_early_plan *p = cg_early_is_load(op) ? op->detail : NULL;
+        cg_early_plan *p = ct_is_load(op) ? op->detail : NULL;
         if (!p || p->distance != x->distance)
             continue;
         const cg_early_row *row = cg_early_row_of(cg_early_kind_of(x->c, x->body, op, p));
@@ -288,7 +288,7 @@ static uint32_t planned_in(const ct_block *body)
 {
     uint32_t count = 0;
     for (const ct_op *op = body->first; op; op = op->next)
-        count += cg_early_is_load(op) && op->detail;
+        count += ct_is_load(op) && op->detail;
     return count;
 }
 

@@ -17,11 +17,6 @@ typedef struct cg_early_plan {
     bool apart;         /* each element has a register of its own, as accesses bring it */
 } cg_early_plan;
 
-static inline bool cg_early_is_load(const ct_op *op)
-{
-    return op->opcode == OP_load_view_tko || op->opcode == OP_load_ptr_tko;
-}
-
 /* Why the load cannot be repeated at the head of an iteration, because of its place in the loop or its operands: a text
    for users. NULL: it can. */
 const char *cg_early_obstacle(cg_func *c, const ct_block *body, const ct_op *load, cg_early_plan *p);

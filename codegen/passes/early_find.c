@@ -26,7 +26,7 @@ typedef struct slice {
 /* A load that is planned to go two iterations ahead. */
 static bool is_source(const ct_op *op)
 {
-    return cg_early_is_load(op) && op->detail && ((const cg_early_plan *)op->detail)->distance > 1;
+    return ct_is_load(op) && op->detail && ((const cg_early_plan *)op->detail)->distance > 1;
 }
 
 static bool is_made(slice *s, const ct_value *v, when at, uint32_t depth)
@@ -225,7 +225,7 @@ static ct_op *taker_of(const ct_value *v, uint32_t *budget)
     for (const ct_use *use = v->uses; use && *budget && !found; use = use->next) {
         ct_op *op = use->op;
         --*budget;
-        if (op->block == v->block && cg_early_is_load(op))
+        if (op->block == v->block && ct_is_load(op))
             found = op;
         else if (op->block == v->block && cg_is_slice_op(op, true))
             found = taker_of(&op->results[0], budget);

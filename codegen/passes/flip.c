@@ -113,12 +113,8 @@ static bool are_loaded(const flipping *x)
 static bool may_flip(flipping *x)
 {
     ct_block *body = x->loop->regions[0];
-    for (ct_op *op = body->first; op; op = ct_next_op(op, body)) {
-        if (cg_is_product(op) && x->product)
-            return false;
-        x->product = cg_is_product(op) ? op : x->product;
-    }
-    if (!x->product || x->product->block != body || x->product->results[0].type->rank != 2 || !is_carried(x))
+    x->product = cg_only_product(body);
+    if (!x->product || x->product->results[0].type->rank != 2 || !is_carried(x))
         return false;
     cg_set_turned(x->product, true); /* roundings to tf32 do not hide the loads */
     bool few = has_few_rows(x->product), left = is_loaded(x, x->product->operands[0]), both = left && are_loaded(x),

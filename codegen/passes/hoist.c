@@ -94,7 +94,7 @@ static bool can_leave(const cg_func *c, const ct_block *body, const ct_op *op, u
 {
     const bc_op_classes pure = BC_OPS(GIVEN) | BC_OPS(MAP) | BC_OPS(CAST) | BC_OPS(SAME) | BC_OPS(RESHAPE)
                                | BC_OPS(MOVE) | BC_OPS(VIEW);
-    bool is_load = op->opcode == OP_load_ptr_tko || op->opcode == OP_load_view_tko;
+    bool is_load = ct_is_load(op);
     bool can = depth && op->block == body && is_small(c, op)
                && (is_load ? cg_is_weak_access(op) && !cg_order_holds_back(c, body, op)
                            : ct_is_pure(op) && op->opcode < OP_LIMIT && bc_op_in(op->opcode, pure));
@@ -130,7 +130,7 @@ static void hoist_rows(const cg_func *c, ct_op *loop)
         return;
     for (ct_op *op = body->first, *next; op; op = next) {
         next = op->next;
-        bool is_load = op->opcode == OP_load_ptr_tko || op->opcode == OP_load_view_tko;
+        bool is_load = ct_is_load(op);
         uint64_t registers = is_load ? registers_of(c, &op->results[0]) : 0;
         if ((is_load || is_row_map(op)) && loaded + registers <= MOST_OF_ALL && can_leave(c, body, op, MOST_DEPTH)) {
             leave(body, op, loop);

@@ -104,9 +104,7 @@ static bool has_ring(const ct_op *op)
 {
     bool has = cg_plan_of(op);
     for (uint32_t r = 0; r < op->region_count && !has; r++)
-        for (const ct_op *in = op->regions[r] ? op->regions[r]->first : NULL; in && !has;
-             in = ct_next_op(in, op->regions[r]))
-            has = cg_plan_of(in);
+        has = op->regions[r] && cg_has_plan(op->regions[r]);
     return has;
 }
 

@@ -219,7 +219,7 @@ static bool comes_as_well(cg_func *c, const ct_op *load, const cg_layout *l)
 static void decide_loads(cg_func *c)
 {
     for (const ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
-        if (op->opcode != OP_load_view_tko && op->opcode != OP_load_ptr_tko)
+        if (!ct_is_load(op))
             continue;
         const ct_value *tile = cg_result(op, 0);
         const cg_layout *only = cg_only_wanted(cg_value_of(c, carried_as(tile))), *home = cg_value_of(c, tile)->home;

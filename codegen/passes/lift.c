@@ -493,7 +493,7 @@ void cg_pass_lift(cg_func *c)
     lifting *x = NULL;
     bool any = false, lifted;
     for (ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
-        any = any || op->opcode == OP_load_ptr_tko || op->opcode == OP_load_view_tko;
+        any = any || ct_is_load(op);
     if (!any)
         return;
     x = bc_new(&c->arena, lifting, 1);

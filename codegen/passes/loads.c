@@ -33,19 +33,6 @@ typedef struct candidate {
     cg_ring *own; /* of loads that products do not take as they are */
 } candidate;
 
-/* The only product in the body, if it stands in it itself; else NULL. */
-static ct_op *only_product(const ct_block *body)
-{
-    ct_op *found = NULL;
-    for (ct_op *op = body->first; op; op = ct_next_op(op, body))
-        if (cg_is_product(op)) {
-            if (found || op->block != body)
-                return NULL;
-            found = op;
-        }
-    return found;
-}
-
 static bool has_blocked(const cg_func *c, const ct_block *body)
 {
     for (const ct_op *op = body->first; op; op = op->next)
@@ -205,7 +192,7 @@ static bool find_loads(candidate *p, bool tell)
     bool others = false;
     ring->load_count = p->own->load_count = 0;
     for (ct_op *op = p->body->first; op; op = ct_next_op(op, p->body)) {
-        if ((op->opcode != OP_load_view_tko && op->opcode != OP_load_ptr_tko) || ct_loop_around(op) != p->loop)
+        if (!ct_is_load(op) || ct_loop_around(op) != p->loop)
             continue;
         const char *why = op->block != p->body                ? "not every iteration executes it"
                           : ring->load_count == CG_RING_LOADS ? "the limit of prefetched loads is reached"
@@ -239,7 +226,7 @@ static bool is_fed(candidate *p, const ct_op *op, const cg_product *product)
    as it is once tensor maps have rounded it (codegen/passes/turn.c). */
 static void choose_wgmma(candidate *p)
 {
-    ct_op *found = only_product(p->body);
+    ct_op *found = cg_only_product(p->body);
     if (!found)
         return;
     cg_product product = cg_product_of(p->c, found);
@@ -265,21 +252,13 @@ static ct_op *first_async(cg_func *c, const ct_block *body)
     return NULL;
 }
 
-static bool has_products(const ct_block *body)
-{
-    for (const ct_op *op = body->first; op; op = op->next)
-        if (cg_is_product(op))
-            return true;
-    return false;
-}
-
 /* ---- tiles in parts ---- */
 
 /* The one product of the body, when every iteration comes by it and multiplies all loads of the ring; else NULL. */
 static ct_op *product_of_all(const candidate *k)
 {
     bool all = !k->ring->async && cg_is_straight(k->body) && k->ring->load_count == 2;
-    return all ? only_product(k->body) : NULL;
+    return all ? cg_only_product(k->body) : NULL;
 }
 
 /* Makes the load come in 2^parts parts along the upper bits of K, which the operand's index has from bit `low` on.
@@ -458,15 +437,6 @@ static void look_at_loop(cg_func *c, ct_op *loop, bool is_inner, bool may_turn)
         cg_set_turned(product, false);
 }
 
-/* Is the op in a loop with a ring? */
-static bool is_in_ring(const ct_op *op)
-{
-    for (const ct_op *p = op->block->parent; p; p = p->block->parent)
-        if (cg_plan_of(p))
-            return true;
-    return false;
-}
-
 /* Those of inner loops first, which run most often. */
 static void find_streams(cg_func *c, const ct_block *block, bool products)
 {
@@ -474,7 +444,7 @@ static void find_streams(cg_func *c, const ct_block *block, bool products)
         for (uint32_t r = 0; r < op->region_count; r++)
             if (op->regions[r])
                 find_streams(c, op->regions[r], products);
-        if (ct_is_loop(op) && !op->plain && (op->opcode != OP_for || !has_products(op->regions[0])))
+        if (ct_is_loop(op) && !op->plain && (op->opcode != OP_for || !cg_product_in(op->regions[0])))
             cg_find_streams(c, op, products);
     }
 }
@@ -484,8 +454,8 @@ void cg_pass_loads(cg_func *c)
     bool products = false;
     for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
         products = products || cg_is_product(op);
-        if (op->opcode == OP_for && has_products(op->regions[0]) && !op->plain)
-            look_at_loop(c, op, is_in_ring(op), true);
+        if (op->opcode == OP_for && cg_product_in(op->regions[0]) && !op->plain)
+            look_at_loop(c, op, cg_is_in_plan(op), true);
     }
     find_streams(c, c->ir->body, products);
     if (!products)
@@ -500,7 +470,7 @@ void cg_loads_straight(cg_func *c)
             continue;
         cg_set_turned(product, false);
         op->detail = NULL;
-        look_at_loop(c, op, is_in_ring(op), false);
+        look_at_loop(c, op, cg_is_in_plan(op), false);
     }
 }
 

@@ -167,7 +167,7 @@ static bool reuse(numbering *n, ct_op *load, earlier *loads, uint32_t count)
 
 static bool is_load(const ct_op *op)
 {
-    return (op->opcode == OP_load_ptr_tko || op->opcode == OP_load_view_tko) && cg_is_weak_access(op);
+    return ct_is_load(op) && cg_is_weak_access(op);
 }
 
 static void walk(numbering *n, ct_block *block)
@@ -185,17 +185,9 @@ static void walk(numbering *n, ct_block *block)
     }
 }
 
-static bool has_products(const ct_block *body)
-{
-    for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
-        if (cg_is_product(op))
-            return true;
-    return false;
-}
-
 void cg_pass_reuse(cg_func *c)
 {
-    if (c->strip_bits || has_products(c->ir->body))
+    if (c->strip_bits || cg_has_products(c->ir->body))
         return;
     uint32_t ops = 0;
     for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))

@@ -230,21 +230,12 @@ static void choose_slots(const stream *x)
 
 /* ---- the loop ---- */
 
-/* Has a loop in it a ring? */
-static bool has_ring(const ct_block *body)
-{
-    for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
-        if (cg_plan_of(op))
-            return true;
-    return false;
-}
-
 /* What keeps all loads of the loop in their places; NULL: nothing. */
 static const char *loop_obstacle(const stream *x, bool products)
 {
     return x->loop->opcode != OP_for ? "its loop has no induction variable"
            : products                ? "the kernel has products"
-           : has_ring(x->body)       ? "an inner loop is pipelined"
+           : cg_has_plan(x->body)    ? "an inner loop is pipelined"
                                      : NULL;
 }
 
@@ -252,7 +243,7 @@ static void find_loads(const stream *x, const char *loop_why)
 {
     cg_ring *ring = x->ring;
     for (ct_op *op = x->body->first; op; op = ct_next_op(op, x->body)) {
-        if ((op->opcode != OP_load_view_tko && op->opcode != OP_load_ptr_tko) || ct_loop_around(op) != x->loop)
+        if (!ct_is_load(op) || ct_loop_around(op) != x->loop)
             continue;
         if (cg_plan_source(x->c, x->loop, op))
             continue;

@@ -211,14 +211,6 @@ static bool is_masked(const ct_op *op)
     return maker && maker->opcode != OP_constant && op->operands[0]->type->rank == op->results[0].type->rank;
 }
 
-static bool multiplies(const ct_op *loop)
-{
-    for (const ct_op *op = loop->regions[0]->first; op; op = op->next)
-        if (cg_is_product(op))
-            return true;
-    return false;
-}
-
 static void look_at(cg_func *c, ct_op *loop)
 {
     for (ct_op *op = loop->regions[0]->first, *next; op && !c->failed; op = next) {
@@ -240,7 +232,7 @@ void cg_pass_unmask(cg_func *c)
 {
     ct_op *loop = NULL;
     for (ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
-        if (op->opcode == OP_for && !op->plain && multiplies(op)) {
+        if (op->opcode == OP_for && !op->plain && cg_product_in(op->regions[0])) {
             if (loop)
                 return;
             loop = op;

@@ -156,7 +156,7 @@ static bool check_op(const checking *x)
         return true;
     if (op->opcode == OP_for)
         return check_plan(x, op->detail);
-    if (cg_early_is_load(op))
+    if (ct_is_load(op))
         return check_early(x, op->detail);
     if (op->opcode == CT_groups)
         return check_groups(x, op->detail);

@@ -220,6 +220,11 @@ bool ct_gives_no_tiles(const ct_op *op);
 ct_value *ct_targets(const ct_op *op, uint32_t *out_count);
 /* Of a loop: which operand is the first that it carries. Its arguments begin with the counter if it has one. */
 uint32_t ct_first_carried(const ct_op *loop);
+/* Does it load a tile, through a view or pointers? */
+static inline bool ct_is_load(const ct_op *op)
+{
+    return op->opcode == OP_load_view_tko || op->opcode == OP_load_ptr_tko;
+}
 /* In the function's own terms; loops over strips are none. */
 static inline bool ct_is_loop(const ct_op *op)
 {
