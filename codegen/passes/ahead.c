@@ -74,9 +74,10 @@ static bool is_known(const candidate *x, const ct_value *v, uint32_t depth)
     return true;
 }
 
-static const char *obstacle(const candidate *x, ct_op *op, cg_ring_load *out)
+static const char *obstacle(const void *user, ct_op *op, cg_ring_load *out)
 {
     enum { DEPTH = 32 };
+    const candidate *x = user;
     if (!cg_is_weak_access(op))
         return "its memory ordering forbids moving it";
     if (cg_order_holds_back(x->c, x->around, op))
@@ -90,17 +91,14 @@ static const char *obstacle(const candidate *x, ct_op *op, cg_ring_load *out)
 /* Gives how many loads stay where they are. */
 static uint32_t find_loads(const candidate *x, bool tells)
 {
-    cg_ring *ring = x->ring;
     uint32_t others = 0;
     for (ct_op *op = x->body->first; op; op = op->next) {
         if (!ct_is_load(op))
             continue;
-        const char *why = ring->load_count == CG_RING_LOADS ? "the limit of prefetched loads is reached"
-                                                            : obstacle(x, op, &ring->loads[ring->load_count]);
+        const char *why = cg_ring_add(x->ring, obstacle, x, op);
         if (why && tells)
             cg_remark_stays(x->c, op, why);
         others += why != NULL;
-        ring->load_count += !why;
     }
     return others;
 }
@@ -143,10 +141,7 @@ static cg_slot_budget slots_of(const candidate *x)
 
 static void tell_of_no_room(const candidate *x, uint32_t room)
 {
-    cg_remark(x->c, x->strips, CG_REMARK_NotPipelined, TV_REMARK_MISSED,
-              "not pipelined: {Why=%s}; two stages need {Bytes=%u} of {Room=%u} bytes of shared memory",
-              cg_loops_stay_plain(x->c) ? "optimisation level 0 pipelines no loop" : "too little shared memory",
-              2 * x->ring->slot_bytes, room);
+    cg_remark_few_slots(x->c, x->strips, NULL, x->ring->slot_bytes, room);
     for (uint32_t i = 0; i < x->ring->load_count; i++)
         cg_remark_stays(x->c, x->ring->loads[i].op, "its loop is not pipelined");
 }

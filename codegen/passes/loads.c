@@ -155,8 +155,9 @@ static const char *view_obstacle(const candidate *p, ct_op *op, cg_ring_load *ou
 }
 
 /* Why the load cannot go ahead; NULL: it can, and *out is how. */
-static const char *obstacle(const candidate *p, ct_op *op, cg_ring_load *out)
+static const char *obstacle(const void *user, ct_op *op, cg_ring_load *out)
 {
+    const candidate *p = user;
     const char *why = op->opcode == OP_load_ptr_tko ? pointer_obstacle(p, op, out) : view_obstacle(p, op, out);
     if (!why && cg_order_holds_back(p->c, p->body, op))
         why = "it may depend on another access in the loop";
@@ -172,17 +173,15 @@ static bool is_wide(const cg_func *c, const cg_ring_load *load)
     return (bytes << cg_shape_of(type).tile_bits) / cg_threads(c) >= 16 && load->vector_bits == cg_chunk_bits(type);
 }
 
-/* The load becomes one of those that each thread reads itself, if it can and has not been planned otherwise. Products
-   without an instruction leave no registers for that. */
-static bool add_own(const candidate *p, ct_op *op)
+/* Why the load cannot be one of those that each thread reads itself; NULL: it can, and *out is how. Products without an
+   instruction leave no registers for that. */
+static const char *own_obstacle(const void *user, ct_op *op, cg_ring_load *out)
 {
-    cg_ring *own = p->own;
-    cg_ring_load *load = &own->loads[own->load_count];
-    if (op->detail || has_blocked(p->c, p->body) || own->load_count == CG_RING_LOADS
-        || cg_stream_obstacle(p->c, p->body, own, op, load) || !is_wide(p->c, load))
-        return false;
-    own->load_count++;
-    return true;
+    const candidate *p = user;
+    if (op->detail || has_blocked(p->c, p->body))
+        return "it has been planned otherwise, or products leave no registers for it";
+    const char *why = cg_stream_obstacle(p->c, p->body, p->own, op, out);
+    return why ? why : is_wide(p->c, out) ? NULL : "each thread has too little of it";
 }
 
 /* All loads of the loop; true: some stay where they are. */
@@ -194,12 +193,9 @@ static bool find_loads(candidate *p, bool tell)
     for (ct_op *op = p->body->first; op; op = ct_next_op(op, p->body)) {
         if (!ct_is_load(op) || ct_loop_around(op) != p->loop)
             continue;
-        const char *why = op->block != p->body                ? "not every iteration executes it"
-                          : ring->load_count == CG_RING_LOADS ? "the limit of prefetched loads is reached"
-                                                              : obstacle(p, op, &ring->loads[ring->load_count]);
-        if (why && !add_own(p, op) && tell)
+        const char *why = op->block != p->body ? "not every iteration executes it" : cg_ring_add(ring, obstacle, p, op);
+        if (why && cg_ring_add(p->own, own_obstacle, p, op) && tell)
             cg_plan_early(p->c, p->loop, op, why, false);
-        ring->load_count += !why;
         others = others || why;
     }
     return others;
@@ -375,12 +371,7 @@ static bool choose_slots(const candidate *p, bool others, bool is_inner)
         return true;
     }
     if (is_inner || ring->slots < 2) {
-        cg_remark(c, p->loop, CG_REMARK_NotPipelined, TV_REMARK_MISSED,
-                  "not pipelined: {Why=%s}; two stages need {Bytes=%u} of {Room=%u} bytes of shared memory",
-                  is_inner                 ? "an enclosing loop is pipelined"
-                  : cg_loops_stay_plain(c) ? "optimisation level 0 pipelines no loop"
-                                           : "too little shared memory",
-                  2 * work.slot_bytes, room);
+        cg_remark_few_slots(c, p->loop, is_inner ? "an enclosing loop is pipelined" : NULL, work.slot_bytes, room);
         plan_early(p, ring);
         drop_own(p);
         return false;

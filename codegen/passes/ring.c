@@ -29,6 +29,27 @@ void cg_remark_ring(const cg_func *c, const ct_op *loop, const cg_ring *ring)
                   cg_ring_load_bytes(&ring->loads[i]), ring->slots, by);
 }
 
+void cg_remark_few_slots(const cg_func *c, const ct_op *loop, const char *why, uint32_t bytes, uint32_t room)
+{
+    cg_remark(c, loop, CG_REMARK_NotPipelined, TV_REMARK_MISSED,
+              "not pipelined: {Why=%s}; two stages need {Bytes=%u} of {Room=%u} bytes of shared memory",
+              why                      ? why
+              : cg_loops_stay_plain(c) ? "optimisation level 0 pipelines no loop"
+                                       : "too little shared memory",
+              2 * bytes, room);
+}
+
+/* ---- its loads ---- */
+
+const char *cg_ring_add(cg_ring *ring, cg_obstacle_fn *obstacle, const void *user, ct_op *load)
+{
+    if (ring->load_count == CG_RING_LOADS)
+        return "the limit of prefetched loads is reached";
+    const char *why = obstacle(user, load, &ring->loads[ring->load_count]);
+    ring->load_count += !why;
+    return why;
+}
+
 /* ---- its ops ---- */
 
 ct_op *cg_ring_op(cg_func *c, ct_opcode opcode, const ct_op *from, ct_value *ring)

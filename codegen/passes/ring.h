@@ -50,6 +50,15 @@ void cg_keep_tiles(cg_func *c);
    suitable layout): a text for users. NULL: it can, and *out says how (codegen/passes/streams.c). */
 const char *cg_slot_of_threads(cg_func *c, ct_op *op, const cg_layout *home, cg_ring_load *out);
 
+/* ---- choosing the loads and slots of a ring ---- */
+
+/* Why a load cannot be one of the ring: a text for users. NULL: it can, and *out says how. */
+typedef const char *cg_obstacle_fn(const void *user, ct_op *load, cg_ring_load *out);
+/* Adds the load to the ring. NULL: that was possible; else why not, as the function or the size of the ring says. */
+const char *cg_ring_add(cg_ring *ring, cg_obstacle_fn *obstacle, const void *user, ct_op *load);
+/* The loop gets fewer than two slots of so many bytes; why: NULL: by the size of shared memory, or as is wished. */
+void cg_remark_few_slots(const cg_func *c, const ct_op *loop, const char *why, uint32_t bytes, uint32_t room);
+
 /* ---- remarks about loads ---- */
 
 /* A load of a loop is not prefetched. */

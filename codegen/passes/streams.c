@@ -220,12 +220,9 @@ static void choose_slots(const stream *x)
     if (ring->slots == 1 && work.iterations > 1 && are_long(ring))
         ring->end = CG_FREE_ONCE_READ;
     else if (ring->slots < 2)
-        cg_remark(c, x->loop, CG_REMARK_NotPipelined, TV_REMARK_MISSED,
-                  "not pipelined: {Why=%s}; two stages need {Bytes=%u} of {Room=%u} bytes of shared memory",
-                  cg_loops_stay_plain(c) ? "optimisation level 0 pipelines no loop"
-                  : work.iterations < 2  ? "the loop has a single iteration"
-                                         : "too little shared memory",
-                  2 * ring->slot_bytes, budget.room);
+        cg_remark_few_slots(c, x->loop,
+                            work.iterations < 2 && !cg_loops_stay_plain(c) ? "the loop has a single iteration" : NULL,
+                            ring->slot_bytes, budget.room);
 }
 
 /* ---- the loop ---- */
@@ -239,21 +236,22 @@ static const char *loop_obstacle(const stream *x, bool products)
                                      : NULL;
 }
 
+static const char *obstacle(const void *user, ct_op *op, cg_ring_load *out)
+{
+    const stream *x = user;
+    return cg_stream_obstacle(x->c, x->body, x->ring, op, out);
+}
+
 static void find_loads(const stream *x, const char *loop_why)
 {
-    cg_ring *ring = x->ring;
     for (ct_op *op = x->body->first; op; op = ct_next_op(op, x->body)) {
         if (!ct_is_load(op) || ct_loop_around(op) != x->loop)
             continue;
         if (cg_plan_source(x->c, x->loop, op))
             continue;
-        const char *why = loop_why ? loop_why
-                          : ring->load_count == CG_RING_LOADS
-                              ? "the limit of prefetched loads is reached"
-                              : cg_stream_obstacle(x->c, x->body, ring, op, &ring->loads[ring->load_count]);
+        const char *why = loop_why ? loop_why : cg_ring_add(x->ring, obstacle, x, op);
         if (why)
             cg_plan_early(x->c, x->loop, op, why, false);
-        ring->load_count += !why;
     }
 }
 
