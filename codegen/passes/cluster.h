@@ -4,6 +4,7 @@
 #define TILEVM_CODEGEN_PASSES_CLUSTER_H
 
 #include "codegen/kernel/kernel.h"
+#include "codegen/tile/build.h"
 
 /* The form in which thread blocks have a value: whole, as a part along a dimension, or both if some ops need it whole
    and others in parts. */
@@ -45,7 +46,7 @@ bool cg_cluster_is_torn(cg_spreading *x);
 void cg_cluster_split(cg_spreading *x);
 
 /* The block's rank, in front of an op; blocks: how many there are, in 64 bits. NULL: no memory. */
-ct_value *cg_put_rank(cg_func *c, ct_op *place, ct_value *blocks);
+ct_value *cg_build_rank(ct_builder *b, ct_value *blocks);
 /* Distributes the iterations of a persistent kernel's loop over that many blocks, each of which computes whole tiles.
    False: the kernel is not of this kind, the change would be observable, or memory has run out. */
 bool cg_cluster_deal(cg_func *c, uint32_t blocks);

@@ -22,6 +22,7 @@
 #include "codegen/facts/facts.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/passes/iteration.h"
+#include "codegen/tile/build.h"
 
 /* ---- loads of another iteration ---- */
 
@@ -41,23 +42,16 @@ static ct_value *token_at(const early *x, const bc_type *type, ct_op *place)
 {
     bool inside = ct_is_inside(place->block, x->body);
     ct_value *token = NULL;
-    for (uint32_t i = 1; i < x->body->arg_count; i++) {
+    ct_builder b = {x->f, place, false};
+    for (uint32_t i = 1; i < x->body->arg_count && !b.failed; i++) {
         ct_value *next = inside ? &x->body->args[i] : x->loop->operands[ct_first_carried(x->loop) + i - 1];
         if (next->type->kind != BC_TOKEN || next == token)
             continue;
-        ct_op *both = token ? ct_made_new(x->f, OP_join_tokens, x->loop, type, (ct_value *[]){token, next}, 2) : NULL;
-        if (token && !both)
-            return NULL;
-        if (both)
-            ct_insert_before(both, place);
-        token = both ? &both->results[0] : next;
+        token = !token
+                    ? next
+                    : ct_build_op(&b, ct_made_new(x->f, OP_join_tokens, x->loop, type, (ct_value *[]){token, next}, 2));
     }
-    if (token)
-        return token;
-    ct_op *made = ct_token_new(x->f, x->loads[0], type);
-    if (made)
-        ct_insert_before(made, place);
-    return made ? &made->results[0] : NULL;
+    return token || b.failed ? token : ct_build_op(&b, ct_token_new(x->f, x->loads[0], type));
 }
 
 /* v as it is in the iteration of the map, in front of `place`: what is not in the map yet is made, carried values from

@@ -33,6 +33,7 @@
 #include "codegen/passes/budget.h"
 #include "codegen/passes/pass.h"
 #include "codegen/passes/ring.h"
+#include "codegen/tile/build.h"
 
 typedef struct flipping {
     cg_func *c;
@@ -129,11 +130,7 @@ static bool may_flip(flipping *x)
 /* The other way round, in front of the op. NULL: no memory. */
 static ct_value *put_transposed(const flipping *x, ct_value *v, ct_op *place)
 {
-    ct_op *op = ct_transpose_new(x->c->ir, x->product, v);
-    if (!op)
-        return NULL;
-    ct_insert_before(op, place);
-    return &op->results[0];
+    return ct_build_op(&(ct_builder){x->c->ir, place, false}, ct_transpose_new(x->c->ir, x->product, v));
 }
 
 /* A result of the outermost loop, for those that read it. */

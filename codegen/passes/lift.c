@@ -108,16 +108,6 @@ static ct_value *put_base(ct_builder *b, const cg_lifted *l)
     return ct_build(b, OP_offset, base ? base->type : NULL, (ct_value *const[]){base, rest}, 2);
 }
 
-static ct_value *put_op(ct_builder *b, ct_op *op)
-{
-    if (!op) {
-        b->failed = true;
-        return NULL;
-    }
-    ct_insert_before(op, b->place);
-    return &op->results[0];
-}
-
 /* The extent of a dimension in which all that is asked for is promised to lie. An address that is not known to be what
    maps take is of a tensor without elements where it is not. */
 static ct_extent put_unbound(ct_builder *b, const cg_lifted *l, uint32_t d, ct_value *holds)
@@ -190,9 +180,9 @@ static ct_value *put_view(ct_builder *b, const cg_lifted *l, ct_value *holds)
     ct_value *base = put_base(b, l);
     if (b->failed || !base)
         return NULL;
-    ct_value *tensor = put_op(b, ct_tensor_view_new(b->f, b->place, base, l->rank, extents, strides));
-    return tensor ? put_op(b, ct_tile_view_new(b->f, b->place, tensor, shape, steps,
-                                               is_masked ? (uint8_t)BC_PaddingValue_zero : BC_NO_PADDING))
+    ct_value *tensor = ct_build_op(b, ct_tensor_view_new(b->f, b->place, base, l->rank, extents, strides));
+    return tensor ? ct_build_op(b, ct_tile_view_new(b->f, b->place, tensor, shape, steps,
+                                                    is_masked ? (uint8_t)BC_PaddingValue_zero : BC_NO_PADDING))
                   : NULL;
 }
 
@@ -241,9 +231,9 @@ static void replace(cg_func *c, const cg_lifted *l, ct_value *view)
         index[d] = put_index(&b, &l->dims[d], kind);
         inside[d] = !l->dims[d].is_masked;
     }
-    ct_value *tile =
-        b.failed ? NULL
-                 : put_op(&b, ct_load_view_new(c->ir, l->load, view, index, inside, token, l->load->results[1].type));
+    ct_value *tile = b.failed ? NULL
+                              : ct_build_op(&b, ct_load_view_new(c->ir, l->load, view, index, inside, token,
+                                                                 l->load->results[1].type));
     if (!tile) {
         cg_no_memory(c);
         return;
