@@ -26,6 +26,7 @@
    may write the copied elements. */
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/shared.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/passes/budget.h"
 #include "codegen/passes/iteration.h"
@@ -76,14 +77,13 @@ static bool is_known(const candidate *x, const ct_value *v, uint32_t depth)
 
 static const char *obstacle(const void *user, ct_op *op, cg_ring_load *out)
 {
-    enum { DEPTH = 32 };
     const candidate *x = user;
     if (!cg_is_weak_access(op))
         return "its memory ordering forbids moving it";
     if (cg_order_holds_back(x->c, x->around, op))
         return "it may depend on another access in its loop over strips";
     for (uint32_t i = 0; i < op->operand_count; i++)
-        if (op->operands[i]->type->kind != BC_TOKEN && !is_known(x, op->operands[i], DEPTH))
+        if (op->operands[i]->type->kind != BC_TOKEN && !is_known(x, op->operands[i], CG_SLICE_DEPTH))
             return "its address is computed in its loop over strips";
     return cg_slot_of_threads(x->c, op, cg_value_of(x->c, cg_result(op, 0))->home, out);
 }
@@ -117,9 +117,8 @@ static uint32_t scratch_of(cg_func *c, ct_op *op)
 /* Bytes of scratch that ops have while the ring is there. */
 static uint32_t scratch_beside(const candidate *x)
 {
-    enum { SMALL = 2048 }; /* such bytes lie behind each other (codegen/passes/shared.c) */
     uint32_t most = scratch_of(x->c, x->strips);
-    most = most > SMALL ? most : SMALL;
+    most = most > CG_SMALL_SCRATCH ? most : CG_SMALL_SCRATCH;
     for (ct_op *op = x->around->first; op; op = ct_next_op(op, x->around)) {
         uint32_t bytes = scratch_of(x->c, op);
         most = bytes > most ? bytes : most;

@@ -11,9 +11,8 @@
 #include "codegen/analysis/apart.h"
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/view.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/passes/cluster.h"
-
-enum { MOST_STORES = 16, MOST_LOADS = 512 }; /* each beside each */
 
 typedef struct dealing {
     cg_func *c;
@@ -141,11 +140,11 @@ static bool is_plain(dealing *d)
     for (const ct_op *op = body->first; op != body->last; op = ct_next_op(op, body)) {
         if (op->opcode == OP_return)
             return false;
-        if (is_load(op) && loads++ == MOST_LOADS)
+        if (is_load(op) && loads++ == CG_DEALT_LOADS)
             return false;
         if (is_load(op) || op->region_count || ct_is_pure(op) || ct_info(op)->traits & BC_TERMINATOR)
             continue;
-        if (stores++ == MOST_STORES || !is_own_tile(d, op) || !follows_from_place(d, op))
+        if (stores++ == CG_DEALT_STORES || !is_own_tile(d, op) || !follows_from_place(d, op))
             return false;
     }
     return true;

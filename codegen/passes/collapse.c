@@ -12,13 +12,12 @@
    Why it is right: o and i take the same values in the same order. Each iteration takes what the one before it passed
    on, whichever loop that iteration ended. The number of iterations is exact: it is computed in 64 bits if it could
    exceed 32. The ops of the outer loop are repeated in each iteration; they are pure. */
+#include "codegen/kernel/limits.h"
 #include "codegen/passes/count.h"
 
 #include "codegen/analysis/product.h"
 #include "codegen/facts/facts.h"
 #include "codegen/tile/build.h"
-
-enum { MOST_INNER = 8 /* iterations: rings have no more stages */ };
 
 typedef struct nest {
     ct_op *outer, *inner;
@@ -65,7 +64,7 @@ static bool find_nest(ct_op *outer, nest *x)
             return false;
     }
     return x->inner && is_simple(x->inner) && is_constant(x->inner->operands[1], &x->count) && x->count > 1
-           && x->count <= MOST_INNER && cg_has_products(x->inner->regions[0]) && hands_on(x)
+           && x->count <= CG_RING_SLOTS && cg_has_products(x->inner->regions[0]) && hands_on(x)
            && ct_ends_in_one_place(x->inner) && ct_ends_in_one_place(outer);
 }
 

@@ -19,17 +19,10 @@
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
 #include "codegen/analysis/turned.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/passes/budget.h"
 #include "codegen/passes/pass.h"
 #include "codegen/tile/build.h"
-
-enum {
-    SLOTS = 3,         /* that groups need at least, */
-    GOOD_SLOTS = 4,    /* and that make up for the loop */
-    LEAST_OF_K = 128,  /* bytes of a row of shared memory */
-    OTHERS = 16 << 10, /* bytes of shared memory that the rest of the kernel gets */
-    ROUNDS = 4         /* ops between a load and the product */
-};
 
 typedef struct cutting {
     cg_func *c;
@@ -58,7 +51,8 @@ static bool find_load(cutting *x, uint32_t i)
 {
     const ct_value *v = x->product->operands[i];
     x->k[i] = i ? 0 : 1;
-    for (uint32_t n = 0; n < ROUNDS && v->op && v->op->block == x->loop->regions[0] && v->uses && !v->uses->next; n++) {
+    for (uint32_t n = 0; n < CG_CUT_OPS && v->op && v->op->block == x->loop->regions[0] && v->uses && !v->uses->next;
+         n++) {
         x->loads[i] = v->op;
         if (v->op->opcode == OP_load_view_tko)
             return true;
@@ -133,12 +127,12 @@ static uint32_t bytes_of_row(const cutting *x)
 static uint32_t parts_of(const cutting *x, uint32_t wanted)
 {
     uint32_t slot = bytes_of(x->loads[0]) + bytes_of(x->loads[1]), room = cg_static_shared(x->c->target), parts = 1;
-    room = room > OTHERS ? room - OTHERS : 0;
+    room = room > CG_CUT_OTHERS ? room - CG_CUT_OTHERS : 0;
     if (wanted * slot <= room)
         return 0;
-    while (GOOD_SLOTS * (slot / parts) > room)
+    while (CG_CUT_GOOD_SLOTS * (slot / parts) > room)
         parts *= 2;
-    return bytes_of_row(x) / parts >= LEAST_OF_K ? parts : 0;
+    return bytes_of_row(x) / parts >= CG_LINE_BYTES ? parts : 0;
 }
 
 static bool is_wanted(cutting *x)
@@ -148,7 +142,9 @@ static bool is_wanted(cutting *x)
     cg_product p = cg_product_of(x->c, x->product);
     bool turned = x->k[0] != 1 || x->k[1] != 0; /* in memory */
     bool tf32 = p.in == BC_TF32 && !turned && cg_wgmma_takes(x->c, x->product, &p) && cg_may_turn(x->c, x->product, &p);
-    x->parts = tf32 ? parts_of(x, SLOTS) : p.instruction == CG_BY_WGMMA && !p.adds_up ? parts_of(x, GOOD_SLOTS) : 0;
+    x->parts = tf32                                         ? parts_of(x, CG_SLOTS_IN_FLIGHT)
+               : p.instruction == CG_BY_WGMMA && !p.adds_up ? parts_of(x, CG_CUT_GOOD_SLOTS)
+                                                            : 0;
     return x->parts;
 }
 

@@ -30,6 +30,7 @@
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/reordered.h"
 #include "codegen/analysis/turned.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/passes/budget.h"
 #include "codegen/passes/pass.h"
 #include "codegen/passes/ring.h"
@@ -55,11 +56,10 @@ static bool is_loaded(const flipping *x, const ct_value *v)
 
 static bool has_few_rows(const ct_op *product)
 {
-    enum { LEAST_ROWS = 16, LEAST_COLUMNS = 64 };
     const bc_type *type = product->results[0].type;
     bc_kind in = bc_elem_kind(product->operands[0]->type);
-    return product->opcode == OP_mmaf && type->rank == 2 && type->shape[0] >= LEAST_ROWS
-           && type->shape[0] < LEAST_COLUMNS && type->shape[1] >= LEAST_COLUMNS && bc_elem_kind(type) == BC_F32
+    return product->opcode == OP_mmaf && type->rank == 2 && type->shape[0] >= CG_WGMMA_LEAST
+           && type->shape[0] < CG_WARPGROUP_ROWS && type->shape[1] >= CG_WARPGROUP_ROWS && bc_elem_kind(type) == BC_F32
            && (in == BC_F16 || in == BC_BF16);
 }
 

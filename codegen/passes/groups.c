@@ -15,6 +15,7 @@
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/turned.h"
 #include "codegen/kernel/groups.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/passes/groups_find.h"
 #include "codegen/passes/block_order.h"
 #include "codegen/passes/maps.h"
@@ -22,8 +23,6 @@
 #include "codegen/passes/persist.h"
 #include "codegen/passes/ring.h"
 #include "codegen/passes/start.h"
-
-enum { LEAST_IN_FLIGHT = 3 /* slots: of the product before, which is freed last, of the one that runs, of the next */ };
 
 /* ---- the producers ---- */
 
@@ -296,7 +295,7 @@ static bool has_pieces(const cg_splitting *x, const ct_op *product)
 static void consume(const cg_splitting *x, const cg_ring_place *p)
 {
     uint32_t carried;
-    bool may_fly = p->ring->behind && p->ring->slots >= LEAST_IN_FLIGHT && has_pieces(x, p->product);
+    bool may_fly = p->ring->behind && p->ring->slots >= CG_SLOTS_IN_FLIGHT && has_pieces(x, p->product);
     ct_op *product = may_fly ? product_in_flight(p->loop, &carried) : NULL;
     for (uint32_t i = 0; i < p->ring->load_count; i++)
         p->ring->loads[i].op = p->loads[i];

@@ -16,6 +16,7 @@
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
 #include "codegen/kernel/groups.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/passes/pass.h"
 
 /* Is the op one that does no harm where nobody asked for it? */
@@ -49,12 +50,6 @@ static void hoist_from(ct_block *block, ct_op *loop)
 
 /* ---- rows ---- */
 
-enum {
-    MOST_DEPTH = 12,    /* ops that lead to a row */
-    MOST_REGISTERS = 8, /* that a row has in each thread */
-    MOST_OF_ALL = 16    /* that all loaded rows have */
-};
-
 /* Does the body run at least once, to its end? */
 static bool is_run(const ct_op *loop)
 {
@@ -86,7 +81,7 @@ static bool is_small(const cg_func *c, const ct_op *op)
     uint64_t registers = 0;
     for (uint32_t i = 0; i < op->result_count; i++)
         registers += registers_of(c, &op->results[i]);
-    return registers <= MOST_REGISTERS;
+    return registers <= CG_ROW_REGISTERS;
 }
 
 /* Is the op made of what comes from outside, or may what it is made of leave the loop, too? */
@@ -132,7 +127,8 @@ static void hoist_rows(const cg_func *c, ct_op *loop)
         next = op->next;
         bool is_load = ct_is_load(op);
         uint64_t registers = is_load ? registers_of(c, &op->results[0]) : 0;
-        if ((is_load || is_row_map(op)) && loaded + registers <= MOST_OF_ALL && can_leave(c, body, op, MOST_DEPTH)) {
+        if ((is_load || is_row_map(op)) && loaded + registers <= CG_ROWS_REGISTERS
+            && can_leave(c, body, op, CG_ROW_DEPTH)) {
             leave(body, op, loop);
             loaded += registers;
         }

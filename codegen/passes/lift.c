@@ -14,19 +14,18 @@
 #include "codegen/passes/lift.h"
 
 #include "codegen/facts/facts.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/passes/budget.h"
 #include "codegen/passes/hoist.h"
 #include "codegen/passes/pass.h"
 #include "codegen/passes/simplify.h"
 
-enum { MOST_LIFTED = 16 };
-
 typedef struct lifting {
     cg_func *c;
-    cg_lifted loads[MOST_LIFTED];
-    bool asks[MOST_LIFTED]; /* something is left to be asked */
-    ct_value *views[MOST_LIFTED];
+    cg_lifted loads[CG_LIFTED_LOADS];
+    bool asks[CG_LIFTED_LOADS]; /* something is left to be asked */
+    ct_value *views[CG_LIFTED_LOADS];
     uint32_t count;
 } lifting;
 
@@ -275,7 +274,7 @@ static uint32_t byte_bits_for(const cg_lifted *l, bool as_known)
 static void find_all(lifting *x, const ct_block *block, bool anywhere)
 {
     x->count = 0;
-    for (ct_op *op = block->first; op && x->count < MOST_LIFTED; op = ct_next_op(op, block)) {
+    for (ct_op *op = block->first; op && x->count < CG_LIFTED_LOADS; op = ct_next_op(op, block)) {
         cg_lifted *l = &x->loads[x->count];
         bool of_pointers = op->opcode == OP_load_ptr_tko;
         if (of_pointers ? !cg_lift_find(x->c, op, l) : anywhere || !cg_lift_find_view(op, l))

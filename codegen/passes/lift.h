@@ -3,6 +3,7 @@
 #define TILEVM_CODEGEN_PASSES_LIFT_H
 
 #include "codegen/facts/affine.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/kernel/kernel.h"
 #include "codegen/tile/build.h"
 
@@ -38,8 +39,6 @@ bool cg_lift_find_view(ct_op *load, cg_lifted *out);
 /* Terms that fall with the counter of a loop become ones that grow with the iterations that are left
    (codegen/passes/lift_mirror.c). False: the polynomial has too many terms then. */
 bool cg_lift_mirror(cg_func *c, cg_poly *p);
-
-enum { CG_LIFT_ASKED = 24 };
 
 /* Conditions that are checked at run time in front of an op. */
 typedef struct cg_lift_checks {

@@ -17,12 +17,11 @@
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/shared.h"
 #include "codegen/analysis/turned.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/passes/budget.h"
 #include "codegen/passes/pass.h"
 #include "codegen/passes/ring.h"
-
-enum { MOST_SEEN = 4 /* ways to see a load, one of the other, to the product */, LEAST_COPY = 4 /* bytes */ };
 
 /* A loop that is looked at. */
 typedef struct candidate {
@@ -85,7 +84,7 @@ static const char *feed_obstacle(cg_func *c, ct_op *op, const ct_block *body, ui
         run.reg[i] = (uint32_t)1 << (s.shift[fast] + i);
     if (cg_layout_vector(&l, s.shift[fast], piece, bits) < piece)
         return "each thread would copy less than 16 bytes";
-    cg_feed feed = feed_of(c, body, tile, &run, MOST_SEEN + 1);
+    cg_feed feed = feed_of(c, body, tile, &run, CG_SEEN_WAYS + 1);
     if (feed == CG_NO_FEED)
         return "it has uses other than products that read shared memory";
     bool across = feed == CG_FEED_ACROSS;
@@ -113,7 +112,7 @@ const char *cg_load_obstacle(cg_func *c, ct_op *op, const ct_block *body, cg_rin
     if (!cg_view_contiguous(&v, &fast) || fast + 2 < v.tile_type->rank)
         return "neither of its last two dimensions is known to be contiguous";
     uint32_t aligned = cg_view_vector(c, &v, fast), chunk = cg_chunk_bits(v.tile_type);
-    if (aligned < chunk && cg_memory_bytes(bc_elem_kind(v.tile_type)) << aligned < LEAST_COPY)
+    if (aligned < chunk && cg_memory_bytes(bc_elem_kind(v.tile_type)) << aligned < CG_COPY_BYTES)
         return unaligned;
     return feed_obstacle(c, op, body, fast, aligned < chunk ? aligned : chunk, out);
 }

@@ -23,6 +23,7 @@
    of different tiles do not overlap, so their loads can be prefetched. */
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/passes/pass.h"
 #include "codegen/tile/same.h"
@@ -30,8 +31,6 @@
 
 /* The rule: of what an iteration computes, elements of a thread. A lock takes some 2000 cycles from one block to
    another, and an operation on an element some four, with loads that run ahead. */
-enum { MOST_ELEMENTS = 512 };
-
 typedef struct locking {
     cg_func *c;
     ct_op *loop, *take, *give;
@@ -173,7 +172,7 @@ static bool is_light(const locking *x)
             return false;
         elements += elements_of(op);
     }
-    return elements <= (uint64_t)MOST_ELEMENTS * cg_threads(x->c);
+    return elements <= (uint64_t)CG_LOCKED_ELEMENTS * cg_threads(x->c);
 }
 
 /* Does the loop hand on the token of `give`, and nobody else look at it? */

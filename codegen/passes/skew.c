@@ -27,18 +27,17 @@
 #include <string.h>
 
 #include "codegen/analysis/product.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/passes/pass.h"
 #include "codegen/passes/ring.h"
-
-enum { MOST_SUMMANDS = 4 }; /* products that come to one sum */
 
 typedef struct skewing {
     cg_func *c;
     ct_func *f;
     ct_op *loop;
     ct_block *body;
-    ct_op *first, *second;          /* the products; of a sum of several, the last one */
-    ct_op *summands[MOST_SUMMANDS]; /* those before the last one */
+    ct_op *first, *second;        /* the products; of a sum of several, the last one */
+    ct_op *summands[CG_SUMMANDS]; /* those before the last one */
     uint32_t summand_count;
     uint32_t carried;  /* which carried value the second one gives */
     bool *late;        /* by value id, of what the body makes: comes from the accumulator */
@@ -73,7 +72,7 @@ static bool take_product(skewing *x, ct_op *op)
         x->second = op;
         return true;
     }
-    if (x->first && x->summand_count == MOST_SUMMANDS)
+    if (x->first && x->summand_count == CG_SUMMANDS)
         return false;
     if (x->first)
         x->summands[x->summand_count++] = x->first;

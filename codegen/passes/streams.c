@@ -12,6 +12,7 @@
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/reordered.h"
 #include "codegen/analysis/shared.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/ops/fold.h"
 #include "codegen/passes/budget.h"
@@ -137,9 +138,8 @@ static const cg_layout *home_of(cg_func *c, const cg_ring *ring, const ct_op *op
    well in that. */
 static bool is_scanned(const cg_func *c, const ct_value *tile, uint32_t vector, uint32_t depth, cg_layout *out)
 {
-    enum { MOST_USES = 8 };
     uint32_t looked_at = 0;
-    for (const ct_use *use = tile->uses; use && depth && looked_at < MOST_USES; use = use->next, looked_at++) {
+    for (const ct_use *use = tile->uses; use && depth && looked_at < CG_SCAN_USES; use = use->next, looked_at++) {
         if (use->op->opcode == OP_scan)
             return cg_scans_pieces(c, use->op, vector, out);
         if (ct_is_map(use->op) && is_scanned(c, &use->op->results[0], vector, depth - 1, out))
@@ -151,13 +151,12 @@ static bool is_scanned(const cg_func *c, const ct_value *tile, uint32_t vector, 
 /* As cg_slot_of_threads, in the layout that suits who takes the tile. */
 static const char *slot_of(cg_func *c, const cg_ring *ring, ct_op *op, cg_ring_load *out)
 {
-    enum { MOST_MAPS = 4 };
     cg_layout wanted;
     const cg_layout *home = cg_reordered_home(c, op, &wanted) ? &wanted : home_of(c, ring, op);
     const char *why = cg_slot_of_threads(c, op, home, out);
     cg_ring_load scanned;
     cg_layout l;
-    if (!why && !home && is_scanned(c, &op->results[0], out->vector_bits, MOST_MAPS, &l)
+    if (!why && !home && is_scanned(c, &op->results[0], out->vector_bits, CG_SCAN_MAPS, &l)
         && !cg_slot_of_threads(c, op, &l, &scanned) && scanned.vector_bits >= out->vector_bits)
         *out = scanned;
     return why;
@@ -194,12 +193,11 @@ static bool is_nest(const ct_block *body)
 /* Are all copies of 16 bytes? Many short ones of a large tile take longer than the wait that they would save. */
 static bool are_long(const cg_ring *ring)
 {
-    enum { BYTES = 16 };
     bool all = true;
     for (uint32_t i = 0; i < ring->load_count; i++)
         all = all
               && cg_memory_bytes(bc_elem_kind(ring->loads[i].op->results[0].type)) << ring->loads[i].vector_bits
-                     == BYTES;
+                     == CG_ACCESS_BYTES;
     return all;
 }
 
