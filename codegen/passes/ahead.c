@@ -29,9 +29,9 @@
 #include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/passes/budget.h"
-#include "codegen/passes/iteration.h"
+#include "codegen/rewrite/iteration.h"
 #include "codegen/passes/pass.h"
-#include "codegen/passes/ring.h"
+#include "codegen/passes/loads.h"
 #include "codegen/values/effects.h"
 #include "codegen/values/strips.h"
 

@@ -31,6 +31,7 @@
 #include "codegen/passes/lift.h"
 #include "codegen/passes/pass.h"
 #include "codegen/passes/simplify.h"
+#include "codegen/rewrite/versions.h"
 
 enum {
     WIDE_BITS = 4,  /* log2 of bytes of an access */

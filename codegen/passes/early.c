@@ -21,7 +21,7 @@
 
 #include "codegen/facts/facts.h"
 #include "codegen/kernel/remarks.h"
-#include "codegen/passes/iteration.h"
+#include "codegen/rewrite/iteration.h"
 #include "codegen/tile/build.h"
 
 /* ---- loads of another iteration ---- */

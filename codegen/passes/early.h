@@ -4,7 +4,7 @@
 #define TILEVM_CODEGEN_PASSES_EARLY_H
 
 #include "codegen/passes/budget.h"
-#include "codegen/passes/ring.h"
+#include "codegen/passes/loads.h"
 
 /* The detail of a load that is to be prefetched in this way. */
 typedef struct cg_early_plan {

@@ -25,9 +25,9 @@
    Why it is right: the loads pass has shown that nothing in the loop writes what a copy reads, and a stage is
    overwritten only after the release of the iteration that read it. */
 #include "codegen/analysis/product.h"
-#include "codegen/passes/iteration.h"
+#include "codegen/rewrite/iteration.h"
 #include "codegen/passes/pass.h"
-#include "codegen/passes/ring.h"
+#include "codegen/passes/loads.h"
 
 typedef struct expansion {
     cg_func *c;

@@ -33,7 +33,7 @@
 #include "codegen/kernel/limits.h"
 #include "codegen/passes/budget.h"
 #include "codegen/passes/pass.h"
-#include "codegen/passes/ring.h"
+#include "codegen/rewrite/ring.h"
 #include "codegen/tile/build.h"
 
 typedef struct flipping {

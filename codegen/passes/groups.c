@@ -21,7 +21,7 @@
 #include "codegen/passes/maps.h"
 #include "codegen/passes/pass.h"
 #include "codegen/passes/persist.h"
-#include "codegen/passes/ring.h"
+#include "codegen/passes/loads.h"
 #include "codegen/passes/start.h"
 
 /* ---- the producers ---- */

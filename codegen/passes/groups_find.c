@@ -10,7 +10,7 @@
 #include "codegen/analysis/turned.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/passes/maps.h"
-#include "codegen/passes/ring.h"
+#include "codegen/passes/loads.h"
 
 /* Of two ops of a block. */
 static bool is_earlier(const ct_op *op, const ct_op *other)

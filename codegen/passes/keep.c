@@ -12,7 +12,7 @@
 #include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/passes/budget.h"
-#include "codegen/passes/ring.h"
+#include "codegen/passes/loads.h"
 #include "codegen/tile/same.h"
 
 enum {

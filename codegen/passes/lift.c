@@ -20,6 +20,7 @@
 #include "codegen/passes/hoist.h"
 #include "codegen/passes/pass.h"
 #include "codegen/passes/simplify.h"
+#include "codegen/rewrite/versions.h"
 
 typedef struct lifting {
     cg_func *c;

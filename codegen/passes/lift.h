@@ -68,11 +68,4 @@ uint32_t cg_lift_chunk_bits(const cg_lifted *l);
 /* Is the view's address known to be such a multiple? */
 bool cg_lift_is_aligned(const cg_lifted *l);
 
-/* Executes the ops from `first` to `last`, in one block, if the condition holds, and a copy of them, in *out_otherwise,
-   if it does not (codegen/passes/versions.c). False: the ops are unchanged. */
-/* Moves values that do not depend on any of these ops in front of them. */
-void cg_clear_range(ct_op **first, ct_op *last);
-bool cg_may_version(const ct_op *first, const ct_op *last);
-bool cg_version(cg_func *c, ct_op *first, ct_op *last, ct_value *condition, ct_block **out_otherwise);
-
 #endif

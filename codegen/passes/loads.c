@@ -21,7 +21,7 @@
 #include "codegen/kernel/remarks.h"
 #include "codegen/passes/budget.h"
 #include "codegen/passes/pass.h"
-#include "codegen/passes/ring.h"
+#include "codegen/passes/loads.h"
 
 /* A loop that is looked at. */
 typedef struct candidate {
@@ -218,7 +218,7 @@ static bool is_fed(candidate *p, const ct_op *op, const cg_product *product)
 
 /* Finds out whether wgmma can compute the only product of the body, of bytes or tf32: as it is, or turned where N is
    contiguous in B, or elements are still to be rounded. One that cannot be turned counts as turned, too, if it can be
-   as it is once tensor maps have rounded it (codegen/passes/turn.c). */
+   as it is once tensor maps have rounded it (codegen/rewrite/turn.c). */
 static void choose_wgmma(candidate *p)
 {
     ct_op *found = cg_only_product(p->body);

@@ -2,7 +2,7 @@
 #include "codegen/analysis/product.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/passes/budget.h"
-#include "codegen/passes/ring.h"
+#include "codegen/passes/loads.h"
 
 const cg_ring_load *cg_ring_load_for(const cg_ring *ring, const ct_value *operand)
 {

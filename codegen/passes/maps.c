@@ -8,7 +8,7 @@
 #include "codegen/analysis/product.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
-#include "codegen/passes/ring.h"
+#include "codegen/rewrite/ring.h"
 
 /* ---- whether ---- */
 

@@ -29,7 +29,7 @@
 #include "codegen/analysis/product.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/passes/pass.h"
-#include "codegen/passes/ring.h"
+#include "codegen/rewrite/ring.h"
 
 typedef struct skewing {
     cg_func *c;

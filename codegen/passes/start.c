@@ -8,7 +8,7 @@
 #include "codegen/kernel/groups.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/passes/maps.h"
-#include "codegen/passes/ring.h"
+#include "codegen/rewrite/ring.h"
 
 /* ---- how many slots ---- */
 

@@ -16,7 +16,7 @@
 #include "codegen/kernel/remarks.h"
 #include "codegen/ops/fold.h"
 #include "codegen/passes/budget.h"
-#include "codegen/passes/ring.h"
+#include "codegen/passes/loads.h"
 
 typedef struct stream {
     cg_func *c;

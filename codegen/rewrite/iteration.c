@@ -1,9 +1,9 @@
 /* Repeats ops of loops for other iterations; see the header. Why it is right: the slice of a ring is computed from the
    loop's counter and values from outside alone, so that it gives in front of the loop, and an iteration early, what it
-   would give in its own (codegen/passes/slice.c, ahead.c); and a copy is executed only for iterations that exist. */
-#include "codegen/passes/iteration.h"
+   would give in its own (codegen/rewrite/slice.c, ahead.c); and a copy is executed only for iterations that exist. */
+#include "codegen/rewrite/iteration.h"
 
-#include "codegen/passes/ring.h"
+#include "codegen/rewrite/ring.h"
 
 /* Both lie over threads alike, in all their layouts. */
 static void lie_alike(cg_func *c, const ct_value *v, const ct_value *like)

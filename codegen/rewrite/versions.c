@@ -5,8 +5,9 @@
 
    Why it is right: both versions compute what the ops computed, whatever the condition is. Ops on which their operands
    do not depend stay in front. Loops of the second version are marked plain, so that nothing is prepared for them. */
+#include "codegen/rewrite/versions.h"
+
 #include "codegen/kernel/limits.h"
-#include "codegen/passes/lift.h"
 
 /* ---- which ops stay in front ---- */
 

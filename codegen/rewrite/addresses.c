@@ -3,7 +3,7 @@
    gathers, becomes one addition per row. */
 #include "codegen/facts/facts.h"
 #include "codegen/kernel/limits.h"
-#include "codegen/passes/ring.h"
+#include "codegen/rewrite/ring.h"
 
 /* An op like that one on two other operands, about whose result nothing is known; NULL: no memory. */
 static ct_op *op_like(cg_func *c, const ct_op *like, ct_value *left, ct_value *right, ct_op *place)

@@ -1,7 +1,7 @@
 /* The ops of a loop once more, for an iteration that comes later: what every pass needs that starts loads of later
    iterations, in front of a loop or in it, whichever slots or registers they go to. */
-#ifndef TILEVM_CODEGEN_PASSES_ITERATION_H
-#define TILEVM_CODEGEN_PASSES_ITERATION_H
+#ifndef TILEVM_CODEGEN_REWRITE_ITERATION_H
+#define TILEVM_CODEGEN_REWRITE_ITERATION_H
 
 #include "codegen/analysis/ring.h"
 

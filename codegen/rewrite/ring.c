@@ -1,5 +1,5 @@
 /* Places the ops of rings; see the header. */
-#include "codegen/passes/ring.h"
+#include "codegen/rewrite/ring.h"
 
 #include "codegen/kernel/remarks.h"
 

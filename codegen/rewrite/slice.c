@@ -1,7 +1,7 @@
 /* Finds the ops of a loop's body that compute the indices, pointers and masks of its loads: they are repeated for the
    later iterations whose tiles are prefetched. */
 #include "codegen/kernel/limits.h"
-#include "codegen/passes/ring.h"
+#include "codegen/rewrite/ring.h"
 
 bool cg_is_slice_op(const ct_op *op, bool tiles)
 {
