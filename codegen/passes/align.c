@@ -25,14 +25,14 @@
 #include "codegen/analysis/view.h"
 #include "codegen/cost/cost.h"
 #include "codegen/facts/facts.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/passes/lift.h"
 #include "codegen/passes/pass.h"
 #include "codegen/passes/simplify.h"
+#include "codegen/rewrite/versions.h"
 
 enum {
-    MOST_ASKED = 24,
-    MOST_HELD = 32, /* per thread, for tiles, in kernels without loops */
     WIDE_BITS = 4,  /* log2 of the bytes of a wide access */
     SHORT_BITS = 3, /* log2 of the bytes below which an access is short, */
     SHORT_OF_MAP = 2
@@ -47,7 +47,7 @@ typedef struct asked {
 
 typedef struct aligning {
     cg_func *c;
-    asked params[MOST_ASKED];
+    asked params[CG_ASKED_PARAMETERS];
     uint32_t count;
     uint32_t short_bits; /* log2 of the bytes below which an access is short */
 } aligning;
@@ -179,7 +179,7 @@ static bool find_params(aligning *x)
                        && bc_kind_in(bc_elem_kind(v->type), BC_SET_INT);
         if (v->type->rank || !v->uses || !(is_pointer || is_size))
             continue;
-        if (x->count == MOST_ASKED || (is_pointer && is_promised(v)))
+        if (x->count == CG_ASKED_PARAMETERS || (is_pointer && is_promised(v)))
             return false;
         x->params[x->count++] = (asked){.v = v, .bits = is_pointer ? WIDE_BITS : WIDE_BITS - least};
     }
@@ -240,7 +240,7 @@ static bool may_pay(aligning *x)
     x->short_bits = reduces ? SHORT_BITS : SHORT_OF_MAP;
     if (!loops && !cg_bits_held(x->c, &held))
         cg_no_memory(x->c);
-    return (reduces || !loops) && held / REGISTER_BITS / cg_threads(x->c) <= MOST_HELD;
+    return (reduces || !loops) && held / REGISTER_BITS / cg_threads(x->c) <= CG_HELD_IN_VERSIONS;
 }
 
 /* Emits the test whether all parameters are multiples. */

@@ -5,16 +5,9 @@
 #include "codegen/analysis/product.h"
 #include "codegen/cost/cost.h"
 #include "codegen/kernel/groups.h"
+#include "codegen/kernel/limits.h"
 
 /* ---- warps ---- */
-
-/* log2 of: elements per thread of the largest tile kept in registers; elements per thread in a strip of a larger
-   one; its warps. */
-#ifdef TV_SMALL_STRIPS /* for tests: tiles of any size go in strips */
-enum { MOST_IN_REGISTERS = 7, STRIP_ELEMENTS = 7, STRIP_WARPS = 1 };
-#else
-enum { MOST_IN_REGISTERS = 15, STRIP_ELEMENTS = 13, STRIP_WARPS = 3 };
-#endif
 
 /* log2 of the warps that layouts have, and of the iterations of a loop that stand for the upper ones
    (codegen/values/strips.h). */
@@ -64,9 +57,8 @@ static uint64_t loaded_by(const ct_block *block)
 /* Are there products with which this one could be computed together (codegen/analysis/product_together.c)? */
 static bool has_company(const ct_op *op)
 {
-    enum { MOST_LOOKED_AT = 32 };
     uint32_t looked_at = 0;
-    for (const ct_op *next = op->next; next && looked_at < MOST_LOOKED_AT; next = next->next, looked_at++)
+    for (const ct_op *next = op->next; next && looked_at < CG_COMPANY_OPS; next = next->next, looked_at++)
         if (cg_shares_operand(op, next))
             return true;
     return false;
@@ -76,26 +68,24 @@ static bool has_company(const ct_op *op)
    several are computed together. */
 static void look_at_block(tiles *t, const cg_func *c, const ct_op *op)
 {
-    enum { ALONE = 6, TOGETHER = 4 };
     bc_kind in = bc_elem_kind(op->operands[0]->type);
     cg_product p = cg_product_of(c, op);
     bool blocked = op->opcode == OP_mmaf && (in == BC_F32 || in == BC_F64) && !cg_has_atom(&p);
     t->is_wide = in == BC_F64;
     t->is_together = blocked && has_company(op);
-    t->block = blocked ? (t->is_together ? TOGETHER : ALONE) - (uint32_t)t->is_wide : 0;
+    t->block = blocked ? (t->is_together ? CG_BLOCK_TOGETHER_BITS : CG_BLOCK_ALONE_BITS) - (uint32_t)t->is_wide : 0;
 }
 
 static bool loads_rows(const ct_op *op)
 {
-    enum { LONG = 4096 }; /* elements */
     const bc_type *type = op->result_count ? op->results[0].type : NULL;
     return op->opcode < OP_LIMIT && bc_op_in(op->opcode, BC_OPS(ACCESS)) && bc_is_tile(type) && type->rank
-           && type->shape[type->rank - 1] >= LONG;
+           && type->shape[type->rank - 1] >= CG_LONG_ROW;
 }
 
 static void look_at_operands(tiles *t, const ct_op *product)
 {
-    enum { TWO_WARPGROUPS = 128 /* rows */ };
+    enum { TWO_WARPGROUPS = 2 * CG_WARPGROUP_ROWS };
     const bc_type *type = product->results[0].type;
     for (uint32_t i = 0; i < 2 && type->shape[type->rank - 2] >= TWO_WARPGROUPS; i++) {
         const ct_value *operand = product->operands[i];
@@ -149,12 +139,12 @@ static tiles tiles_of(const cg_func *c)
    gets four warps, as long as each thread has a few elements. */
 static uint32_t warps_of_blocks(const tiles *t)
 {
-    enum { MOST_WARPS = 3, USUAL_WARPS = 2, FEW = 2 };
+    enum { FEW = 2 };
     uint32_t one = CG_LANE_BITS + t->block, bits = t->product > one ? t->product - one : 0;
     if (!t->is_together)
-        while (bits < USUAL_WARPS && bits + CG_LANE_BITS + FEW < t->product)
+        while (bits < CG_BLOCK_USUAL_WARPS && bits + CG_LANE_BITS + FEW < t->product)
             bits++;
-    return bits < MOST_WARPS ? bits : MOST_WARPS;
+    return bits < CG_BLOCK_MOST_WARPS ? bits : CG_BLOCK_MOST_WARPS;
 }
 
 /* Enough warps that a thread holds at most 64 elements of the largest tile, or 32 if tiles are reduced: with four
@@ -164,17 +154,20 @@ static uint32_t warps_of_blocks(const tiles *t)
    in registers. */
 static uint32_t warps_that_suit(const tiles *t)
 {
-    enum { ROWS_OF_16_WARPS = 14 }; /* log2 of elements */
     if (t->block && t->product + 1 >= t->most)
         return warps_of_blocks(t);
-    if (t->product >= 13 && t->product == t->most)
-        return t->product + (t->adds_up || t->is_wide) >= 15 || t->held + t->is_wide >= 15
-                       || (t->product >= 14 && t->made >= 14)
+    if (t->product >= CG_PRODUCT_OF_4_WARPS && t->product == t->most)
+        return t->product + (t->adds_up || t->is_wide) >= CG_PRODUCT_OF_8_WARPS
+                       || t->held + t->is_wide >= CG_PRODUCT_OF_8_WARPS
+                       || (t->product >= CG_TILE_OF_8_WARPS && t->made >= CG_MADE_OF_8_WARPS)
                    ? 3
                    : 2;
-    if (t->reduces && !t->has_products && t->rows == t->most && t->most >= ROWS_OF_16_WARPS)
+    if (t->reduces && !t->has_products && t->rows == t->most && t->most >= CG_ROWS_OF_16_WARPS)
         return 4;
-    return t->most >= (t->reduces ? 13 : 14) ? 3 : t->most >= 7 ? 2 : t->most >= 6 ? 1 : 0;
+    return t->most >= (t->reduces ? CG_REDUCED_OF_8_WARPS : CG_TILE_OF_8_WARPS) ? 3
+           : t->most >= CG_TILE_OF_4_WARPS                                      ? 2
+           : t->most >= CG_TILE_OF_2_WARPS                                      ? 1
+                                                                                : 0;
 }
 
 /* log2 of the warps that a hint requests. Versions before 13.5 support 4 and 8 warps only, and round other numbers.
@@ -191,9 +184,8 @@ static bool hinted_warps(const cg_func *c, uint32_t *out)
 /* Tiles so long that a thread's part would fill its local memory get more warps. */
 static uint32_t warps_of_strips(const tiles *t)
 {
-    enum { MOST_LOCAL = 16 /* log2 of a thread's bytes of a tile */, MOST_WARPS = 5 };
-    uint32_t most = STRIP_WARPS + CG_LANE_BITS + MOST_LOCAL, more = t->bytes > most ? t->bytes - most : 0;
-    return STRIP_WARPS + more < MOST_WARPS ? STRIP_WARPS + more : MOST_WARPS;
+    uint32_t most = CG_STRIP_WARPS + CG_LANE_BITS + CG_STRIP_LOCAL_BITS, more = t->bytes > most ? t->bytes - most : 0;
+    return CG_STRIP_WARPS + more < CG_STRIP_MOST_WARPS ? CG_STRIP_WARPS + more : CG_STRIP_MOST_WARPS;
 }
 
 /* Tiles with more than 128 elements per thread go in strips of 32. So do tiles with 128 if the kernel has no loops
@@ -202,9 +194,8 @@ static uint32_t warps_of_strips(const tiles *t)
    registers; or a thread would have too many elements of a product. */
 static warps choose_warps(const cg_func *c, tiles t)
 {
-    enum { MOST_OF_A_THREAD = 8, MOST_OF_A_PRODUCT = 7 }; /* log2 of elements */
-    if (t.most + t.once > MOST_IN_REGISTERS && !t.has_products) {
-        uint32_t strips = t.most - STRIP_ELEMENTS;
+    if (t.most + t.once > CG_IN_REGISTERS_BITS && !t.has_products) {
+        uint32_t strips = t.most - CG_STRIP_BITS;
         return (warps){.bits = strips + warps_of_strips(&t), .strip_bits = strips};
     }
     uint32_t chain = t.product && t.product == t.most ? cg_mma_chain_warps(c->ir) : 0, hint;
@@ -212,7 +203,7 @@ static warps choose_warps(const cg_func *c, tiles t)
         return (warps){.bits = chain};
     bool is_hinted = hinted_warps(c, &hint);
     uint32_t in_thread = t.product && t.held > t.most ? t.held : t.most,
-             limit = CG_LANE_BITS + hint + (t.product ? MOST_OF_A_PRODUCT : MOST_OF_A_THREAD);
+             limit = CG_LANE_BITS + hint + (t.product ? CG_HINTED_SUMS_BITS : CG_HINTED_ELEMENTS_BITS);
     bool is_too_much = in_thread > limit;
     if (t.block && t.product + 1 >= t.most) /* or too few */
         is_too_much = is_too_much || hint > warps_of_blocks(&t) + 1;
@@ -221,7 +212,6 @@ static warps choose_warps(const cg_func *c, tiles t)
 
 void cg_set_warps(cg_func *c)
 {
-    enum { MOST_WARPS = 4 /* log2; more warps would wait for each other at the end of a block */ };
     tiles t = tiles_of(c);
     warps chosen = choose_warps(c, t);
     uint32_t part = chosen.bits + CG_LANE_BITS, at_once = part < t.most ? cg_elements_at_once(c, t.most) : t.most;
@@ -230,7 +220,7 @@ void cg_set_warps(cg_func *c)
         chosen.strip_bits += t.most - part - at_once;
         chosen.bits += t.most - part - at_once;
     } else if (part + at_once < t.most && !chosen.strip_bits) { /* or more warps */
-        uint32_t most = chosen.bits > MOST_WARPS ? chosen.bits : MOST_WARPS;
+        uint32_t most = chosen.bits > CG_MAP_MOST_WARPS ? chosen.bits : CG_MAP_MOST_WARPS;
         chosen.bits += t.most - part - at_once;
         chosen.bits = chosen.bits < most ? chosen.bits : most;
     }
@@ -240,19 +230,17 @@ void cg_set_warps(cg_func *c)
 
 uint32_t cg_blocks_that_suit(const cg_func *c)
 {
-    enum { MOST_SUMS = 64, REGISTERS = 1 << 16, OF_A_THREAD = 128 };
     tiles t = tiles_of(c);
     uint64_t sums = ((uint64_t)2 << t.held) / cg_threads(c)
                     * (t.is_wide ? 2 : 1); /* of this step and the previous ones */
-    return t.block && t.held && sums <= MOST_SUMS ? REGISTERS / OF_A_THREAD / cg_threads(c) : 0;
+    return t.block && t.held && sums <= CG_BLOCKED_SUMS ? CG_REGISTERS / CG_BLOCKED_REGISTERS / cg_threads(c) : 0;
 }
 
 uint32_t cg_product_registers(const cg_func *c)
 {
-    enum { OPERANDS = 24 };
     tiles t = tiles_of(c);
     uint32_t sums = ((1u << (t.held > t.product ? t.held : t.product)) / cg_threads(c)) << t.is_wide;
-    return t.product ? sums + OPERANDS : 0;
+    return t.product ? sums + CG_PRODUCT_OPERANDS : 0;
 }
 
 /* If two blocks share a multiprocessor, each with half of the rows, they alternate in computing what is between the
@@ -262,17 +250,17 @@ uint32_t cg_product_registers(const cg_func *c)
    columns: queries, 128x128: 747 and 907. */
 static bool needs_room(const cg_func *c, const tiles *t)
 {
-    enum { MOST_SUMS = 3 << 14, STEPS = 2, HALF = 2 };
-    return c->target->features & CG_HAS_WGMMA && t->sums <= MOST_SUMS && t->product < t->held && !t->is_wide
+    enum { STEPS = 2, HALF = 2 };
+    return c->target->features & CG_HAS_WGMMA && t->sums <= CG_REGISTERS / 4 * 3 && t->product < t->held && !t->is_wide
            && STEPS * t->step > ((uint64_t)c->target->shared_kib << 10) / HALF && cg_mma_chain_warps(c->ir);
 }
 
 uint32_t cg_least_blocks(const cg_func *c)
 {
-    enum { MOST_SUMS = 15 }; /* log2: half of the registers that a thread block can have */
     tiles t = tiles_of(c);
     uint32_t sums = t.held > t.product ? t.held : t.product;
-    return sums > MOST_SUMS && !needs_room(c, &t) ? (uint32_t)1 << (sums - MOST_SUMS) : 1;
+    uint32_t most = cg_log2_up(CG_REGISTERS) - 1; /* half of the registers that a thread block can have */
+    return sums > most && !needs_room(c, &t) ? (uint32_t)1 << (sums - most) : 1;
 }
 
 /* ---- groups ---- */

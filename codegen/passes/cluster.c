@@ -18,17 +18,11 @@
    `get_num_tile_blocks` becomes `%nclusterid`. The pass runs early, so that later passes see the parts as the
    kernel's tiles. docs/internals/codegen/clusters.md has the rules. */
 #include "codegen/analysis/product.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/passes/budget.h"
 #include "codegen/passes/cluster.h"
 #include "codegen/passes/pass.h"
-
-enum {
-    MOST_BLOCKS = 8, /* per cluster, on every device that supports clusters */
-    LEAST_ROWS = 64, /* of a block's part, for products with as many: wgmma has 64 */
-    LEAST_SIDE = 16,
-    MOST_VALUES = 1 << 14 /* per kernel: the search may visit all of them for each one */
-};
 
 /* Is the kernel started with as many tile blocks as the device runs at once? */
 static bool is_persistent(const ct_func *f)
@@ -44,7 +38,7 @@ static bool is_persistent(const ct_func *f)
 static bool is_long_enough(const bc_type *product, uint32_t blocks, bool columns)
 {
     int64_t side = product->shape[product->rank - 2 + columns];
-    return side / blocks >= (!columns && side >= LEAST_ROWS ? LEAST_ROWS : LEAST_SIDE);
+    return side / blocks >= (!columns && side >= CG_WARPGROUP_ROWS ? CG_WARPGROUP_ROWS : CG_WGMMA_LEAST);
 }
 
 /* product may be NULL. */
@@ -93,7 +87,7 @@ static void take_turns(cg_func *c, const ct_op *product, uint32_t least)
     cg_spreading x = {.c = c, .in_turn = true};
     if (returns_early(c->ir))
         cg_cluster_refuse(&x, NULL, "it returns early");
-    else if (c->ir->value_count > MOST_VALUES)
+    else if (c->ir->value_count > CG_CLUSTER_VALUES)
         cg_cluster_refuse(&x, NULL, "it is too long");
     if (x.why || !spread_most(&x, product ? product->results[0].type : NULL, least)) {
         cg_remark(c, x.against, CG_REMARK_Cluster, TV_REMARK_MISSED,
@@ -141,13 +135,13 @@ static bool try_spreading(cg_func *c, const ct_op *product, uint32_t most, uint3
 static bool spread_as_told(cg_func *c, const ct_op *product, uint32_t hint, uint32_t least)
 {
     bool persistent = is_persistent(c->ir);
-    uint32_t most = hint < MOST_BLOCKS ? hint : MOST_BLOCKS;
+    uint32_t most = hint < CG_CLUSTER_BLOCKS ? hint : CG_CLUSTER_BLOCKS;
     if (hint < 2 || !(c->target->features & CG_HAS_CLUSTERS))
         return false;
     if (least < 2 && !persistent)
         remark_whole(c, NULL, TV_REMARK_ANALYSIS,
                      "a grid of all tile blocks fills the device, and larger tiles read less");
-    else if (c->ir->value_count > MOST_VALUES)
+    else if (c->ir->value_count > CG_CLUSTER_VALUES)
         remark_whole(c, NULL, TV_REMARK_MISSED, "it is too long");
     else if (!cg_may_use_ptx(c, CG_PTX_OF_CLUSTERS))
         remark_whole(c, NULL, TV_REMARK_MISSED, "clusters whose grid counts tile blocks need PTX 9.0");

@@ -4,6 +4,7 @@
 #define TILEVM_CODEGEN_PASSES_CLUSTER_H
 
 #include "codegen/kernel/kernel.h"
+#include "codegen/tile/build.h"
 
 /* The form in which thread blocks have a value: whole, as a part along a dimension, or both if some ops need it whole
    and others in parts. */
@@ -44,8 +45,8 @@ bool cg_cluster_is_torn(cg_spreading *x);
 /* Divides the kernel. */
 void cg_cluster_split(cg_spreading *x);
 
-/* The block's rank, in front of an op. blocks: their number, as a 64-bit value. NULL: out of memory. */
-ct_value *cg_put_rank(cg_func *c, ct_op *place, ct_value *blocks);
+/* The block's rank. blocks: their number, as a 64-bit value. NULL: out of memory. */
+ct_value *cg_build_rank(ct_builder *b, ct_value *blocks);
 /* Distributes the iterations of a persistent kernel's loop over that many blocks, each of which computes whole tiles.
    False: the kernel is not of this kind, the change would be observable, or memory has run out. */
 bool cg_cluster_deal(cg_func *c, uint32_t blocks);

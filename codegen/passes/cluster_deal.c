@@ -11,9 +11,8 @@
 #include "codegen/analysis/apart.h"
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/view.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/passes/cluster.h"
-
-enum { MOST_STORES = 16, MOST_LOADS = 512 }; /* each store is compared with each */
 
 typedef struct dealing {
     cg_func *c;
@@ -141,11 +140,11 @@ static bool is_plain(dealing *d)
     for (const ct_op *op = body->first; op != body->last; op = ct_next_op(op, body)) {
         if (op->opcode == OP_return)
             return false;
-        if (is_load(op) && loads++ == MOST_LOADS)
+        if (is_load(op) && loads++ == CG_DEALT_LOADS)
             return false;
         if (is_load(op) || op->region_count || ct_is_pure(op) || ct_info(op)->traits & BC_TERMINATOR)
             continue;
-        if (stores++ == MOST_STORES || !is_own_tile(d, op) || !follows_from_place(d, op))
+        if (stores++ == CG_DEALT_STORES || !is_own_tile(d, op) || !follows_from_place(d, op))
             return false;
     }
     return true;
@@ -153,43 +152,18 @@ static bool is_plain(dealing *d)
 
 /* ---- distributing ---- */
 
-static ct_value *put(dealing *d, bc_opcode opcode, ct_value *a, ct_value *b)
+ct_value *cg_build_rank(ct_builder *b, ct_value *blocks)
 {
-    ct_op *op = a && b ? ct_made_new(d->c->ir, opcode, d->loop, a->type, (ct_value *[]){a, b}, 2) : NULL;
-    if (!op)
-        return NULL;
-    ct_insert_before(op, d->loop);
-    return &op->results[0];
-}
-
-static ct_value *put_number(dealing *d, bc_kind kind, int64_t n)
-{
-    const bc_type *type = ct_scalar_type(d->c->ir, kind);
-    ct_op *op = type ? ct_constant_new(d->c->ir, d->loop, type, n) : NULL;
-    if (!op)
-        return NULL;
-    ct_insert_before(op, d->loop);
-    return &op->results[0];
-}
-
-ct_value *cg_put_rank(cg_func *c, ct_op *place, ct_value *blocks)
-{
-    const bc_type *type = blocks ? ct_scalar_type(c->ir, BC_I32) : NULL;
-    ct_op *op = type ? ct_op_new(c->ir, CT_rank, place, 1, 1) : NULL;
-    if (!op)
-        return NULL;
-    op->results[0].type = type;
-    ct_set_operand(op, 0, blocks);
-    ct_insert_before(op, place);
-    return &op->results[0];
+    return ct_build_own(b, CT_rank, ct_scalar_type(b->f, BC_I32), &blocks, 1);
 }
 
 /* No sum overflows, because there are fewer than 2^24 tile blocks (cg_range_of). */
 static void deal(dealing *d, uint32_t blocks)
 {
-    ct_value *all = d->loop->operands[2], *rank = cg_put_rank(d->c, d->loop, put_number(d, BC_I64, blocks)),
-             *first = put(d, OP_addi, d->loop->operands[0], put(d, OP_muli, all, rank)),
-             *step = put(d, OP_muli, all, put_number(d, BC_I32, blocks));
+    ct_builder b = {d->c->ir, d->loop, false};
+    ct_value *all = d->loop->operands[2], *rank = cg_build_rank(&b, ct_build_scalar(&b, BC_I64, blocks)),
+             *first = ct_build_add(&b, d->loop->operands[0], ct_build_mul(&b, all, rank)),
+             *step = ct_build_mul(&b, all, ct_build_scalar(&b, BC_I32, blocks));
     if (!first || !step) {
         cg_no_memory(d->c);
         return;

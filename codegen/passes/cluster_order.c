@@ -4,9 +4,8 @@
    ops. */
 #include "codegen/analysis/apart.h"
 #include "codegen/analysis/order.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/passes/cluster.h"
-
-enum { MOST_ACCESSES = 512 }; /* each access is compared with each */
 
 /* Does the access go through a view whose tiles are divided? *out_axis: the dimension. */
 static bool is_parted_view(const cg_spreading *x, const ct_op *op, uint32_t *out_axis)
@@ -63,9 +62,9 @@ bool cg_cluster_is_torn(cg_spreading *x)
 {
     const ct_block *body = x->c->ir->body;
     uint32_t count = count_accesses(body), next = 0, value;
-    cg_ordered_op *all = count <= MOST_ACCESSES ? bc_new(&x->c->arena, cg_ordered_op, count + 1u) : NULL;
+    cg_ordered_op *all = count <= CG_ORDERED_ACCESSES ? bc_new(&x->c->arena, cg_ordered_op, count + 1u) : NULL;
     if (!all) {
-        if (count <= MOST_ACCESSES)
+        if (count <= CG_ORDERED_ACCESSES)
             cg_no_memory(x->c);
         return !cg_cluster_refuse(x, NULL, "it has too many loads and stores");
     }

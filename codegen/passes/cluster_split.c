@@ -26,12 +26,9 @@ typedef struct splitting {
     ct_value **part;  /* by id of these: the value that holds the part */
     ct_value **finer; /* by id of an index: the same position in a view with smaller tiles */
     parted *types;
-    const bc_type *scalar[2]; /* i32, i64 */
     ct_value *rank, *wide_rank,
         *wide_blocks; /* the block's rank (NULL: only the first part is computed); as i64; the number of blocks */
 } splitting;
-
-enum { NARROW, WIDE };
 
 static void *fail(splitting *s)
 {
@@ -62,71 +59,18 @@ static void make_part(splitting *s, ct_value *v, uint32_t axis)
     v->type = part_type(s, v->type, axis);
 }
 
-/* A scalar or one-dimensional tile with such elements. */
-static const bc_type *tile_of(splitting *s, const bc_type *elem, uint32_t rank, int64_t size)
-{
-    const bc_type *type = ct_tile_type(s->f, elem, rank, size);
-    if (type)
-        return type;
-    fail(s);
-    return &ct_own_type;
-}
-
-static const bc_type *scalar_of(splitting *s, bc_kind kind)
-{
-    const bc_type *type = ct_scalar_type(s->f, kind);
-    return type ? type : fail(s);
-}
-
-/* ---- new ops of the bytecode ---- */
-
-/* Puts the op in front of `place`. NULL: out of memory. */
-static ct_value *put(splitting *s, ct_op *place, bc_opcode opcode, const bc_type *type, ct_value *a, ct_value *b)
-{
-    ct_op *op = ct_made_new(s->f, opcode, place, type, (ct_value *const[]){a, b}, b ? 2 : 1);
-    if (!op)
-        return fail(s);
-    ct_insert_before(op, place);
-    return &op->results[0];
-}
-
-static ct_value *put_number(splitting *s, ct_op *place, const bc_type *type, int64_t number)
-{
-    ct_op *op = ct_constant_new(s->f, place, type, number);
-    if (!op)
-        return fail(s);
-    ct_insert_before(op, place);
-    return &op->results[0];
-}
-
-/* Converts v to the width of `type`; numbers are zero-extended. */
-static ct_value *put_resized(splitting *s, ct_op *place, ct_value *v, const bc_type *type)
-{
-    unsigned have = bc_kind_bits(bc_elem_kind(v->type)), wanted = bc_kind_bits(bc_elem_kind(type));
-    if (have == wanted)
-        return v;
-    ct_value *r = put(s, place, have < wanted ? OP_exti : OP_trunci, type, v, NULL);
-    if (r && have < wanted)
-        bc_attr_of(r->op->from, F_exti_signedness)->u = BC_Signedness_unsigned;
-    return r;
-}
-
 /* ---- the block's rank ---- */
 
 /* Puts the rank in front of all other ops. */
 static void put_rank(splitting *s)
 {
-    s->scalar[NARROW] = scalar_of(s, BC_I32);
-    s->scalar[WIDE] = scalar_of(s, BC_I64);
-    s->wide_blocks = s->c->failed ? NULL : put_number(s, s->first, s->scalar[WIDE], s->x->blocks);
-    if (s->x->only_first)
-        return;
-    s->rank = !s->wide_blocks ? NULL
-              : s->x->in_turn ? cg_turns_begin(s->c, s->x->blocks)
-                              : cg_put_rank(s->c, s->first, s->wide_blocks);
-    if (s->rank)
-        s->wide_rank = put_resized(s, s->first, s->rank, s->scalar[WIDE]);
-    else
+    ct_builder b = {s->f, s->first, false};
+    s->wide_blocks = ct_build_scalar(&b, BC_I64, s->x->blocks);
+    if (!s->x->only_first) {
+        s->rank = s->x->in_turn ? cg_turns_begin(s->c, s->x->blocks) : cg_build_rank(&b, s->wide_blocks);
+        s->wide_rank = ct_build_resize(&b, s->rank, BC_I64, false);
+    }
+    if (b.failed)
         fail(s);
 }
 
@@ -138,10 +82,12 @@ static ct_value *finer_index(splitting *s, ct_value *index)
     if (*known)
         return *known;
     ct_op *place = index->op ? index->op->next : index->block->parent ? index->block->first : s->first;
-    const bc_type *type = s->scalar[WIDE];
-    ct_value *wide = put_resized(s, place, index, type);
-    ct_value *scaled = wide ? put(s, place, OP_muli, type, wide, s->wide_blocks) : NULL;
-    ct_value *sum = scaled && s->rank ? put(s, place, OP_addi, type, scaled, s->wide_rank) : scaled;
+    ct_builder b = {s->f, place, false};
+    ct_value *sum = ct_build_mul(&b, ct_build_resize(&b, index, BC_I64, false), s->wide_blocks);
+    if (s->rank)
+        sum = ct_build_add(&b, sum, s->wide_rank);
+    if (!sum)
+        fail(s);
     return *known = sum ? sum : index;
 }
 
@@ -181,14 +127,14 @@ static ct_value *split_iota(splitting *s, ct_op *op)
 {
     if (!s->rank)
         return &op->results[0];
-    const bc_type *type = op->results[0].type, *scalar = tile_of(s, type->elem, 0, 1);
-    ct_op *place = op->next;
-    ct_value *rank = put_resized(s, place, s->rank, scalar);
-    ct_value *size = put_number(s, place, scalar, type->shape[0]);
-    ct_value *start = rank && size ? put(s, place, OP_muli, scalar, rank, size) : NULL;
-    ct_value *one = start ? put(s, place, OP_reshape, tile_of(s, type->elem, 1, 1), start, NULL) : NULL;
-    ct_value *all = one ? put(s, place, OP_broadcast, type, one, NULL) : NULL;
-    ct_value *sum = all ? put(s, place, OP_addi, type, &op->results[0], all) : NULL;
+    const bc_type *type = op->results[0].type;
+    bc_kind kind = bc_elem_kind(type);
+    ct_builder b = {s->f, op->next, false};
+    ct_value *start = ct_build_resize(&b, s->rank, kind, false);
+    start = ct_build_mul(&b, start, ct_build_scalar(&b, kind, type->shape[0]));
+    ct_value *sum = ct_build_add(&b, &op->results[0], ct_build_spread(&b, start, type));
+    if (!sum)
+        fail(s);
     return sum ? sum : &op->results[0];
 }
 

@@ -12,13 +12,12 @@
    Why it is right: o and i take the same values in the same order. Each iteration takes what the one before it passed
    on, whichever loop that iteration ended. The number of iterations is exact: it is computed in 64 bits if it could
    exceed 32. The ops of the outer loop are repeated in each iteration; they are pure. */
+#include "codegen/kernel/limits.h"
 #include "codegen/passes/count.h"
 
 #include "codegen/analysis/product.h"
 #include "codegen/facts/facts.h"
 #include "codegen/tile/build.h"
-
-enum { MOST_INNER = 8 /* iterations; rings have no more stages */ };
 
 typedef struct nest {
     ct_op *outer, *inner;
@@ -53,14 +52,6 @@ static bool hands_on(const nest *x)
     return same;
 }
 
-static bool multiplies(const ct_op *loop)
-{
-    for (const ct_op *op = loop->regions[0]->first; op; op = ct_next_op(op, loop->regions[0]))
-        if (cg_is_product(op))
-            return true;
-    return false;
-}
-
 static bool find_nest(ct_op *outer, nest *x)
 {
     *x = (nest){.outer = outer};
@@ -73,8 +64,8 @@ static bool find_nest(ct_op *outer, nest *x)
             return false;
     }
     return x->inner && is_simple(x->inner) && is_constant(x->inner->operands[1], &x->count) && x->count > 1
-           && x->count <= MOST_INNER && multiplies(x->inner) && hands_on(x) && ct_ends_in_one_place(x->inner)
-           && ct_ends_in_one_place(outer);
+           && x->count <= CG_RING_SLOTS && cg_has_products(x->inner->regions[0]) && hands_on(x)
+           && ct_ends_in_one_place(x->inner) && ct_ends_in_one_place(outer);
 }
 
 /* ---- making the loop ---- */

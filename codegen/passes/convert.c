@@ -16,6 +16,7 @@
    conversion waits for it; reshapes of it move along. The pass runs after layouts, which records the layout in which
    each use reads its operand, and before lower, which takes no more decisions. */
 #include "codegen/analysis/ring.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/passes/pass.h"
 
 typedef struct conversions {
@@ -88,10 +89,9 @@ static bool has_copies_between(const ct_op *op, const ct_op *end)
    followed through reshapes. Large tiles are excluded, because scratch for them could overlap the ring. */
 static bool insert_late(ct_op *op, const ct_value *v)
 {
-    enum { MOST_BYTES = 4 << 10 };
     const ct_op *load = v->op;
-    if (!load || (load->opcode != OP_load_view_tko && load->opcode != OP_load_ptr_tko)
-        || cg_memory_bytes(bc_elem_kind(v->type)) << cg_shape_of(v->type).tile_bits > MOST_BYTES)
+    if (!load || !ct_is_load(load)
+        || cg_memory_bytes(bc_elem_kind(v->type)) << cg_shape_of(v->type).tile_bits > CG_LATE_BYTES)
         return false;
     ct_op *named = first_reader(&op->results[0], v->block), *place = named;
     while (place && bc_op_in(place->opcode, BC_OPS(RESHAPE)))

@@ -30,9 +30,11 @@
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/reordered.h"
 #include "codegen/analysis/turned.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/passes/budget.h"
 #include "codegen/passes/pass.h"
-#include "codegen/passes/ring.h"
+#include "codegen/rewrite/ring.h"
+#include "codegen/tile/build.h"
 
 typedef struct flipping {
     cg_func *c;
@@ -54,11 +56,10 @@ static bool is_loaded(const flipping *x, const ct_value *v)
 
 static bool has_few_rows(const ct_op *product)
 {
-    enum { LEAST_ROWS = 16, LEAST_COLUMNS = 64 };
     const bc_type *type = product->results[0].type;
     bc_kind in = bc_elem_kind(product->operands[0]->type);
-    return product->opcode == OP_mmaf && type->rank == 2 && type->shape[0] >= LEAST_ROWS
-           && type->shape[0] < LEAST_COLUMNS && type->shape[1] >= LEAST_COLUMNS && bc_elem_kind(type) == BC_F32
+    return product->opcode == OP_mmaf && type->rank == 2 && type->shape[0] >= CG_WGMMA_LEAST
+           && type->shape[0] < CG_WARPGROUP_ROWS && type->shape[1] >= CG_WARPGROUP_ROWS && bc_elem_kind(type) == BC_F32
            && (in == BC_F16 || in == BC_BF16);
 }
 
@@ -114,12 +115,8 @@ static bool are_loaded(const flipping *x)
 static bool may_flip(flipping *x)
 {
     ct_block *body = x->loop->regions[0];
-    for (ct_op *op = body->first; op; op = ct_next_op(op, body)) {
-        if (cg_is_product(op) && x->product)
-            return false;
-        x->product = cg_is_product(op) ? op : x->product;
-    }
-    if (!x->product || x->product->block != body || x->product->results[0].type->rank != 2 || !is_carried(x))
+    x->product = cg_only_product(body);
+    if (!x->product || x->product->results[0].type->rank != 2 || !is_carried(x))
         return false;
     cg_set_turned(x->product, true); /* so that roundings to tf32 do not hide the loads */
     bool few = has_few_rows(x->product), left = is_loaded(x, x->product->operands[0]), both = left && are_loaded(x),
@@ -134,11 +131,7 @@ static bool may_flip(flipping *x)
 /* Puts a transpose of v in front of `place`. NULL: out of memory. */
 static ct_value *put_transposed(const flipping *x, ct_value *v, ct_op *place)
 {
-    ct_op *op = ct_transpose_new(x->c->ir, x->product, v);
-    if (!op)
-        return NULL;
-    ct_insert_before(op, place);
-    return &op->results[0];
+    return ct_build_op(&(ct_builder){x->c->ir, place, false}, ct_transpose_new(x->c->ir, x->product, v));
 }
 
 /* Gives the users of the outermost loop's result the sum in its original form. */

@@ -19,15 +19,11 @@
 
 #include "codegen/analysis/order.h"
 #include "codegen/facts/facts.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/passes/pass.h"
 #include "codegen/passes/simplify.h"
 
-enum {
-    MOST_SLOTS = 256, /* of a kernel */
-    MOST_DEPTH = 16,  /* ops from the storage to an access, at most */
-    MOST_ROUNDS = 8,  /* for addresses that were themselves stored */
-    MOST_OFFSET = 1 << 30
-};
+enum { MOST_OFFSET = 1 << 30 };
 
 /* A scalar in storage. */
 typedef struct cell {
@@ -40,8 +36,8 @@ typedef struct cell {
 
 typedef struct forwarding {
     cg_func *c;
-    cell slots[MOST_SLOTS];
-    ct_value *now[MOST_SLOTS]; /* the value that each holds; NULL: not known */
+    cell slots[CG_STORAGE_SLOTS];
+    ct_value *now[CG_STORAGE_SLOTS]; /* the value that each holds; NULL: not known */
     uint32_t count;
     uint16_t *place; /* by id of a pointer: 1 + the number of its slot */
     bool has_changed;
@@ -68,7 +64,7 @@ static bool add_slot(forwarding *f, const ct_op *storage, const ct_value *pointe
             return false;
         found = i;
     }
-    if (found == MOST_SLOTS)
+    if (found == CG_STORAGE_SLOTS)
         return false;
     if (found == f->count)
         f->slots[f->count++] = (cell){.storage = storage, .type = type, .offset = offset};
@@ -107,7 +103,7 @@ static bool follow(forwarding *f, const ct_op *storage, const ct_value *address,
     for (const ct_use *use = address->uses; use; use = use->next) {
         const ct_op *op = use->op;
         int64_t step = 0;
-        bool known = depth < MOST_DEPTH;
+        bool known = depth < CG_STORAGE_DEPTH;
         switch ((int)op->opcode) {
         case OP_offset:
             known = known && use->index == 0 && step_of(op, &step) && offset + step <= MOST_OFFSET
@@ -141,13 +137,13 @@ static void find_storage(forwarding *f)
 
 /* ---- the contents ---- */
 
-/* The slot that the op loads or stores; MOST_SLOTS: none that is analysed. */
+/* The slot that the op loads or stores; CG_STORAGE_SLOTS: none that is analysed. */
 static uint32_t slot_of(const forwarding *f, const ct_op *op)
 {
     if (op->opcode != OP_load_ptr_tko && op->opcode != OP_store_ptr_tko)
-        return MOST_SLOTS;
+        return CG_STORAGE_SLOTS;
     uint32_t place = f->place[ct_operand(op, ct_info(op)->address)->id];
-    return place && !f->slots[place - 1].is_lost ? place - 1 : MOST_SLOTS;
+    return place && !f->slots[place - 1].is_lost ? place - 1 : CG_STORAGE_SLOTS;
 }
 
 static void drop(forwarding *f, ct_op *op, ct_value *token)
@@ -170,8 +166,8 @@ static void take_load(forwarding *f, ct_op *op, uint32_t slot)
 static void forget(forwarding *f, const ct_block *block)
 {
     for (const ct_op *op = block->first; op; op = ct_next_op(op, block)) {
-        uint32_t slot = op->opcode == OP_store_ptr_tko ? slot_of(f, op) : MOST_SLOTS;
-        if (slot != MOST_SLOTS)
+        uint32_t slot = op->opcode == OP_store_ptr_tko ? slot_of(f, op) : CG_STORAGE_SLOTS;
+        if (slot != CG_STORAGE_SLOTS)
             f->now[slot] = NULL;
     }
 }
@@ -212,9 +208,9 @@ static void walk(forwarding *f, ct_block *block)
     for (ct_op *op = block->first, *next; op && !f->c->failed; op = next) {
         next = op->next;
         uint32_t slot = slot_of(f, op);
-        if (slot != MOST_SLOTS && op->opcode == OP_load_ptr_tko) {
+        if (slot != CG_STORAGE_SLOTS && op->opcode == OP_load_ptr_tko) {
             take_load(f, op, slot);
-        } else if (slot != MOST_SLOTS) {
+        } else if (slot != CG_STORAGE_SLOTS) {
             f->now[slot] = ct_operand(op, F_store_ptr_tko_value);
         } else if (op->opcode == OP_if) {
             walk_branches(f, op);
@@ -236,7 +232,7 @@ static void drop_stores(forwarding *f, ct_block *block)
             if (op->regions[r])
                 drop_stores(f, op->regions[r]);
         uint32_t slot = slot_of(f, op);
-        if (slot != MOST_SLOTS && op->opcode == OP_store_ptr_tko && !f->slots[slot].is_read)
+        if (slot != CG_STORAGE_SLOTS && op->opcode == OP_store_ptr_tko && !f->slots[slot].is_read)
             drop(f, op, ct_operand(op, F_store_ptr_tko_token));
     }
 }
@@ -270,7 +266,7 @@ static bool has_storage(const ct_block *body)
 
 void cg_pass_forward(cg_func *c)
 {
-    for (uint32_t round = 0; round < MOST_ROUNDS && has_storage(c->ir->body) && forward(c); round++)
+    for (uint32_t round = 0; round < CG_STORAGE_ROUNDS && has_storage(c->ir->body) && forward(c); round++)
         cg_simplify(c);
 }
 

@@ -16,6 +16,7 @@
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
 #include "codegen/kernel/groups.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/passes/pass.h"
 
 /* Can the op be executed where its result may not be needed? */
@@ -49,12 +50,6 @@ static void hoist_from(ct_block *block, ct_op *loop)
 
 /* ---- rows ---- */
 
-enum {
-    MOST_DEPTH = 12,    /* ops from a load to a row */
-    MOST_REGISTERS = 8, /* per thread, for one row */
-    MOST_OF_ALL = 16    /* per thread, for all loaded rows */
-};
-
 /* Does the body execute at least once, to its end? */
 static bool is_run(const ct_op *loop)
 {
@@ -86,7 +81,7 @@ static bool is_small(const cg_func *c, const ct_op *op)
     uint64_t registers = 0;
     for (uint32_t i = 0; i < op->result_count; i++)
         registers += registers_of(c, &op->results[i]);
-    return registers <= MOST_REGISTERS;
+    return registers <= CG_ROW_REGISTERS;
 }
 
 /* Can the op leave the loop? Its operands must be computed outside the loop or be able to leave it, too. */
@@ -94,7 +89,7 @@ static bool can_leave(const cg_func *c, const ct_block *body, const ct_op *op, u
 {
     const bc_op_classes pure = BC_OPS(GIVEN) | BC_OPS(MAP) | BC_OPS(CAST) | BC_OPS(SAME) | BC_OPS(RESHAPE)
                                | BC_OPS(MOVE) | BC_OPS(VIEW);
-    bool is_load = op->opcode == OP_load_ptr_tko || op->opcode == OP_load_view_tko;
+    bool is_load = ct_is_load(op);
     bool can = depth && op->block == body && is_small(c, op)
                && (is_load ? cg_is_weak_access(op) && !cg_order_holds_back(c, body, op)
                            : ct_is_pure(op) && op->opcode < OP_LIMIT && bc_op_in(op->opcode, pure));
@@ -130,9 +125,10 @@ static void hoist_rows(const cg_func *c, ct_op *loop)
         return;
     for (ct_op *op = body->first, *next; op; op = next) {
         next = op->next;
-        bool is_load = op->opcode == OP_load_ptr_tko || op->opcode == OP_load_view_tko;
+        bool is_load = ct_is_load(op);
         uint64_t registers = is_load ? registers_of(c, &op->results[0]) : 0;
-        if ((is_load || is_row_map(op)) && loaded + registers <= MOST_OF_ALL && can_leave(c, body, op, MOST_DEPTH)) {
+        if ((is_load || is_row_map(op)) && loaded + registers <= CG_ROWS_REGISTERS
+            && can_leave(c, body, op, CG_ROW_DEPTH)) {
             leave(body, op, loop);
             loaded += registers;
         }

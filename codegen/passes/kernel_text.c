@@ -3,6 +3,7 @@
 #include "codegen/analysis/encoding.h"
 #include "codegen/cost/cost.h"
 #include "codegen/kernel/groups.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/module/spell.h"
 #include "codegen/passes/budget.h"
@@ -41,7 +42,6 @@ static void remark_occupancy(cg_func *c)
 /* Reports the kernel's figures, and its largest tile. */
 void cg_remark_kernel(cg_func *c)
 {
-    enum { LIKELY_TO_SPILL = 128 }; /* 32-bit registers per thread for one tile; there are 255 */
     const ct_value *largest = NULL;
     uint32_t most = 0;
     for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
@@ -67,9 +67,9 @@ void cg_remark_kernel(cg_func *c)
     bc_print_type(&type, largest->type, false);
     uint32_t registers = (most + 31) / 32;
     cg_remark(c, ct_maker_of(ct_unconverted(largest)), CG_REMARK_LargestTile,
-              registers >= LIKELY_TO_SPILL ? TV_REMARK_MISSED : TV_REMARK_ANALYSIS,
+              registers >= CG_SPILLING_TILE ? TV_REMARK_MISSED : TV_REMARK_ANALYSIS,
               "the largest tile, {Type=%s}, takes {Registers=%u} registers per thread%s", bc_text_words(&type),
-              registers, registers >= LIKELY_TO_SPILL ? ", and is likely to spill" : "");
+              registers, registers >= CG_SPILLING_TILE ? ", and is likely to spill" : "");
     bc_text_release(&type);
 }
 

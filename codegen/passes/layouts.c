@@ -21,6 +21,7 @@
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
 #include "codegen/analysis/view.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/passes/pass.h"
 #include "codegen/values/excerpts.h"
@@ -47,9 +48,8 @@ static bool accumulator_wish(cg_func *c, const ct_value *v, uint32_t depth, cg_l
 /* The layout if nothing else determines it. */
 static cg_layout layout_for_users(cg_func *c, const ct_value *v, uint32_t *out_weight)
 {
-    enum { MOST_LOOPS = 4 };
     cg_layout l;
-    bool found = accumulator_wish(c, v, MOST_LOOPS, &l);
+    bool found = accumulator_wish(c, v, CG_WISH_LOOPS, &l);
     *out_weight = found ? CG_WEIGHT_MMA : CG_WEIGHT_FREE;
     return found ? l : cg_default_layout(c, v->type);
 }
@@ -168,14 +168,13 @@ static bool is_same_for_all(const cg_view_op *v)
    tile, while a conversion through shared memory always has its barriers. */
 static void decide_for_excerpts(cg_func *c, const ct_op *op)
 {
-    enum { MOST_TIMES = 2, MOST_BYTES = 4 << 10 }; /* MOST_TIMES is log2 */
     const ct_value *tile = cg_result(op, 0);
     const cg_layout *home = cg_value_of(c, tile)->home;
     cg_view_op v = cg_view_op_of(op);
     cg_layout l;
-    if (cg_memory_bytes(bc_elem_kind(tile->type)) << home->tile_bits <= MOST_BYTES && !c->strip_bits
+    if (cg_memory_bytes(bc_elem_kind(tile->type)) << home->tile_bits <= CG_EXCERPT_BYTES && !c->strip_bits
         && cg_is_weak_access(op) && is_same_for_all(&v) && cg_layout_of_excerpts(c, tile, &l)
-        && l.reg_bits <= home->reg_bits + MOST_TIMES
+        && l.reg_bits <= home->reg_bits + CG_EXCERPT_TIMES_BITS
         && cg_view_access_bits(c, &v, &l) >= cg_view_access_bits(c, &v, home))
         c->homes->decided[tile->id] = cg_intern(c, &l);
 }
@@ -185,20 +184,18 @@ static void decide_for_excerpts(cg_func *c, const ct_op *op)
    longer. */
 static bool comes_at_once(cg_func *c, const ct_value *tile, const cg_view_op *v, const cg_layout *l)
 {
-    enum { MOST_BYTES = 8 << 10, FEW = 2 /* log2 of a thread's accesses */ };
-    if (l->tile_bits <= CG_LANE_BITS + c->warp_bits && l->reg_bits <= FEW && !cg_view_is_half(v))
+    if (l->tile_bits <= CG_LANE_BITS + c->warp_bits && l->reg_bits <= CG_FEW_ACCESSES_BITS && !cg_view_is_half(v))
         return true;
-    return cg_memory_bytes(bc_elem_kind(tile->type)) << l->tile_bits <= MOST_BYTES && cg_view_fills_sectors(c, v, l);
+    return cg_memory_bytes(bc_elem_kind(tile->type)) << l->tile_bits <= CG_SMALL_TILE && cg_view_fills_sectors(c, v, l);
 }
 
 /* Through pointers, a thread needs no more accesses than in the tile's own layout. If several warps read the same
    elements of a small tile, these come from a cache. */
 static bool comes_by_as_many(cg_func *c, const ct_op *load, const cg_ptr_op *p, const cg_layout *l)
 {
-    enum { MOST_BYTES = 8 << 10 };
     const ct_value *tile = cg_result(load, 0);
     bool fills, filled;
-    if (cg_layout_has_replicas(l) && cg_memory_bytes(bc_elem_kind(tile->type)) << l->tile_bits > MOST_BYTES)
+    if (cg_layout_has_replicas(l) && cg_memory_bytes(bc_elem_kind(tile->type)) << l->tile_bits > CG_SMALL_TILE)
         return false;
     uint32_t most = cg_pointer_accesses(c, p, cg_value_of(c, tile)->home, &filled);
     return most < UINT32_MAX && cg_pointer_accesses(c, p, l, &fills) <= most && fills;
@@ -221,7 +218,7 @@ static bool comes_as_well(cg_func *c, const ct_op *load, const cg_layout *l)
 static void decide_loads(cg_func *c)
 {
     for (const ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
-        if (op->opcode != OP_load_view_tko && op->opcode != OP_load_ptr_tko)
+        if (!ct_is_load(op))
             continue;
         const ct_value *tile = cg_result(op, 0);
         const cg_layout *only = cg_only_wanted(cg_value_of(c, carried_as(tile))), *home = cg_value_of(c, tile)->home;

@@ -14,19 +14,19 @@
 #include "codegen/passes/lift.h"
 
 #include "codegen/facts/facts.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/passes/budget.h"
 #include "codegen/passes/hoist.h"
 #include "codegen/passes/pass.h"
 #include "codegen/passes/simplify.h"
-
-enum { MOST_LIFTED = 16 };
+#include "codegen/rewrite/versions.h"
 
 typedef struct lifting {
     cg_func *c;
-    cg_lifted loads[MOST_LIFTED];
-    bool asks[MOST_LIFTED]; /* conditions of the load must be checked at run time */
-    ct_value *views[MOST_LIFTED];
+    cg_lifted loads[CG_LIFTED_LOADS];
+    bool asks[CG_LIFTED_LOADS]; /* conditions of the load must be checked at run time */
+    ct_value *views[CG_LIFTED_LOADS];
     uint32_t count;
 } lifting;
 
@@ -110,16 +110,6 @@ static ct_value *put_base(ct_builder *b, const cg_lifted *l)
     return ct_build(b, OP_offset, base ? base->type : NULL, (ct_value *const[]){base, rest}, 2);
 }
 
-static ct_value *put_op(ct_builder *b, ct_op *op)
-{
-    if (!op) {
-        b->failed = true;
-        return NULL;
-    }
-    ct_insert_before(op, b->place);
-    return &op->results[0];
-}
-
 /* The extent of a dimension without a mask, large enough for all tiles. If the address may violate the conditions of
    tensor maps, the tensor has no elements in that case. */
 static ct_extent put_unbound(ct_builder *b, const cg_lifted *l, uint32_t d, ct_value *holds)
@@ -192,9 +182,9 @@ static ct_value *put_view(ct_builder *b, const cg_lifted *l, ct_value *holds)
     ct_value *base = put_base(b, l);
     if (b->failed || !base)
         return NULL;
-    ct_value *tensor = put_op(b, ct_tensor_view_new(b->f, b->place, base, l->rank, extents, strides));
-    return tensor ? put_op(b, ct_tile_view_new(b->f, b->place, tensor, shape, steps,
-                                               is_masked ? (uint8_t)BC_PaddingValue_zero : BC_NO_PADDING))
+    ct_value *tensor = ct_build_op(b, ct_tensor_view_new(b->f, b->place, base, l->rank, extents, strides));
+    return tensor ? ct_build_op(b, ct_tile_view_new(b->f, b->place, tensor, shape, steps,
+                                                    is_masked ? (uint8_t)BC_PaddingValue_zero : BC_NO_PADDING))
                   : NULL;
 }
 
@@ -243,9 +233,9 @@ static void replace(cg_func *c, const cg_lifted *l, ct_value *view)
         index[d] = put_index(&b, &l->dims[d], kind);
         inside[d] = !l->dims[d].is_masked;
     }
-    ct_value *tile =
-        b.failed ? NULL
-                 : put_op(&b, ct_load_view_new(c->ir, l->load, view, index, inside, token, l->load->results[1].type));
+    ct_value *tile = b.failed ? NULL
+                              : ct_build_op(&b, ct_load_view_new(c->ir, l->load, view, index, inside, token,
+                                                                 l->load->results[1].type));
     if (!tile) {
         cg_no_memory(c);
         return;
@@ -289,7 +279,7 @@ static uint32_t byte_bits_for(const cg_lifted *l, bool as_known)
 static void find_all(lifting *x, const ct_block *block, bool anywhere)
 {
     x->count = 0;
-    for (ct_op *op = block->first; op && x->count < MOST_LIFTED; op = ct_next_op(op, block)) {
+    for (ct_op *op = block->first; op && x->count < CG_LIFTED_LOADS; op = ct_next_op(op, block)) {
         cg_lifted *l = &x->loads[x->count];
         bool of_pointers = op->opcode == OP_load_ptr_tko;
         if (of_pointers ? !cg_lift_find(x->c, op, l) : anywhere || !cg_lift_find_view(op, l))
@@ -500,7 +490,7 @@ void cg_pass_lift(cg_func *c)
     lifting *x = NULL;
     bool any = false, lifted;
     for (ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
-        any = any || op->opcode == OP_load_ptr_tko || op->opcode == OP_load_view_tko;
+        any = any || ct_is_load(op);
     if (!any)
         return;
     x = bc_new(&c->arena, lifting, 1);

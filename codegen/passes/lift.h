@@ -3,6 +3,7 @@
 #define TILEVM_CODEGEN_PASSES_LIFT_H
 
 #include "codegen/facts/affine.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/kernel/kernel.h"
 #include "codegen/tile/build.h"
 
@@ -41,8 +42,6 @@ bool cg_lift_find_view(ct_op *load, cg_lifted *out);
    (codegen/passes/lift_mirror.c). False: the polynomial has too many terms then. */
 bool cg_lift_mirror(cg_func *c, cg_poly *p);
 
-enum { CG_LIFT_ASKED = 24 };
-
 /* Conditions that are checked at run time in front of an op. */
 typedef struct cg_lift_checks {
     ct_builder b;
@@ -70,15 +69,5 @@ uint32_t cg_lift_known_bits(const cg_lifted *l);
 uint32_t cg_lift_chunk_bits(const cg_lifted *l);
 /* Is the view's address known to have that alignment? */
 bool cg_lift_is_aligned(const cg_lifted *l);
-
-/* ---- versions of the ops from `first` to `last`, which are in one block (codegen/passes/versions.c) ---- */
-
-/* Moves values of the range that do not depend on its other ops in front of it. */
-void cg_clear_range(ct_op **first, ct_op *last);
-/* Can there be two versions? */
-bool cg_may_version(const ct_op *first, const ct_op *last);
-/* Executes the ops if the condition holds, and a copy of them, in *out_otherwise, if it does not. False: the ops are
-   unchanged. */
-bool cg_version(cg_func *c, ct_op *first, ct_op *last, ct_value *condition, ct_block **out_otherwise);
 
 #endif

@@ -11,9 +11,8 @@
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
 #include "codegen/analysis/unread.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/passes/lift.h"
-
-enum { MOST_DEMANDS = 4, MOST_SEEN = 12 };
 
 /* ---- values that vary between iterations or tile blocks ---- */
 
@@ -33,7 +32,7 @@ static bool varies(const ct_value *v, uint32_t depth)
 static bool term_varies(const cg_term *t)
 {
     for (uint32_t i = 0; i < t->count; i++)
-        if (varies(t->factors[i], MOST_SEEN))
+        if (varies(t->factors[i], CG_LIFT_SEEN))
             return true;
     return false;
 }
@@ -192,7 +191,7 @@ static cg_lift_dim *start_for(cg_lifted *l, const cg_term *t, cg_term *out)
         bool fits = !dim->is_masked && (!best || is_larger(&dim->stride, &best->stride))
                     && quotient(t, &dim->stride, &part);
         for (uint32_t k = 0; fits && k < part.count; k++)
-            fits = dim->stride.count || varies(part.factors[k], MOST_SEEN);
+            fits = dim->stride.count || varies(part.factors[k], CG_LIFT_SEEN);
         if (fits) {
             *out = part;
             best = dim;
@@ -207,7 +206,7 @@ static bool add_dim(cg_lifted *l, const cg_term *t)
     cg_lift_dim dim = {.size = 1, .stride = {.times = t->times, .dim = CG_NO_DIM}};
     cg_term index = {.times = 1, .dim = CG_NO_DIM};
     for (uint32_t i = 0; i < t->count; i++) {
-        cg_term *to = varies(t->factors[i], MOST_SEEN) ? &index : &dim.stride;
+        cg_term *to = varies(t->factors[i], CG_LIFT_SEEN) ? &index : &dim.stride;
         to->factors[to->count++] = t->factors[i];
     }
     if (l->rank == CG_AFFINE_DIMS || !cg_poly_add_term(&dim.start, &index))
@@ -262,7 +261,7 @@ static bool may_be_lifted(const ct_op *load)
     const bc_type *tile = load->results[0].type;
     return load->opcode == OP_load_ptr_tko && tile->rank >= 2 && tile->rank <= CG_AFFINE_DIMS
            && bc_kind_memory_bytes(bc_elem_kind(tile)) && cg_is_weak_access(load) && (!padding || is_zero(padding))
-           && feeds_product(&load->results[0], MOST_SEEN);
+           && feeds_product(&load->results[0], CG_LIFT_SEEN);
 }
 
 bool cg_lift_find_view(ct_op *load, cg_lifted *out)
@@ -277,7 +276,8 @@ bool cg_lift_find_view(ct_op *load, cg_lifted *out)
     *out = (cg_lifted){.load = load, .tensor = tensor};
     return tensor && tensor->opcode == OP_make_tensor_view && cg_is_weak_access(load)
            && (padding == BC_NO_PADDING || padding == BC_PaddingValue_zero)
-           && bc_kind_memory_bytes(bc_elem_kind(load->results[0].type)) && feeds_product(&load->results[0], MOST_SEEN);
+           && bc_kind_memory_bytes(bc_elem_kind(load->results[0].type))
+           && feeds_product(&load->results[0], CG_LIFT_SEEN);
 }
 
 static bool is_outside(const cg_term *t, uint32_t count, const ct_block *body)
@@ -304,7 +304,7 @@ static bool is_from_outside(const cg_lifted *l)
 
 bool cg_lift_find(cg_func *c, ct_op *load, cg_lifted *out)
 {
-    cg_poly demands[MOST_DEMANDS];
+    cg_poly demands[CG_LIFT_DEMANDS];
     uint32_t count = 0;
     *out = (cg_lifted){.load = load, .affine = {.wraps = true}};
     if (!may_be_lifted(load)
@@ -312,7 +312,7 @@ bool cg_lift_find(cg_func *c, ct_op *load, cg_lifted *out)
         || !cg_lift_mirror(c, &out->rest) || !find_dims(out))
         return false;
     ct_value *mask = ct_operand(load, F_load_ptr_tko_mask);
-    if (mask && !cg_mask_of(&out->affine, mask, demands, MOST_DEMANDS, &count))
+    if (mask && !cg_mask_of(&out->affine, mask, demands, CG_LIFT_DEMANDS, &count))
         return false;
     for (uint32_t i = 0; i < count; i++)
         if (!cg_lift_mirror(c, &demands[i]))

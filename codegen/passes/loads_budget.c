@@ -1,8 +1,9 @@
 /* How far loads run ahead in loops with other loads, which each thread copies for itself; see
    codegen/passes/loads.c. */
 #include "codegen/analysis/product.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/passes/budget.h"
-#include "codegen/passes/ring.h"
+#include "codegen/passes/loads.h"
 
 const cg_ring_load *cg_ring_load_for(const cg_ring *ring, const ct_value *operand)
 {
@@ -35,13 +36,12 @@ static uint32_t operand_words(const cg_func *c, const ct_block *body, const cg_r
    computes from that for a product. */
 static uint32_t registers_of(const cg_func *c, const ct_block *body, const cg_ring *ring, const cg_ring *own)
 {
-    enum { FOR_THE_REST = 36, MOST = 256 };
-    uint32_t all = FOR_THE_REST + operand_words(c, body, ring);
+    uint32_t all = CG_OTHER_REGISTERS + operand_words(c, body, ring);
     for (uint32_t i = 1; i < body->arg_count; i++)
         all += bc_is_tile(body->args[i].type) ? cg_words_of_thread(c, body->args[i].type) : 0;
     for (uint32_t i = 0; i < own->load_count; i++)
         all += cg_words_of_thread(c, own->loads[i].op->results[0].type);
-    return all < MOST ? all : MOST;
+    return all < CG_THREAD_REGISTERS ? all : CG_THREAD_REGISTERS;
 }
 
 /* Does the body have reordered products, whose operands stay in their threads' registers? Other operands reach
@@ -64,21 +64,20 @@ static bool has_reordered(const ct_block *body)
 cg_slot_budget cg_budget_with_own(cg_func *c, const ct_block *body, const cg_ring *ring, const cg_ring *own,
                                   const cg_slot_work *work)
 {
-    enum { REGISTERS = 1 << 16, SAVED = 8, FEW_BLOCKS = 2, MOST_BLOCKS = 4, ENOUGH_SLOTS = 3, MOST_SLOTS = 4 };
-    enum { OF_THE_SYSTEM = 1 << 10 /* bytes of shared memory for each block */, ON_THEIR_WAY = 28 << 10 };
     bool reordered = has_reordered(body);
-    uint32_t paced = reordered ? ON_THEIR_WAY / own->slot_bytes + 1 : 0,
-             enough = paced > ENOUGH_SLOTS ? paced : ENOUGH_SLOTS, most = enough > MOST_SLOTS ? enough : MOST_SLOTS,
+    uint32_t paced = reordered ? CG_BYTES_ON_THEIR_WAY / own->slot_bytes + 1 : 0,
+             enough = paced > CG_ENOUGH_SLOTS ? paced : CG_ENOUGH_SLOTS,
+             most = enough > CG_MOST_OWN_SLOTS ? enough : CG_MOST_OWN_SLOTS,
              least = cg_static_shared(c->target) - work->fits,
              operand = reordered ? 0 : 4 * operand_words(c, body, ring) * cg_threads(c),
-             used = OF_THE_SYSTEM + (operand > least ? operand : least),
-             blocks = (REGISTERS + REGISTERS / SAVED) / registers_of(c, body, ring, own) / cg_threads(c);
+             used = CG_SYSTEM_SHARED + (operand > least ? operand : least),
+             blocks = (CG_REGISTERS + CG_REGISTERS / CG_SAVED_PART) / registers_of(c, body, ring, own) / cg_threads(c);
     cg_slot_budget b = {.room = work->fits, .why = "as many as leave room for the blocks that registers allow"};
-    for (blocks = blocks < MOST_BLOCKS ? blocks + !blocks : MOST_BLOCKS; blocks; blocks--) {
+    for (blocks = blocks < CG_MOST_BLOCKS ? blocks + !blocks : CG_MOST_BLOCKS; blocks; blocks--) {
         uint32_t share = cg_room_beside(c, blocks * cg_threads(c)), room = share > used ? share - used : 0;
         room = room < work->fits ? room : work->fits;
         b.slots = room / work->slot_bytes < most ? room / work->slot_bytes : most;
-        if (b.slots >= enough || blocks <= FEW_BLOCKS)
+        if (b.slots >= enough || blocks <= CG_FEW_BLOCKS)
             break;
     }
     return b;

@@ -23,14 +23,14 @@
    of different tiles do not overlap, so their loads can be prefetched. */
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/passes/pass.h"
 #include "codegen/tile/same.h"
+#include "codegen/tile/build.h"
 
-/* The limit for the elements per thread that an iteration computes. A lock takes about 2000 cycles to move from one
-   block to another; an operation on an element takes about four, if loads are prefetched. */
-enum { MOST_ELEMENTS = 512 };
-
+/* CG_LOCKED_ELEMENTS is the limit for the elements per thread that an iteration computes. A lock takes about 2000 cycles
+   to move from one block to another; an operation on an element takes about four, if loads are prefetched. */
 typedef struct locking {
     cg_func *c;
     ct_op *loop, *take, *give;
@@ -173,7 +173,7 @@ static bool is_light(const locking *x)
             return false;
         elements += elements_of(op);
     }
-    return elements <= (uint64_t)MOST_ELEMENTS * cg_threads(x->c);
+    return elements <= (uint64_t)CG_LOCKED_ELEMENTS * cg_threads(x->c);
 }
 
 /* Is the token of `give` passed on by the loop, and not used otherwise? */
@@ -206,33 +206,15 @@ static bool find(locking *x)
 
 /* ---- taking the lock once ---- */
 
-static ct_value *put(const locking *x, bc_opcode opcode, ct_value *a, ct_value *b, const bc_type *type)
-{
-    ct_op *op = type && a && b ? ct_made_new(x->c->ir, opcode, x->loop, type, (ct_value *const[]){a, b}, 2) : NULL;
-    if (!op)
-        return NULL;
-    ct_insert_before(op, x->loop);
-    return &op->results[0];
-}
-
-static ct_value *put_comparison(const locking *x, bool is_signed, ct_value *a, ct_value *b)
-{
-    ct_value *less = put(x, OP_cmpi, a, b, ct_scalar_type(x->c->ir, BC_I1));
-    if (!less)
-        return NULL;
-    bc_attr_of(less->op->from, F_cmpi_comparison_predicate)->u = BC_ComparisonPredicate_less_than;
-    bc_attr_of(less->op->from, F_cmpi_signedness)->u = is_signed ? BC_Signedness_signed : BC_Signedness_unsigned;
-    return less;
-}
-
 /* Emits the test for a second iteration: from < to, and to - from, which is then unsigned, is larger than the step.
    NULL: out of memory. */
 static ct_value *put_condition(const locking *x)
 {
     ct_value *from = x->loop->operands[0], *to = x->loop->operands[1], *step = x->loop->operands[2];
-    ct_value *any = put_comparison(x, !ct_attr_u(x->loop, F_for_unsigned_cmp), from, to),
-             *way = put(x, OP_subi, to, from, from->type), *more = put_comparison(x, false, step, way);
-    return put(x, OP_andi, any, more, any ? any->type : NULL);
+    ct_builder b = {x->c->ir, x->loop, false};
+    ct_value *any = ct_build_less(&b, from, to, !ct_attr_u(x->loop, F_for_unsigned_cmp)),
+             *more = ct_build_less(&b, step, ct_build_sub(&b, to, from), false);
+    return any ? ct_build(&b, OP_andi, any->type, (ct_value *const[]){any, more}, 2) : NULL;
 }
 
 /* Puts the loop into one side of a branch, and a copy of it into the other side. Returns the branch. NULL: out of
@@ -272,21 +254,13 @@ static ct_value *first_of(const locking *x, ct_value *token)
         return token;
     if (!token->op && token->block == body)
         return x->loop->operands[ct_for_inits(x->loop).first + token->number - 1];
-    ct_op *op = ct_token_new(x->c->ir, x->loop, token->type);
-    if (!op)
-        return NULL;
-    ct_insert_before(op, x->loop);
-    return &op->results[0];
+    return ct_build(&(ct_builder){x->c->ir, x->loop, false}, OP_make_token, token->type, NULL, 0);
 }
 
 /* Joins the tokens, in front of `place`. NULL: out of memory. */
 static ct_value *join(const locking *x, ct_value *const *tokens, uint32_t count, ct_op *place)
 {
-    ct_op *op = ct_made_new(x->c->ir, OP_join_tokens, place, tokens[0]->type, tokens, count);
-    if (!op)
-        return NULL;
-    ct_insert_before(op, place);
-    return &op->results[0];
+    return ct_build(&(ct_builder){x->c->ir, place, false}, OP_join_tokens, tokens[0]->type, tokens, count);
 }
 
 /* In the loop, ops that followed the lock follow the previous iteration. NULL: out of memory. */

@@ -12,16 +12,14 @@
    the blocks of a cluster other than the first would compute (codegen/passes/cluster_find.c). The pass runs early,
    so that all later passes see the smaller tiles. */
 #include "codegen/analysis/product.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/passes/budget.h"
 #include "codegen/passes/cluster.h"
 #include "codegen/passes/narrow.h"
 #include "codegen/passes/pass.h"
 
-enum {
-    MOST_ROWS = 1 << CG_ATOM_ROW_BITS, /* of products by mma.sync, which only memory limits */
-    MOST_VALUES = 1 << 14              /* in a kernel, as for clusters */
-};
+enum { MOST_ROWS = 1 << CG_ATOM_ROW_BITS /* of products by mma.sync, which only memory limits */ };
 
 /* The extent of the tensor along a dimension of the tiles that the op stores. BC_DYNAMIC: it is not known. */
 static int64_t extent_of(const ct_op *store, uint32_t axis)
@@ -76,7 +74,7 @@ void cg_pass_narrow(cg_func *c)
 {
     cg_narrow_loads(c);
     const ct_op *product = cg_largest_product(c->ir);
-    const bc_type *type = product && c->ir->value_count <= MOST_VALUES ? product->results[0].type : NULL;
+    const bc_type *type = product && c->ir->value_count <= CG_CLUSTER_VALUES ? product->results[0].type : NULL;
     int64_t rows = type ? type->shape[type->rank - 2] : 0, stored = rows_stored(c->ir, rows);
     if (stored < 1 || stored > MOST_ROWS || 2 * stored > rows)
         return;

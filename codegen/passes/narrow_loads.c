@@ -5,12 +5,13 @@
    Why it is right: the loads are weak, they stand where the original stood and are ordered after the same token, and
    the token of the original is not used. An element outside the tensor is also outside as a tile of one element, and is
    padded in the same way. */
+#include "codegen/kernel/limits.h"
 #include "codegen/passes/narrow.h"
 
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/view.h"
 
-enum { MOST_DIMS = 8, MOST_ELEMENTS = 8 };
+enum { MOST_DIMS = 8 };
 
 /* Finds the position of the element in the tile. False: it is not known. */
 static bool place_of(const ct_op *extract, int64_t *out)
@@ -47,7 +48,7 @@ static bool is_taken_apart(const ct_op *load)
         || v.tile_type->rank > MOST_DIMS || !v.tile_type->rank || cg_view_is_half(&v) || !has_known_numbers(&v))
         return false;
     for (const ct_use *use = load->results[0].uses; use; use = use->next, count++)
-        if (use->op->opcode != OP_extract || count == MOST_ELEMENTS || !place_of(use->op, place))
+        if (use->op->opcode != OP_extract || count == CG_NARROWED_ELEMENTS || !place_of(use->op, place))
             return false;
     return count && bc_shape_elems(v.tile_type->shape, v.tile_type->rank) > 1;
 }

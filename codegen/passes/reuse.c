@@ -20,16 +20,12 @@
    choose how loads are done; simplify then removes the arithmetic that is no longer used. */
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/passes/pass.h"
 #include "codegen/passes/simplify.h"
 #include "codegen/tile/same.h"
 
-enum {
-    MOST_LOADS = 64,      /* of a block that are remembered at a time */
-    MOST_BYTES = 512,     /* per thread, for all tiles that stay in registers */
-    LEAST_ELEMENT = 4,    /* bytes of an element in a register, at least */
-    MOST_COMPARED = 4096, /* ops between two loads */
-};
+enum { LEAST_ELEMENT = 4 /* bytes of an element in a register, at least */ };
 
 typedef struct numbering {
     cg_func *c;
@@ -103,10 +99,10 @@ static bool is_near(const ct_op *first, const ct_op *load)
 {
     uint32_t count = 0;
     const ct_op *op = first->next;
-    for (; op && op != load && count < MOST_COMPARED; op = op->next, count++)
+    for (; op && op != load && count < CG_COMPARED_OPS; op = op->next, count++)
         for (const ct_op *in = op; in && ct_is_inside(in->block, first->block) && in != op->next;
              in = ct_next_op(in, first->block))
-            if (ct_is_loop(in) || ++count == MOST_COMPARED)
+            if (ct_is_loop(in) || ++count == CG_COMPARED_OPS)
                 return false;
     return op == load;
 }
@@ -153,7 +149,7 @@ static bool reuse(numbering *n, ct_op *load, earlier *loads, uint32_t count)
         return false;
     earlier *first = &loads[count - 1];
     uint32_t bytes = first->is_reused ? 0 : bytes_of(n->c, load->results[0].type);
-    if (n->bytes + bytes > MOST_BYTES || !is_near(first->op, load) || !cg_nothing_between(n->c, first->op, load)
+    if (n->bytes + bytes > CG_REUSED_BYTES || !is_near(first->op, load) || !cg_nothing_between(n->c, first->op, load)
         || !pass_on_token(n, first->op, load))
         return false;
     ct_replace_uses(&load->results[0], &first->op->results[0]);
@@ -168,12 +164,12 @@ static bool reuse(numbering *n, ct_op *load, earlier *loads, uint32_t count)
 
 static bool is_load(const ct_op *op)
 {
-    return (op->opcode == OP_load_ptr_tko || op->opcode == OP_load_view_tko) && cg_is_weak_access(op);
+    return ct_is_load(op) && cg_is_weak_access(op);
 }
 
 static void walk(numbering *n, ct_block *block)
 {
-    earlier loads[MOST_LOADS];
+    earlier loads[CG_REMEMBERED_LOADS];
     uint32_t count = 0;
     for (ct_op *op = block->first, *next; op && !n->c->failed; op = next) {
         next = op->next;
@@ -181,22 +177,14 @@ static void walk(numbering *n, ct_block *block)
         for (uint32_t r = 0; r < op->region_count; r++)
             if (op->regions[r])
                 walk(n, op->regions[r]);
-        if (is_load(op) && !reuse(n, op, loads, count) && count < MOST_LOADS)
+        if (is_load(op) && !reuse(n, op, loads, count) && count < CG_REMEMBERED_LOADS)
             loads[count++] = (earlier){op, false};
     }
 }
 
-static bool has_products(const ct_block *body)
-{
-    for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
-        if (cg_is_product(op))
-            return true;
-    return false;
-}
-
 void cg_pass_reuse(cg_func *c)
 {
-    if (c->strip_bits || has_products(c->ir->body))
+    if (c->strip_bits || cg_has_products(c->ir->body))
         return;
     uint32_t ops = 0;
     for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))

@@ -13,6 +13,7 @@
 
 #include "codegen/analysis/encoding.h"
 #include "codegen/kernel/groups.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/passes/pass.h"
 #include "codegen/values/effects.h"
@@ -199,11 +200,10 @@ static bool find_stretches(cg_func *c)
 /* After the previous span, or before it; otherwise byte 0. */
 static uint32_t place_of(const cg_func *c, const cg_effect *e, const cg_span *before)
 {
-    enum { MOST = 2048 }; /* the limit of such addresses */
     uint32_t bytes = e->span.to, room = cg_scratch_room(c, e->op);
-    if (!e->small || bytes <= before->from || bytes > MOST)
+    if (!e->small || bytes <= before->from || bytes > CG_SMALL_SCRATCH)
         return 0;
-    return before->to <= MOST - bytes && before->to + bytes <= room ? before->to : 0;
+    return before->to <= CG_SMALL_SCRATCH - bytes && before->to + bytes <= room ? before->to : 0;
 }
 
 /* Is the effect only relevant for fences? */
@@ -243,8 +243,7 @@ static cg_span slots_of(const cg_sharing *s, const cg_ring *ring)
 /* Rings whose threads read only their own copies need no alignment. */
 static uint32_t alignment_of_rings(const cg_sharing *s)
 {
-    enum { LINE = 128 };
-    uint32_t align = LINE;
+    uint32_t align = CG_LINE_BYTES;
     for (uint32_t i = 0; i < s->effect_count; i++)
         if (s->effects[i]->ring && s->effects[i]->ring->role != CG_RING_OF_THREADS)
             align = CG_ENCODING_ALIGN;

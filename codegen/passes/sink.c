@@ -14,18 +14,17 @@
    A row that is the same in all iterations of a loop is always sunk: the hoist pass, which runs next, moves small rows
    out of loops, together with the values computed from them. */
 #include "codegen/cost/cost.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/passes/pass.h"
 #include "codegen/passes/simplify.h"
 #include "codegen/tile/build.h"
-
-enum { MOST_VALUES = 32 /* in a cone */ };
 
 /* The ops that compute a map from rows. */
 typedef struct cone {
     cg_func *c;
     ct_op *end;
     const bc_type *row; /* the shape that is broadcast; NULL: not known yet */
-    ct_value *wide[MOST_VALUES], *narrow[MOST_VALUES];
+    ct_value *wide[CG_SUNK_VALUES], *narrow[CG_SUNK_VALUES];
     uint32_t count, instructions;
 } cone;
 
@@ -68,7 +67,7 @@ static bool leads(cone *x, ct_value *v)
     for (uint32_t i = 0; i < x->count; i++)
         if (x->wide[i] == v)
             return true;
-    if (!op || x->count == MOST_VALUES)
+    if (!op || x->count == CG_SUNK_VALUES)
         return false;
     x->wide[x->count++] = v;
     if (op->opcode == OP_broadcast)
@@ -86,8 +85,7 @@ static bool leads(cone *x, ct_value *v)
    most the elements of one access; otherwise one for each access. */
 static uint64_t elements_of_a_thread(const cone *x, const bc_type *tile)
 {
-    enum { ACCESS = 16 };
-    uint64_t all = elements_of(tile) / cg_threads(x->c), access = ACCESS / cg_memory_bytes(bc_elem_kind(tile));
+    uint64_t all = elements_of(tile) / cg_threads(x->c), access = CG_ACCESS_BYTES / cg_memory_bytes(bc_elem_kind(tile));
     bool along = x->row->shape[x->row->rank - 1] > 1;
     uint64_t different = along ? (all < access ? all : access) : all / access;
     return different ? different : 1;
@@ -108,7 +106,7 @@ static bool is_invariant(const ct_block *body, const ct_value *v, uint32_t *visi
 static bool is_same_in_all_iterations(const cone *x)
 {
     const ct_op *loop = ct_loop_around(x->end);
-    uint32_t visits = 8 * MOST_VALUES;
+    uint32_t visits = 8 * CG_SUNK_VALUES;
     for (uint32_t i = 0; loop && i < x->count; i++)
         if (x->wide[i]->op->opcode == OP_broadcast
             && !is_invariant(loop->regions[0], x->wide[i]->op->operands[0], &visits))
@@ -118,11 +116,10 @@ static bool is_same_in_all_iterations(const cone *x)
 
 static bool pays(const cone *x)
 {
-    enum { A_WAY_THROUGH_SHARED_MEMORY = 40 /* that take as long as a barrier and two accesses */ };
     const bc_type *tile = x->end->results[0].type;
     uint64_t row = elements_of(x->row), wide = elements_of_a_thread(x, tile), narrow = row / cg_threads(x->c);
     narrow = narrow ? narrow : 1;
-    bool saves = wide > narrow && (wide - narrow) * x->instructions >= A_WAY_THROUGH_SHARED_MEMORY;
+    bool saves = wide > narrow && (wide - narrow) * x->instructions >= CG_SHARED_DETOUR;
     return row < elements_of(tile) && (saves || is_same_in_all_iterations(x));
 }
 

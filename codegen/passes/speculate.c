@@ -17,13 +17,9 @@
    must cost little: it happens once per block, with at most 64 bytes per thread. */
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/view.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/passes/pass.h"
 #include "codegen/tile/same.h"
-
-enum {
-    MOST_BYTES = 64, /* per thread, of a tile */
-    MOST_DEPTH = 16  /* ops from the load up to values in front of the branch, or from the condition to a load */
-};
 
 /* ---- whether ---- */
 
@@ -118,14 +114,15 @@ static bool is_small(const cg_func *c, const ct_op *load)
 {
     const bc_type *type = load->results[0].type;
     uint64_t bits = (uint64_t)bc_kind_bits(bc_elem_kind(type)) << cg_shape_of(type).tile_bits;
-    return bits <= (uint64_t)8 * MOST_BYTES * cg_threads(c);
+    return bits <= (uint64_t)8 * CG_SPECULATED_BYTES * cg_threads(c);
 }
 
 static bool may_go(const cg_func *c, const ct_op *branch, const ct_block *side, const ct_block *other,
                    const ct_op *load)
 {
     return load->opcode == OP_load_view_tko && cg_is_weak_access(load) && is_small(c, load) && is_at_head(load)
-           && can_follow(load, side, MOST_DEPTH) && (is_reached_in(other, load) || is_reached_before(branch, load));
+           && can_follow(load, side, CG_BRANCH_DEPTH)
+           && (is_reached_in(other, load) || is_reached_before(branch, load));
 }
 
 /* ---- moving ---- */
@@ -154,7 +151,7 @@ static void look_at(cg_func *c, ct_op *branch)
 void cg_pass_speculate(cg_func *c)
 {
     for (ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
-        if (op->opcode == OP_if && !ct_loop_around(op) && waits_for_memory(op->operands[0], MOST_DEPTH))
+        if (op->opcode == OP_if && !ct_loop_around(op) && waits_for_memory(op->operands[0], CG_BRANCH_DEPTH))
             look_at(c, op);
 }
 

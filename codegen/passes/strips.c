@@ -28,6 +28,7 @@
 #include "codegen/passes/strips.h"
 
 #include "codegen/analysis/order.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/passes/pass.h"
 #include "codegen/values/effects.h"
@@ -153,9 +154,6 @@ static bool may_go_ahead(const ct_op *op)
 
 /* ---- loops ---- */
 
-/* so that the results of a loop can be counted */
-enum { MOST_MEMBERS = 1024 };
-
 /* Puts the op in a loop over these strips; 0: leaves it as it is. */
 static ct_op *wrap(cg_forming *x, ct_op *op, uint32_t mask)
 {
@@ -190,7 +188,7 @@ static void enter(cg_forming *x, ct_op *op)
     uint32_t others, along = op->opcode == OP_reduce ? cg_fold_strips(x->c, op, &others) : 0;
     if (bc_op_in(op->opcode, BC_OPS(ACCESS)))
         cg_find_effects(x->c, op, false);
-    if (x->count >= MOST_MEMBERS || need_of(x, op) == THE_LOOP || waits(x, op)
+    if (x->count >= CG_STRIP_MEMBERS || need_of(x, op) == THE_LOOP || waits(x, op)
         || (along && x->along && along != x->along))
         end_loop(x);
     add_member(x, op);
@@ -199,7 +197,7 @@ static void enter(cg_forming *x, ct_op *op)
 
 static void stay(cg_forming *x, ct_op *op)
 {
-    if (x->count >= MOST_MEMBERS)
+    if (x->count >= CG_STRIP_MEMBERS)
         end_loop(x);
     if (!x->count)
         return;

@@ -97,9 +97,7 @@ static void give(enclosing *e, ct_op *loop)
 {
     for (uint32_t i = 0; i < loop->result_count; i++) {
         ct_value *from = e->given[e->first + i], *to = &loop->results[i];
-        to->type = from->type;
-        to->fact = from->fact;
-        to->view = from->view;
+        ct_be_like(to, from);
         *cg_value_of(e->x->c, to) = *cg_value_of(e->x->c, from);
         ct_replace_uses_outside(from, to, e->region);
     }

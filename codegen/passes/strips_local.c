@@ -5,10 +5,11 @@
    elements from this storage before it overwrites them, in the same registers of the same strip. */
 #include <stdlib.h>
 
+#include "codegen/kernel/limits.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/passes/strips.h"
 
-enum { MAX_LOCAL = 480 * 1024 }; /* per thread; the hardware has 512 KiB, which includes spills */
+enum { MAX_LOCAL = CG_LOCAL_BYTES - CG_LOCAL_FOR_SPILLS };
 
 /* A tile that is kept. Times are twice the op's number for a read, and later for a write. */
 typedef struct tile {

@@ -13,18 +13,13 @@
    ends; the ends are elements of the tile, computed in the same way. If the sum wraps around inside the tile, signed or
    unsigned as the mask compares, its ends are in the wrong order, and the select stays. */
 #include "codegen/analysis/product.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/passes/pass.h"
-
-enum {
-    MOST_DEPTH = 16,
-    MOST_PUT = 64,           /* ops for scalars, per iteration */
-    LEAST_ELEMENTS_BITS = 11 /* of tiles: for smaller ones a branch costs more */
-};
 
 typedef struct unmasking {
     cg_func *c;
     ct_func *f;
-    ct_op *select, *put[MOST_PUT]; /* the select; ops in front of it that compute the condition */
+    ct_op *select, *put[CG_MASK_SCALARS]; /* the select; ops in front of it that compute the condition */
     uint32_t put_count;
 } unmasking;
 
@@ -54,7 +49,7 @@ static ct_value *put(unmasking *x, ct_op *op)
 static ct_value *put_of(unmasking *x, bc_opcode opcode, const ct_op *like, ct_value *a, ct_value *b)
 {
     ct_value *operands[] = {a, b};
-    return a && b && x->put_count < MOST_PUT
+    return a && b && x->put_count < CG_MASK_SCALARS
                ? put(x, ct_made_new(x->f, opcode, like, scalar_of(x, &like->results[0]), operands, 2))
                : NULL;
 }
@@ -67,7 +62,7 @@ static bool varies(const ends *e)
 static ends ends_of_numbers(unmasking *x, const ct_op *iota)
 {
     const bc_type *type = iota->results[0].type, *one = scalar_of(x, &iota->results[0]);
-    if (bc_kind_bits(bc_elem_kind(type)) < 32 || type->shape[0] < 2 || x->put_count + 2 > MOST_PUT)
+    if (bc_kind_bits(bc_elem_kind(type)) < 32 || type->shape[0] < 2 || x->put_count + 2 > CG_MASK_SCALARS)
         return (ends){NULL, NULL};
     ct_value *low = put(x, ct_constant_new(x->f, iota, one, 0)),
              *high = put(x, ct_constant_new(x->f, iota, one, type->shape[0] - 1));
@@ -205,18 +200,10 @@ static void guard(unmasking *x, ct_value *all)
 
 static bool is_masked(const ct_op *op)
 {
-    if (op->opcode != OP_select || cg_shape_of(op->results[0].type).tile_bits < LEAST_ELEMENTS_BITS)
+    if (op->opcode != OP_select || cg_shape_of(op->results[0].type).tile_bits < CG_MASKED_BITS)
         return false;
     const ct_op *maker = op->operands[1]->op;
     return maker && maker->opcode != OP_constant && op->operands[0]->type->rank == op->results[0].type->rank;
-}
-
-static bool multiplies(const ct_op *loop)
-{
-    for (const ct_op *op = loop->regions[0]->first; op; op = op->next)
-        if (cg_is_product(op))
-            return true;
-    return false;
 }
 
 static void look_at(cg_func *c, ct_op *loop)
@@ -226,7 +213,7 @@ static void look_at(cg_func *c, ct_op *loop)
         if (!is_masked(op))
             continue;
         unmasking x = {.c = c, .f = c->ir, .select = op};
-        ct_value *all = all_of(&x, op->operands[0], MOST_DEPTH);
+        ct_value *all = all_of(&x, op->operands[0], CG_MASK_DEPTH);
         if (all)
             guard(&x, all);
         while (!all && x.put_count)
@@ -240,7 +227,7 @@ void cg_pass_unmask(cg_func *c)
 {
     ct_op *loop = NULL;
     for (ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
-        if (op->opcode == OP_for && !op->plain && multiplies(op)) {
+        if (op->opcode == OP_for && !op->plain && cg_product_in(op->regions[0])) {
             if (loop)
                 return;
             loop = op;

@@ -14,6 +14,7 @@
    inside mmaf; a result in f16 differs from the sum by the roundings that are left out, so it is at least as exact. A
    sum above 65,504 that later becomes smaller stays finite (docs/reference/numerics.md, "Order of operations"). */
 #include "codegen/analysis/product.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/passes/budget.h"
 #include "codegen/passes/pass.h"
 #include "codegen/passes/simplify.h"
@@ -24,12 +25,11 @@
 /* Has the product a shape that wgmma computes, as it is or with swapped operands? */
 static bool is_wide(const cg_func *c, const ct_op *op)
 {
-    enum { LEAST_ROWS = 64, LEAST_OTHERS = 16 };
     const bc_type *type = op->results[0].type;
     if (op->opcode != OP_mmaf || type->rank != 2 || bc_elem_kind(type) != BC_F16 || c->warp_bits < CG_WARPGROUP_BITS)
         return false;
     int64_t m = type->shape[0], n = type->shape[1], more = m > n ? m : n, less = m > n ? n : m;
-    return more >= LEAST_ROWS && less >= LEAST_OTHERS;
+    return more >= CG_WARPGROUP_ROWS && less >= CG_WGMMA_LEAST;
 }
 
 /* The initial sum in f32. Zero stays a constant. */

@@ -16,6 +16,10 @@ typedef struct ct_builder {
 
 /* An op whose attributes have default values. */
 ct_value *ct_build(ct_builder *b, bc_opcode opcode, const bc_type *type, ct_value *const *operands, uint32_t count);
+/* One of the tile IR's own ops, of one result; and an op that has been made elsewhere (NULL: out of memory), of which
+   the first result is given. */
+ct_value *ct_build_own(ct_builder *b, ct_opcode opcode, const bc_type *type, ct_value *const *operands, uint32_t count);
+ct_value *ct_build_op(ct_builder *b, ct_op *op);
 /* A constant tile, or scalar, of which every element is `value`. */
 ct_value *ct_build_constant(ct_builder *b, const bc_type *type, int64_t value);
 ct_value *ct_build_scalar(ct_builder *b, bc_kind kind, int64_t value);
@@ -30,7 +34,8 @@ ct_value *ct_build_div_unsigned(ct_builder *b, ct_value *x, int64_t by);
 ct_value *ct_build_resize(ct_builder *b, ct_value *x, bc_kind kind, bool is_signed);
 /* Broadcasts a scalar to the shape of another tile. */
 ct_value *ct_build_spread(ct_builder *b, ct_value *scalar, const bc_type *shape);
-/* low < high ? x : y, for scalars. */
+/* low < high, and low < high ? x : y, for scalars. */
+ct_value *ct_build_less(ct_builder *b, ct_value *low, ct_value *high, bool is_signed);
 ct_value *ct_build_if_less(ct_builder *b, ct_value *low, ct_value *high, bool is_signed, ct_value *x, ct_value *y);
 /* The value with a promise: it lies between two numbers, or is a multiple of 2^bits. */
 ct_value *ct_build_bounded(ct_builder *b, ct_value *x, int64_t low, int64_t high);

@@ -150,6 +150,11 @@ ct_op *ct_for_new(ct_func *f, const ct_op *like, ct_value *const bounds[3]);
 /* The same for a loop that carries values, which start as `first`. */
 ct_op *ct_carrying_for_new(ct_func *f, const ct_op *like, ct_value *const bounds[3], ct_value *const *first,
                            uint32_t count);
+/* A `for` like another one, in no block yet, with an empty body: with the same bounds and initial values, and with
+   `more` carried values besides, behind those; these are to get initial values and types. */
+ct_op *ct_for_like(ct_func *f, const ct_op *loop, uint32_t more);
+/* What is said of a value holds for another one. */
+void ct_be_like(ct_value *to, const ct_value *from);
 /* A token that orders nothing. */
 ct_op *ct_token_new(ct_func *f, const ct_op *like, const bc_type *type);
 /* For an op that is in no block. */
@@ -218,6 +223,11 @@ bool ct_gives_no_tiles(const ct_op *op);
 ct_value *ct_targets(const ct_op *op, uint32_t *out_count);
 /* The index of the first operand that the loop carries. Its arguments begin with the counter, if it has one. */
 uint32_t ct_first_carried(const ct_op *loop);
+/* Does it load a tile, through a view or pointers? */
+static inline bool ct_is_load(const ct_op *op)
+{
+    return op->opcode == OP_load_view_tko || op->opcode == OP_load_ptr_tko;
+}
 /* Loops of the bytecode only, not loops over strips. */
 static inline bool ct_is_loop(const ct_op *op)
 {

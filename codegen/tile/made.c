@@ -233,6 +233,34 @@ ct_op *ct_carrying_for_new(ct_func *f, const ct_op *like, ct_value *const bounds
     return op;
 }
 
+void ct_be_like(ct_value *to, const ct_value *from)
+{
+    to->type = from->type;
+    to->fact = from->fact;
+    to->view = from->view;
+    to->apart = from->apart;
+}
+
+ct_op *ct_for_like(ct_func *f, const ct_op *loop, uint32_t more)
+{
+    const ct_block *body = loop->regions[0];
+    uint32_t first = ct_for_inits(loop).first, had = body->arg_count - 1, carried = had + more;
+    ct_op *op = ct_op_like(f, OP_for, loop, first + carried, carried, 1);
+    ct_block *block = ct_block_new(f, carried + 1);
+    if (!op || !block)
+        return NULL;
+    op->regions[0] = block;
+    block->parent = op;
+    for (uint32_t i = 0; i < first + had; i++)
+        ct_set_operand(op, i, loop->operands[i]);
+    ct_be_like(&block->args[0], &body->args[0]);
+    for (uint32_t i = 0; i < had; i++) {
+        ct_be_like(&block->args[i + 1], &body->args[i + 1]);
+        ct_be_like(&op->results[i], &loop->results[i]);
+    }
+    return op;
+}
+
 ct_op *ct_for_new(ct_func *f, const ct_op *like, ct_value *const bounds[3])
 {
     return ct_carrying_for_new(f, like, bounds, NULL, 0);

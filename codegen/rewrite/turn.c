@@ -2,7 +2,7 @@
    product itself rounds f32 to tf32, and producers round or transpose tiles of A that need it (codegen/ops/put.c),
    since copies do neither and wgmma truncates. */
 #include "codegen/analysis/product.h"
-#include "codegen/passes/ring.h"
+#include "codegen/rewrite/ring.h"
 
 /* Does the op round f32 to tf32, to nearest, for one user? The product can do this itself. */
 static bool is_rounding(const ct_op *op)

@@ -2,9 +2,8 @@
    conjunctions are reordered so that these parts are combined first. The sum of a row's address and a column, as in
    gathers, becomes one addition per row. */
 #include "codegen/facts/facts.h"
-#include "codegen/passes/ring.h"
-
-enum { MOST_PARTS = 8 /* of a mask */ };
+#include "codegen/kernel/limits.h"
+#include "codegen/rewrite/ring.h"
 
 /* An op like `like` on two other operands, with empty facts. NULL: out of memory. */
 static ct_op *op_like(cg_func *c, const ct_op *like, ct_value *left, ct_value *right, ct_op *place)
@@ -56,7 +55,7 @@ static void split_offset(cg_func *c, ct_op *offset, ct_op *loop)
 }
 
 typedef struct parts {
-    ct_value *of[MOST_PARTS];
+    ct_value *of[CG_MASK_PARTS];
     uint32_t count;
 } parts;
 
@@ -67,7 +66,7 @@ static bool find_parts(ct_value *v, const ct_block *body, parts *outer, parts *i
     if (!is_outer && v->op && v->op->opcode == OP_andi)
         return find_parts(v->op->operands[0], body, outer, inner) && find_parts(v->op->operands[1], body, outer, inner);
     parts *p = is_outer ? outer : inner;
-    if (p->count == MOST_PARTS)
+    if (p->count == CG_MASK_PARTS)
         return false;
     p->of[p->count++] = v;
     return true;
