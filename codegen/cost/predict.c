@@ -11,6 +11,7 @@
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/ring.h"
 #include "codegen/kernel/groups.h"
+#include "codegen/values/strips.h"
 
 enum { SCHEDULERS = 4, TWICE_BELOW = 3 /* loops around, in which an iteration is walked through twice */ };
 
@@ -142,13 +143,18 @@ static void step(walk *x, const ct_op *op)
 static void walk_block(walk *x, const ct_block *block);
 
 /* The rings that the loop's body reads. */
-static void look_at_rings(const ct_op *loop, cg_loop_cost *cost, uint32_t *out_ahead)
+static void look_at_rings(const ct_op *loop, cg_loop_cost *cost, uint32_t *out_ahead, bool *out_waits)
 {
     *out_ahead = 0;
+    *out_waits = false;
     for (const ct_op *op = loop->regions[0]->first; op; op = op->next) {
         const cg_ring *ring = op->opcode == CT_await ? cg_ring_of(op, 0) : NULL;
-        if (!ring || cg_ring_distance(ring) == 0)
+        if (!ring)
             continue;
+        if (cg_ring_distance(ring) == 0) { /* each iteration waits for its own copies */
+            *out_waits = *out_waits || !ring->by_groups;
+            continue;
+        }
         uint32_t ahead = ring->by_groups && !ring->in_flight ? ring->slots : cg_ring_distance(ring);
         cost->stages = ring->slots > cost->stages ? ring->slots : cost->stages;
         cost->in_flight += ahead * ring->slot_bytes;
@@ -220,19 +226,21 @@ static void walk_loop(walk *x, const ct_op *loop)
     double outer[CG_RESOURCES], times = x->times, begun = start_of(x, loop);
     int64_t middle;
     uint32_t ahead, which;
+    bool waits;
     double count = iterations_of(x, loop, &middle), real = count < 0 ? CG_UNKNOWN_ITERATIONS : count;
     cg_trip trip = {x->trip, loop, middle};
     cg_loop_cost cost = {.loop = loop, .iterations = count};
     x->now = begun;
     x->known = x->known && count >= 0;
-    look_at_rings(loop, &cost, &ahead);
+    look_at_rings(loop, &cost, &ahead, &waits);
     x->trip = &trip;
     x->times *= real;
     cost.alone = walk_iterations(x, loop, outer);
     x->times = times;
     x->trip = trip.outer;
-    double arrival = ahead ? (x->multiplies ? x->m->l2_latency : x->m->dram_latency) / ahead : 0;
+    double latency = x->multiplies ? x->m->l2_latency : x->m->dram_latency, arrival = ahead ? latency / ahead : 0;
     cost.alone = arrival > cost.alone ? arrival : cost.alone;
+    cost.alone += waits ? latency : 0;
     memcpy(cost.cycles, x->cycles, sizeof cost.cycles);
     double all = x->blocks * most_of(cost.cycles, x->multiplies, &which);
     cost.bound = all > cost.alone ? names[which] : "latency";
@@ -247,12 +255,43 @@ static void walk_loop(walk *x, const ct_op *loop)
         *kept = cost;
 }
 
-/* ---- branches ---- */
-
 static void walk_region(walk *x, const ct_op *op, uint32_t region)
 {
     if (region < op->region_count && op->regions[region])
         walk_block(x, op->regions[region]);
+}
+
+static bool loads_plainly(const ct_block *block)
+{
+    for (const ct_op *op = block->first; op; op = op->next)
+        if (op->opcode == OP_load_view_tko || op->opcode == OP_load_ptr_tko)
+            return true;
+    return false;
+}
+
+/* What its ops take is counted of whole tiles, so of all strips; what each strip waits for adds up. */
+static void walk_strips(walk *x, const ct_op *op)
+{
+    double trips = 1;
+    for (uint32_t mask = ((const cg_trips *)op->detail)->mask; mask; mask &= mask - 1)
+        trips *= 2;
+    x->now = start_of(x, op);
+    walk_region(x, op, 0);
+    if (loads_plainly(op->regions[0]))
+        x->now += (trips - 1) * x->m->dram_latency;
+    give(x, op, x->now);
+}
+
+/* ---- branches ---- */
+
+/* The way that is expected where there is another version of it: a loop, by lift. */
+static bool is_plain_version(const ct_op *op, uint32_t region)
+{
+    const ct_block *block = region < op->region_count ? op->regions[region] : NULL;
+    for (const ct_op *in = block ? block->first : NULL; in; in = ct_next_op(in, block))
+        if (in->plain)
+            return true;
+    return false;
 }
 
 /* The longer way where it is not known which is gone. */
@@ -260,7 +299,12 @@ static void walk_branch(walk *x, const ct_op *op)
 {
     int64_t condition;
     double cycles[2][CG_RESOURCES], ends[2], begun = x->now = start_of(x, op);
-    if (cg_known(x->launch, x->trip, op->operands[0], &condition)) {
+    bool known = cg_known(x->launch, x->trip, op->operands[0], &condition);
+    if (!known && is_plain_version(op, 0) != is_plain_version(op, 1)) {
+        known = true;
+        condition = is_plain_version(op, 1);
+    }
+    if (known) {
         walk_region(x, op, !condition);
         give(x, op, x->now);
         return;
@@ -289,6 +333,8 @@ static void walk_block(walk *x, const ct_block *block)
             walk_branch(x, op);
         else if (op->opcode == CT_groups)
             walk_region(x, op, 0);
+        else if (op->opcode == CT_strips)
+            walk_strips(x, op);
         else
             step(x, op);
 }
@@ -350,8 +396,11 @@ static double share_traffic(walk *x, double blocks)
     for (uint32_t i = 0; i < x->moved_count; i++) {
         traffic *t = &x->moved[i];
         double bytes = t->bytes * blocks, size;
-        t->known = bytes > 0 && cg_known_bytes(x->launch, t->memory, &size);
-        t->part = t->known && size < bytes ? size / bytes : 1;
+        t->known = bytes > 0;
+        if (t->known && cg_known_bytes(x->launch, t->memory, &size))
+            t->part = size < bytes ? size / bytes : 1;
+        else
+            t->part = cg_part_of_tiles(x->c, x->launch, t->first);
         all += bytes * t->part;
     }
     return all;
@@ -449,7 +498,7 @@ static uint32_t count_loops(const cg_func *c, bool *out_multiplies)
 cg_kernel_cost *cg_predict(cg_func *c, const cg_launch *launch, uint32_t shared_bytes)
 {
     uint32_t held;
-    walk x = {.c = c, .m = cg_machine_of(c->target), .launch = launch, .known = true, .times = 1};
+    walk x = {.c = c, .m = cg_machine_named(c->target, launch->gpu), .launch = launch, .known = true, .times = 1};
     uint32_t loops = count_loops(c, &x.multiplies);
     cg_kernel_cost *k = x.k = bc_new(&c->arena, cg_kernel_cost, 1);
     x.ready = bc_new(&c->arena, double, c->ir->value_count + 1u);

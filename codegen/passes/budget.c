@@ -237,10 +237,11 @@ void cg_set_warps(cg_func *c)
 
 uint32_t cg_blocks_that_suit(const cg_func *c)
 {
-    enum { MOST_SUMS = 64, REGISTERS = 1 << 16, OF_A_THREAD = 128 };
+    enum { MOST_SUMS = 64, OF_A_THREAD = 128 };
+    uint32_t registers = (uint32_t)cg_machine_of(c->target)->registers;
     tiles t = tiles_of(c);
     uint64_t sums = ((uint64_t)2 << t.held) / cg_threads(c) * (t.is_wide ? 2 : 1); /* of a step, and those before */
-    return t.block && t.held && sums <= MOST_SUMS ? REGISTERS / OF_A_THREAD / cg_threads(c) : 0;
+    return t.block && t.held && sums <= MOST_SUMS ? registers / OF_A_THREAD / cg_threads(c) : 0;
 }
 
 uint32_t cg_product_registers(const cg_func *c)

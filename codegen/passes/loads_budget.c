@@ -1,4 +1,5 @@
 /* How far loads run ahead beside others that each thread reads itself; see codegen/passes/loads.c. */
+#include "codegen/cost/cost.h"
 #include "codegen/analysis/product.h"
 #include "codegen/passes/budget.h"
 #include "codegen/passes/ring.h"
@@ -55,19 +56,21 @@ static bool has_reordered(const ct_block *body)
    registers; ptxas saves up to an eighth of what is estimated where that brings a block. Such loops convert between
    copies and products, while other blocks multiply: two blocks do for that, and more only with three slots each. Where
    reordered products have few rows, memory sets the pace: each block has slots for as many bytes of weights as have to
-   be on their way if it has the multiprocessor for itself (3.4 TB/s, 132 multiprocessors, a microsecond). */
+   be on their way if it has the multiprocessor for itself. */
 cg_slot_budget cg_budget_with_own(cg_func *c, const ct_block *body, const cg_ring *ring, const cg_ring *own,
                                   const cg_slot_work *work)
 {
-    enum { REGISTERS = 1 << 16, SAVED = 8, FEW_BLOCKS = 2, MOST_BLOCKS = 4, ENOUGH_SLOTS = 3, MOST_SLOTS = 4 };
-    enum { OF_THE_SYSTEM = 1 << 10 /* bytes of shared memory for each block */, ON_THEIR_WAY = 28 << 10 };
+    enum { SAVED = 8, FEW_BLOCKS = 2, MOST_BLOCKS = 4, ENOUGH_SLOTS = 3, MOST_SLOTS = 4 };
+    enum { OF_THE_SYSTEM = 1 << 10 /* bytes of shared memory for each block */ };
+    const cg_machine *m = cg_machine_of(c->target);
+    uint32_t registers = (uint32_t)m->registers, on_their_way = (uint32_t)m->bytes_ahead;
     bool reordered = has_reordered(body);
-    uint32_t paced = reordered ? ON_THEIR_WAY / own->slot_bytes + 1 : 0,
+    uint32_t paced = reordered ? on_their_way / own->slot_bytes + 1 : 0,
              enough = paced > ENOUGH_SLOTS ? paced : ENOUGH_SLOTS, most = enough > MOST_SLOTS ? enough : MOST_SLOTS,
              least = cg_static_shared(c->target) - work->fits,
              operand = reordered ? 0 : 4 * operand_words(c, body, ring) * cg_threads(c),
              used = OF_THE_SYSTEM + (operand > least ? operand : least),
-             blocks = (REGISTERS + REGISTERS / SAVED) / registers_of(c, body, ring, own) / cg_threads(c);
+             blocks = (registers + registers / SAVED) / registers_of(c, body, ring, own) / cg_threads(c);
     cg_slot_budget b = {.room = work->fits, .why = "as many as leave room for the blocks that registers allow"};
     for (blocks = blocks < MOST_BLOCKS ? blocks + !blocks : MOST_BLOCKS; blocks; blocks--) {
         uint32_t share = cg_room_beside(c, blocks * cg_threads(c)), room = share > used ? share - used : 0;
