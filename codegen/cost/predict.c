@@ -13,7 +13,11 @@
 #include "codegen/kernel/groups.h"
 #include "codegen/values/strips.h"
 
-enum { SCHEDULERS = 4, TWICE_BELOW = 3 /* loops around, in which an iteration is walked through twice */ };
+enum {
+    SCHEDULERS = 4,
+    PUT = 8 /* instructions for a word that producers put back */,
+    TWICE_BELOW = 3 /* loops around, in which an iteration is walked through twice */
+};
 
 static const char *const names[CG_RESOURCES] = {
     "tensor cores", "shared memory", "instructions", "instructions at half rate", "special functions",
@@ -22,9 +26,10 @@ static const char *const names[CG_RESOURCES] = {
 /* Memory that is moved by the access ops of the kernel: counted once for all that have the same origin. */
 typedef struct traffic {
     const ct_value *origin, *memory;
-    const ct_op *first; /* that moves some */
-    double bytes, part; /* of blocks that were counted; how much of it comes from DRAM, */
-    bool known;         /* if that is known */
+    const ct_op *first;  /* that moves some */
+    double bytes, fresh; /* of blocks that were counted; of the ops in the same loop as the first one */
+    double part;         /* how much of it comes from DRAM, */
+    bool known;          /* if that is known */
 } traffic;
 enum { MOST_TRAFFIC = 16 };
 
@@ -71,6 +76,7 @@ static double part_from_dram(walk *x, const ct_op *op)
     if (i == x->moved_count)
         x->moved[x->moved_count++] = (traffic){.origin = origin, .memory = memory, .first = op};
     x->moved[i].bytes += x->counts ? bytes : 0;
+    x->moved[i].fresh += x->counts && op->block == x->moved[i].first->block ? bytes : 0;
     return x->moved[i].known ? x->moved[i].part : x->moved[i].first == op;
 }
 
@@ -119,7 +125,10 @@ static void step(walk *x, const ct_op *op)
 {
     cg_work w = cg_work_of(x->c, x->m, op);
     double start = start_of(x, op);
-    w.cycles[CG_DRAM] *= part_from_dram(x, op);
+    double part = part_from_dram(x, op);
+    w.cycles[CG_DRAM] *= part;
+    if (w.latency == x->m->dram_latency && (x->multiplies || part < 0.5))
+        w.latency = x->m->l2_latency;
     for (uint32_t r = 0; r < CG_RESOURCES; r++)
         x->cycles[r] += w.cycles[r];
     x->fills = x->fills || op->opcode == CT_ring;
@@ -142,8 +151,18 @@ static void step(walk *x, const ct_op *op)
 
 static void walk_block(walk *x, const ct_block *block);
 
-/* The rings that the loop's body reads. */
-static void look_at_rings(const ct_op *loop, cg_loop_cost *cost, uint32_t *out_ahead, bool *out_waits)
+/* Words of a slot that each thread of the producers loads, rounds or transposes, and puts back. */
+static double words_put(const walk *x, const cg_ring *ring)
+{
+    enum { WORD = 4 };
+    double bytes = 0;
+    for (uint32_t i = 0; ring->puts && i < ring->load_count; i++)
+        bytes += ring->loads[i].is_put ? cg_ring_load_bytes(&ring->loads[i]) : 0;
+    return x->c->groups ? bytes / WORD / CG_PRODUCER_THREADS : 0;
+}
+
+/* The rings that the loop's body reads, and how long producers take for a slot. */
+static void look_at_rings(const walk *x, const ct_op *loop, cg_loop_cost *cost, uint32_t *out_ahead, bool *out_waits)
 {
     *out_ahead = 0;
     *out_waits = false;
@@ -151,6 +170,8 @@ static void look_at_rings(const ct_op *loop, cg_loop_cost *cost, uint32_t *out_a
         const cg_ring *ring = op->opcode == CT_await ? cg_ring_of(op, 0) : NULL;
         if (!ring)
             continue;
+        double put = words_put(x, ring) * PUT / x->m->issue_of_a_warp;
+        cost->alone = put > cost->alone ? put : cost->alone;
         if (cg_ring_distance(ring) == 0) { /* each iteration waits for its own copies */
             *out_waits = *out_waits || !ring->by_groups;
             continue;
@@ -232,10 +253,12 @@ static void walk_loop(walk *x, const ct_op *loop)
     cg_loop_cost cost = {.loop = loop, .iterations = count};
     x->now = begun;
     x->known = x->known && count >= 0;
-    look_at_rings(loop, &cost, &ahead, &waits);
+    look_at_rings(x, loop, &cost, &ahead, &waits);
     x->trip = &trip;
     x->times *= real;
+    double puts = cost.alone;
     cost.alone = walk_iterations(x, loop, outer);
+    cost.alone = puts > cost.alone ? puts : cost.alone;
     x->times = times;
     x->trip = trip.outer;
     double latency = x->multiplies ? x->m->l2_latency : x->m->dram_latency, arrival = ahead ? latency / ahead : 0;
@@ -389,18 +412,35 @@ typedef struct sample {
     double cycles[CG_RESOURCES], dram;
 } sample;
 
-/* Each byte of a tensor comes from memory once: that part of all accesses to it. The bytes of all. */
-static double share_traffic(walk *x, double blocks)
+/* How often the bytes of the first loop that reads them come from memory: once, and again for each later loop as far
+   as L2 does not have what all blocks that run together have read until then. */
+static double times_from_dram(const walk *x, const traffic *t, double blocks)
+{
+    enum { MIB = 1 << 20 };
+    double again = t->bytes / t->fresh - 1, running = x->k->blocks * x->m->multiprocessors;
+    double held = t->fresh * (blocks < running ? blocks : running), kept = x->m->l2_mib * MIB / held;
+    return again <= 0 || kept >= 1 ? 1 : 1 + again * (1 - kept);
+}
+
+/* The bytes of all accesses to a tensor that come from memory: those of the tensor, where they are known, or else of
+   the different tiles that the blocks reach; of ops in one loop different ones, of ops in other loops the same ones
+   again. */
+static double share_traffic(walk *x, double samples, double blocks)
 {
     double all = 0;
     for (uint32_t i = 0; i < x->moved_count; i++) {
         traffic *t = &x->moved[i];
+        t->bytes /= samples;
+        t->fresh /= samples;
         double bytes = t->bytes * blocks, size;
         t->known = bytes > 0;
-        if (t->known && cg_known_bytes(x->launch, t->memory, &size))
-            t->part = size < bytes ? size / bytes : 1;
-        else
-            t->part = cg_part_of_tiles(x->c, x->launch, t->first);
+        t->part = 1;
+        if (!t->known)
+            continue;
+        if (!cg_known_bytes(x->launch, t->memory, &size))
+            size = t->fresh * blocks * cg_part_of_tiles(x->c, x->launch, t->first);
+        size *= times_from_dram(x, t, blocks);
+        t->part = size < bytes ? size / bytes : 1;
         all += bytes * t->part;
     }
     return all;
@@ -426,7 +466,7 @@ static sample look_at_blocks(walk *x, const cg_launch *launch, double blocks, do
         walk_kernel(x, 1);
     }
     x->counts = false;
-    s.dram = share_traffic(x, blocks / count);
+    s.dram = share_traffic(x, count, blocks);
     for (double i = 0; i < count; i++) {
         choose_block(&one, (2 * i + 1) / (2 * count));
         double last = rest > 0 ? walk_kernel(x, rest) : 0, full = walk_kernel(x, x->k->blocks);

@@ -96,7 +96,7 @@ double cg_bytes_moved(const ct_op *op, const ct_value **out_memory)
     return tile ? bytes_of(tile) : 0;
 }
 
-static bool is_atomic(const ct_op *op)
+bool cg_is_atomic(const ct_op *op)
 {
     return op->opcode == OP_atomic_rmw_tko || op->opcode == OP_atomic_cas_tko || op->opcode == OP_atomic_red_view_tko;
 }
@@ -116,7 +116,6 @@ static const cg_layout *moved_layout(cg_func *c, const ct_op *op)
 /* What is copied goes by shared memory, too. By the copy engine, one instruction brings all of it. */
 static void add_access(cg_func *c, const cg_machine *m, const ct_op *op, cg_work *w)
 {
-    enum { ACCESS = 16 };
     const ct_value *memory;
     double bytes = cg_bytes_moved(op, &memory);
     w->cycles[CG_L2] += bytes / m->l2_bytes;
@@ -128,8 +127,6 @@ static void add_access(cg_func *c, const cg_machine *m, const ct_op *op, cg_work
         w->cycles[CG_SHARED_MEMORY] += bytes / m->shared_bytes;
     if (op->opcode != CT_staged && op->result_count && bc_is_tile(op->results[0].type))
         w->latency = m->dram_latency;
-    if (is_atomic(op))
-        w->cycles[CG_ATOMICS] += bytes / ACCESS / m->atomics;
 }
 
 /* ---- products ---- */
@@ -189,6 +186,24 @@ static double words_of_a_block(const cg_func *c, const cg_product *p)
     return 2.0 / (1u << bits / 2) * (p->in == BC_F64 ? 2 : 1);
 }
 
+/* What mma.sync along K takes, each on the sums of the one before, beyond what the tensor cores are busy for. */
+static double chain_of(const cg_machine *m, const cg_product *p, uint32_t parts, double busy)
+{
+    double steps = (double)(1u << (p->k > p->atom.k_bits + parts ? p->k - p->atom.k_bits - parts : 0));
+    return steps * m->mma_latency > busy ? steps * m->mma_latency - busy : 0;
+}
+
+/* Operands that threads hold go to the product by shared memory, with barriers before and behind, unless it takes them
+   from registers. */
+static void add_stores(const cg_machine *m, const ct_op *op, const cg_product *p, cg_work *w)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        bool in_registers = !cg_encoding_of(op->operands[i]) && !(i == 0 && (p->chained || p->reordered));
+        w->cycles[CG_SHARED_MEMORY] += in_registers ? bytes_of(op->operands[i]->type) / m->shared_bytes : 0;
+        w->latency += in_registers ? 2 * m->barrier : 0;
+    }
+}
+
 static void add_product(cg_func *c, const cg_machine *m, const ct_op *op, cg_work *w)
 {
     enum {
@@ -213,7 +228,8 @@ static void add_product(cg_func *c, const cg_machine *m, const ct_op *op, cg_wor
     w->cycles[CG_SHARED_MEMORY] += spilled_cycles(c, m, op, &p, parts);
     double of_an_mma = p.in == BC_F64 ? OF_AN_MMA_OF_F64 : OF_AN_MMA;
     w->cycles[CG_ISSUE] += by_wgmma ? 0 : all / of_an_mma * 1.5 / m->issue; /* half a load of fragments each */
-    w->latency = m->product_latency;
+    w->latency = by_wgmma ? m->product_latency : chain_of(m, &p, parts, w->cycles[CG_TENSOR_CORES]);
+    add_stores(m, op, &p, w);
 }
 
 /* ---- in registers ---- */
@@ -276,9 +292,8 @@ static void add_map(const cg_machine *m, const ct_op *op, double warps, cg_work 
 static void add_fold(cg_func *c, const cg_machine *m, const ct_op *op, cg_work *w)
 {
     const cg_value *x = cg_value_of(c, cg_result(op, 0));
-    double left = held_by_warps(c, cg_result(op, 0)), lanes = 0, each = 0, warps = 0;
-    for (uint32_t i = 0; i < op->operand_count; i++)
-        each += held_by_warps(c, op->operands[i]);
+    double left = held_by_warps(c, cg_result(op, 0)), lanes = 0, each, warps = 0;
+    each = held_by_warps(c, op->operands[0]);     /* of several together, each element at once */
     bool known = x->source && x->form == CG_TILE; /* bits whose images the result has not got are folded */
     for (uint32_t i = 0; known && i < CG_LANE_BITS; i++)
         lanes += x->source->lane[i] && !x->home->lane[i];

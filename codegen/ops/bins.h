@@ -4,18 +4,8 @@
 #ifndef TILEVM_CODEGEN_OPS_BINS_H
 #define TILEVM_CODEGEN_OPS_BINS_H
 
-#include "codegen/kernel/kernel.h"
+#include "codegen/access/bins.h"
 
-typedef struct cg_bins {
-    const ct_value *base, *index; /* an element goes to base[index] */
-    int64_t low;                  /* least index */
-    uint32_t count;               /* of indices from there on */
-} cg_bins;
-
-/* False: not such an op, or there are too many addresses for its elements. */
-bool cg_find_bins(const cg_func *c, const ct_op *op, cg_bins *out);
-/* Of shared memory. */
-uint32_t cg_bins_bytes(const cg_bins *b);
 /* Elements are read in l. */
 void cg_want_bins(cg_func *c, const cg_bins *b, const cg_layout *l);
 /* Takes the op's effect on scratch: adds the values up there, at the address that comes back. Then, the access: from
