@@ -24,7 +24,7 @@ static void put_loop(const cg_loop_candidate *loop, bc_text *out)
 {
     bc_text_puts(out, loop->route);
     if (loop->stages)
-        bc_text_printf(out, ", %u stages", loop->stages);
+        bc_text_printf(out, ", %u stage%s", loop->stages, loop->stages == 1 ? "" : "s");
     if (loop->loads && loop->ahead < loop->loads)
         bc_text_printf(out, ", %u of %u loads ahead", loop->ahead, loop->loads);
     if (loop->product)

@@ -77,6 +77,11 @@ static double passes_of(const accesses *a)
     return a->lines > wide ? a->lines : wide;
 }
 
+static bool is_atomic(const ct_op *op)
+{
+    return op->opcode == OP_atomic_rmw_tko || op->opcode == OP_atomic_cas_tko || op->opcode == OP_atomic_red_view_tko;
+}
+
 void cg_add_accesses(cg_func *c, const cg_machine *m, const ct_op *op, const bc_type *tile, const cg_layout *layout,
                      cg_work *w)
 {
@@ -90,7 +95,7 @@ void cg_add_accesses(cg_func *c, const cg_machine *m, const ct_op *op, const bc_
     if (cg_find_bins(c, op, &bins)) { /* which are summed up in shared memory, and added once */
         w->cycles[CG_SHARED_MEMORY] += a.count * CONFLICTS;
         w->cycles[CG_ATOMICS] += bins.count / m->atomics;
-    } else if (cg_is_atomic(op))
+    } else if (is_atomic(op))
         w->cycles[CG_ATOMICS] +=
             a.count * (a.lines / m->scattered > LANES / m->atomics ? a.lines / m->scattered : LANES / m->atomics);
 }

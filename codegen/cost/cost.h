@@ -46,8 +46,6 @@ typedef struct cg_work {
 double cg_wgmma_cycles(const cg_target *target, const ct_op *product);
 /* Of ops without regions. Copies count where their tile is read (`staged`). */
 cg_work cg_work_of(cg_func *c, const cg_machine *machine, const ct_op *op);
-/* Does it read, compute and write at once? */
-bool cg_is_atomic(const ct_op *op);
 /* Adds what the instructions that move a tile in that layout take, copies with them (codegen/cost/access.c). */
 void cg_add_accesses(cg_func *c, const cg_machine *m, const ct_op *op, const bc_type *tile, const cg_layout *layout,
                      cg_work *w);

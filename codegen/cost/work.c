@@ -96,11 +96,6 @@ double cg_bytes_moved(const ct_op *op, const ct_value **out_memory)
     return tile ? bytes_of(tile) : 0;
 }
 
-bool cg_is_atomic(const ct_op *op)
-{
-    return op->opcode == OP_atomic_rmw_tko || op->opcode == OP_atomic_cas_tko || op->opcode == OP_atomic_red_view_tko;
-}
-
 /* The layout in which threads move the tile; NULL: the copy engine does, or it is not known. */
 static const cg_layout *moved_layout(cg_func *c, const ct_op *op)
 {
