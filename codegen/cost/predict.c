@@ -156,8 +156,8 @@ static double words_put(const walk *x, const cg_ring *ring)
 {
     enum { WORD = 4 };
     double bytes = 0;
-    for (uint32_t i = 0; ring->puts && i < ring->load_count; i++)
-        bytes += ring->loads[i].is_put ? cg_ring_load_bytes(&ring->loads[i]) : 0;
+    for (uint32_t i = 0; i < ring->load_count; i++)
+        bytes += cg_is_put(&ring->loads[i]) ? cg_ring_load_bytes(&ring->loads[i]) : 0;
     return x->c->groups ? bytes / WORD / CG_PRODUCER_THREADS : 0;
 }
 
@@ -173,10 +173,11 @@ static void look_at_rings(const walk *x, const ct_op *loop, cg_loop_cost *cost, 
         double put = words_put(x, ring) * PUT / x->m->issue_of_a_warp;
         cost->alone = put > cost->alone ? put : cost->alone;
         if (cg_ring_distance(ring) == 0) { /* each iteration waits for its own copies */
-            *out_waits = *out_waits || !ring->by_groups;
+            *out_waits = *out_waits || !cg_is_between_groups(ring);
             continue;
         }
-        uint32_t ahead = ring->by_groups && !ring->in_flight ? ring->slots : cg_ring_distance(ring);
+        uint32_t ahead = cg_is_between_groups(ring) && ring->end != CG_FREE_ITERATION_LATER ? ring->slots
+                                                                                            : cg_ring_distance(ring);
         cost->stages = ring->slots > cost->stages ? ring->slots : cost->stages;
         cost->in_flight += ahead * ring->slot_bytes;
         *out_ahead = !*out_ahead || ahead < *out_ahead ? ahead : *out_ahead;

@@ -101,7 +101,7 @@ static const cg_layout *moved_layout(cg_func *c, const ct_op *op)
 {
     if (op->opcode == CT_staged) {
         const cg_ring_load *load = op->detail;
-        return cg_ring_of(op, op->operand_count - 1)->by_maps ? NULL : &load->layout;
+        return cg_ring_of(op, op->operand_count - 1)->role == CG_RING_OF_MAPS ? NULL : &load->layout;
     }
     const ct_value *v = op->result_count && bc_is_tile(op->results[0].type) ? &op->results[0] : stored_by(op);
     const cg_value *x = v ? cg_value_of(c, v) : NULL;
@@ -155,9 +155,9 @@ static double operand_bytes(const cg_product *p, bool by_wgmma, double left, dou
 {
     enum { ROWS = 6 };
     double strips = by_wgmma && p->m > ROWS ? (double)(1u << (p->m - ROWS)) : 1;
-    if (p->turned) /* strips of 64 columns read all of the left operand */
+    if (p->instruction == CG_BY_TURNED_WGMMA) /* strips of 64 columns read all of the left operand */
         return left * (p->n > ROWS ? (double)(1u << (p->n - ROWS)) : 1) + right;
-    if (p->reordered)
+    if (p->instruction == CG_BY_REORDERED_MMA)
         return right * (double)(1u << p->along_m);
     if (by_wgmma)
         return right * strips + (p->chained ? 0 : left);
@@ -193,7 +193,8 @@ static double chain_of(const cg_machine *m, const cg_product *p, uint32_t parts,
 static void add_stores(const cg_machine *m, const ct_op *op, const cg_product *p, cg_work *w)
 {
     for (uint32_t i = 0; i < 2; i++) {
-        bool in_registers = !cg_encoding_of(op->operands[i]) && !(i == 0 && (p->chained || p->reordered));
+        bool in_registers = !cg_encoding_of(op->operands[i])
+                            && !(i == 0 && (p->chained || p->instruction == CG_BY_REORDERED_MMA));
         w->cycles[CG_SHARED_MEMORY] += in_registers ? bytes_of(op->operands[i]->type) / m->shared_bytes : 0;
         w->latency += in_registers ? 2 * m->barrier : 0;
     }
@@ -213,9 +214,10 @@ static void add_product(cg_func *c, const cg_machine *m, const ct_op *op, cg_wor
     double all = (double)((uint64_t)1 << (p.m + p.n + p.k + p.packed + p.batch - parts));
     double left = bytes_of(op->operands[0]->type) / (1u << parts),
            right = bytes_of(op->operands[1]->type) / (1u << parts);
-    if (!p.has_atom) {
+    if (!cg_has_atom(&p)) {
         w->cycles[CG_ISSUE] += all / (1 << CG_LANE_BITS) * PLAIN / m->issue;
-        w->cycles[CG_SHARED_MEMORY] += all / (1 << CG_LANE_BITS) * (p.blocked ? words_of_a_block(c, &p) : 1);
+        w->cycles[CG_SHARED_MEMORY] += all / (1 << CG_LANE_BITS)
+                                       * (p.instruction == CG_BY_BLOCKS ? words_of_a_block(c, &p) : 1);
         return;
     }
     w->cycles[CG_TENSOR_CORES] += all / tensor_rate(m, p.in, by_wgmma);

@@ -20,7 +20,7 @@ static uint32_t slots_at_start(const cg_splitting *x)
 {
     enum { BYTES = 160 << 10 };
     const cg_machine *m = cg_machine_of(x->c->target);
-    bool is_plain = x->count == 1 && !x->places[0].product->turned && !cg_product_before(x->places[0].last);
+    bool is_plain = x->count == 1 && x->places[0].product->way != CT_TURNED && !cg_product_before(x->places[0].last);
     double enough = is_plain ? m->maps_built : m->engine_delay;
     uint32_t most = UINT32_MAX, rings = 0, bytes = 0, count = 1;
     double cycles = 0;
@@ -91,7 +91,7 @@ static void put_landed(const cg_splitting *x, ct_op *end)
 
 ct_block *cg_make_starters(cg_splitting *x, const ct_block *producers)
 {
-    if (x->c->cluster || x->places[0].ring->rounds) /* cp.async does not round */
+    if (x->c->cluster || cg_ring_rounds(x->places[0].ring)) /* cp.async does not round */
         return NULL;
     ct_map map;
     ct_block *block = ct_map_new(x->f, &map) ? ct_clone_block(x->f, producers, NULL, &map) : NULL;
