@@ -455,16 +455,11 @@ static void take_fragments(cg_func *c, cg_factors *f)
 
 /* ---- by instructions ---- */
 
-static void remark_mma(cg_func *c, const ct_op *op, const cg_product *p)
-{
-    cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED, "mma.sync.{Instruction=%s}", p->atom.text);
-}
-
 /* A part of K that lies in the ring, alone. */
 static void multiply_k_part(cg_func *c, const ct_op *op, const cg_product *p, const cg_k_part *part, cg_val *acc)
 {
     if (!part->number) /* the others are like the first one */
-        remark_mma(c, op, p);
+        cg_remark_mma(c, op, p);
     cg_factors f = {0};
     add_operands(c, &f, p);
     take_fragments(c, &f);
@@ -480,7 +475,7 @@ static void multiply_with_atom(cg_func *c, const ct_op *op, const cg_product *p,
     bool async = is_async(p, &f);
     take_fragments(c, &f);
     if (!async)
-        remark_mma(c, op, p);
+        cg_remark_mma(c, op, p);
     for (uint32_t part = 0; part < (uint32_t)1 << f.parts && !c->failed; part++) {
         encode_operands(c, op, p, &f, async, part);
         if (async)
