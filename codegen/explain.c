@@ -113,7 +113,7 @@ static tv_status weigh(cg_weighing *x, const cg_choices *choices, double *out_co
     cg_explanation *e = x->out;
     cg_candidate plan = {.choices = *choices};
     *out_cost = 0;
-    if (e->weighed == CG_MOST_PLANS)
+    if (e->weighed >= CG_MOST_PLANS)
         return TV_OK;
     tv_status status = cg_weigh_plan(x, &plan);
     e->weighed++;
@@ -234,7 +234,7 @@ static uint32_t find_promises(const cg_weighing *x, cg_assumption *out)
 /* Leaves out what changes nothing. */
 static tv_status drop_needless(cg_weighing *x, cg_choices *choices, cg_assumption *kept, double best)
 {
-    for (uint32_t i = choices->assumed_count; i-- > 0;) {
+    for (uint32_t i = choices->assumed_count; i-- > 0 && x->out->weighed < CG_MOST_PLANS;) {
         cg_assumption without = kept[i];
         double cost;
         memmove(&kept[i], &kept[i + 1], sizeof *kept * (choices->assumed_count - i - 1));

@@ -179,6 +179,8 @@ static bool is_named(const tv_remark *remark, const char *name)
 static void hear(void *user, const tv_remark *remark)
 {
     cg_weighing *x = user;
+    bc_text none = {.failed = true};
+    x->lost = x->lost || bc_str_is(remark->message, bc_text_words(&none));
     if (is_named(remark, "LoadAhead"))
         take_ahead(x, remark);
     else if (is_named(remark, "Pipelined"))
@@ -254,5 +256,5 @@ tv_status cg_weigh_plan(cg_weighing *x, cg_candidate *plan)
     cg_request request = {.launch = x->launch, .choices = &plan->choices, .only = x->f, .user = x, .compiled = look};
     tv_status status =
         cg_compile_with(x->m, &options, &request, x->first ? x->sink : (tv_sink){0}, (tv_writer){.write = swallow});
-    return status == TV_OK && !plan->bound ? TV_NO_MEMORY : status;
+    return status == TV_OK && (!plan->bound || x->lost) ? TV_NO_MEMORY : status;
 }

@@ -30,6 +30,7 @@ typedef struct cg_weighing {
     uint32_t op_count;
     bool *seen;        /* by op: it is told to run ahead in the plan that is looked at */
     cg_candidate *now; /* that one */
+    bool lost;         /* memory was out for what a remark says */
     bool first;        /* it is the plan that is taken: its obstacles are kept */
 } cg_weighing;
 
