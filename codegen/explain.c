@@ -156,6 +156,11 @@ static const cg_choices singles[] = {
     {.registers = CG_NEVER},
 };
 
+const cg_choices *cg_choice_at(uint32_t i)
+{
+    return i < TV_COUNT(singles) ? &singles[i] : NULL;
+}
+
 /* Both, if they are about different things. */
 static bool join(const cg_choices *a, const cg_choices *b, cg_choices *out)
 {

@@ -82,6 +82,10 @@ tv_status cg_explain(const tv_module *m, size_t entry, const tv_compile_options 
                      tv_sink sink, cg_explanation *out);
 void cg_explanation_release(cg_explanation *x);
 
+/* The choices that are weighed alone, one after the other; NULL past the end. Whether they are legal depends on the
+   kernel. */
+const cg_choices *cg_choice_at(uint32_t i);
+
 /* The best plans of a loop: positions in x->plans, the cheapest first, each another plan of that loop; legal ones, and
    those that need promises. At most `most`; how many. */
 uint32_t cg_best_of_loop(const cg_explanation *x, uint64_t offset, uint32_t most, uint32_t *out);
