@@ -25,7 +25,7 @@ typedef struct rows {
     uint32_t fast, bits, run;
 } rows;
 
-/* Pointers lie in rows unless they come from memory. */
+/* Pointers lie in rows; those that come from memory as far as is known. */
 static rows rows_of(cg_func *c, const ct_op *op, const bc_type *tile, const cg_layout *l)
 {
     rows r = {.fast = 0};
@@ -33,7 +33,9 @@ static rows rows_of(cg_func *c, const ct_op *op, const bc_type *tile, const cg_l
     if (is_by_pointers(op)) {
         cg_ptr_op p = cg_ptr_op_of(op);
         r.bits = cg_pointer_vector(c, &p, &r.fast);
-        r.run = s.rank && cg_is_of_indices(p.pointers) ? s.bits[r.fast] : 0;
+        const cg_axis *axes = p.pointers->fact ? p.pointers->fact->axes : NULL;
+        uint32_t known = s.rank && axes && axes[r.fast].likely > r.bits ? axes[r.fast].likely : r.bits;
+        r.run = s.rank && cg_is_of_indices(p.pointers) ? s.bits[r.fast] : known;
         return r;
     }
     cg_view_op v = cg_view_op_of(op);
@@ -96,6 +98,5 @@ void cg_add_accesses(cg_func *c, const cg_machine *m, const ct_op *op, const bc_
         w->cycles[CG_SHARED_MEMORY] += a.count * CONFLICTS;
         w->cycles[CG_ATOMICS] += bins.count / m->atomics;
     } else if (is_atomic(op))
-        w->cycles[CG_ATOMICS] +=
-            a.count * (a.lines / m->scattered > LANES / m->atomics ? a.lines / m->scattered : LANES / m->atomics);
+        w->cycles[CG_ATOMICS] += a.count * LANES / (a.lines == LANES ? m->scattered : m->atomics);
 }

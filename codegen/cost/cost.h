@@ -51,8 +51,6 @@ void cg_add_accesses(cg_func *c, const cg_machine *m, const ct_op *op, const bc_
                      cg_work *w);
 /* Bytes of global memory that the op moves; 0: none. *out_memory: where, a view or pointers. */
 double cg_bytes_moved(const ct_op *op, const ct_value **out_memory);
-/* Registers of a thread that hold no tile, of a kernel that has few to spare: addresses, indices, bounds, counters. */
-enum { CG_REGISTERS_BESIDES = 16 };
 /* 32-bit registers of a thread that hold tiles where most of them are needed. False: out of memory. */
 bool cg_registers_held(cg_func *c, uint32_t *out_registers);
 /* The same before there are layouts: bits of tiles of all threads together, in the order of the ops. False: out of

@@ -380,23 +380,23 @@ static double walk_kernel(walk *x, double blocks)
 
 /* ---- what shares a multiprocessor ---- */
 
-static uint32_t registers_of(const cg_func *c, const cg_machine *m, uint32_t held)
+static uint32_t registers_of(const cg_func *c, const cg_machine *m, uint32_t held, bool multiplies)
 {
-    enum { BESIDES = 48, MOST = 255 };
-    double registers = held + BESIDES < MOST ? held + BESIDES : MOST, threads = cg_all_threads(c);
+    double threads = cg_all_threads(c), wanted = held + (multiplies ? m->registers_usual : m->registers_few);
+    double registers = wanted < m->registers_most ? wanted : m->registers_most;
     uint32_t blocks = cg_blocks_hinted(c, held);
     if (c->groups)
-        registers = c->groups->launched ? c->groups->launched : MOST;
+        registers = c->groups->launched ? c->groups->launched : m->registers_most;
     else if (blocks && m->registers / threads / blocks < registers)
         registers = m->registers / threads / blocks;
     return (uint32_t)(m->registers / threads < registers ? m->registers / threads : registers);
 }
 
-static void fit(cg_func *c, cg_kernel_cost *k, uint32_t held)
+static void fit(cg_func *c, cg_kernel_cost *k, uint32_t held, bool multiplies)
 {
     const cg_machine *m = k->machine;
     k->threads = cg_all_threads(c);
-    k->registers = registers_of(c, m, held);
+    k->registers = registers_of(c, m, held, multiplies);
     double room[] = {m->shared_kib / (k->shared / 1024.0 + 1), m->registers / k->registers / k->threads,
                      (double)c->target->threads / k->threads, m->most_blocks};
     double least = m->most_blocks;
@@ -548,7 +548,7 @@ cg_kernel_cost *cg_predict(cg_func *c, const cg_launch *launch, uint32_t shared_
     k->machine = x.m;
     k->shared = shared_bytes;
     k->us = -1;
-    fit(c, k, held);
+    fit(c, k, held, x.multiplies);
     x.warps = (double)(1u << cg_real_warp_bits(c));
     x.streams = c->groups && x.warps > SCHEDULERS ? x.warps / SCHEDULERS : 1;
     if (launch->grid[0] > 0 && launch->grid[1] > 0 && launch->grid[2] > 0)

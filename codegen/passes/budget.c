@@ -247,10 +247,9 @@ uint32_t cg_blocks_that_suit(const cg_func *c)
 
 uint32_t cg_product_registers(const cg_func *c)
 {
-    enum { OPERANDS = 24 };
     tiles t = tiles_of(c);
     uint32_t sums = ((1u << (t.held > t.product ? t.held : t.product)) / cg_threads(c)) << t.is_wide;
-    return t.product ? sums + OPERANDS : 0;
+    return t.product ? sums + (uint32_t)cg_machine_of(c->target)->registers_mma : 0;
 }
 
 /* Two blocks of a multiprocessor, each with half of the rows, compute by turns what is between the products of a chain,

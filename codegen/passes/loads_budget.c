@@ -34,8 +34,8 @@ static uint32_t operand_words(const cg_func *c, const ct_block *body, const cg_r
 /* Registers of a thread: what the loop carries, what it reads of the slots and what it makes of that for a product. */
 static uint32_t registers_of(const cg_func *c, const ct_block *body, const cg_ring *ring, const cg_ring *own)
 {
-    enum { FOR_THE_REST = 36, MOST = 256 };
-    uint32_t all = FOR_THE_REST + operand_words(c, body, ring);
+    enum { MOST = 256 };
+    uint32_t all = (uint32_t)cg_machine_of(c->target)->registers_loop + operand_words(c, body, ring);
     for (uint32_t i = 1; i < body->arg_count; i++)
         all += bc_is_tile(body->args[i].type) ? cg_words_of_thread(c, body->args[i].type) : 0;
     for (uint32_t i = 0; i < own->load_count; i++)
