@@ -5,11 +5,11 @@
 #include "codegen/facts/facts.h"
 
 enum {
-    MOST_BINS = 1024,     /* as much shared memory as rings leave to the rest at least */
-    ELEMENTS_OF_A_BIN = 4 /* fewer additions to global memory by this, which pays for those to shared memory */
+    MOST_BINS = 1024,     /* as much shared memory as rings always leave */
+    ELEMENTS_OF_A_BIN = 4 /* per address, so that saved additions to global memory pay for those to shared */
 };
 
-/* What all elements are; NULL: nothing that is known. */
+/* The scalar that all elements are. NULL: it is not known. */
 static const ct_value *scalar_behind(const ct_value *v)
 {
     while (v->type->rank && v->op && (v->op->opcode == OP_reshape || v->op->opcode == OP_broadcast))

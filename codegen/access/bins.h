@@ -8,14 +8,14 @@
 enum { CG_BIN_BYTES = 4 };
 
 typedef struct cg_bins {
-    const ct_value *base, *index; /* an element goes to base[index] */
-    int64_t low;                  /* least index */
-    uint32_t count;               /* of indices from there on */
+    const ct_value *base, *index; /* an element is added to base[index] */
+    int64_t low;                  /* the smallest index */
+    uint32_t count;               /* of possible indices */
 } cg_bins;
 
-/* False: not such an op, or there are too many addresses for its elements. */
+/* False: the op is something else, or there are too many addresses for its elements. */
 bool cg_find_bins(const cg_func *c, const ct_op *op, cg_bins *out);
-/* Of shared memory. */
+/* Bytes of shared memory. */
 uint32_t cg_bins_bytes(const cg_bins *b);
 
 #endif

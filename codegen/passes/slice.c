@@ -52,8 +52,8 @@ const char *cg_ring_takes_view(cg_ring *ring, const ct_block *body, const ct_op 
     return NULL;
 }
 
-/* Is the value computed element by element from constants, scalars and the places of elements, as threads can do for
-   themselves? seen, by id: this was asked before. */
+/* Can each thread compute the value by itself: element by element from constants, scalars and positions? seen: by
+   value id. */
 static bool is_of_indices(const ct_value *v, bool *seen, uint32_t depth)
 {
     if (!bc_is_tile(v->type) || !v->type->rank || seen[v->id])
