@@ -3,7 +3,7 @@
 
      corpus_run FOLDER [--filter TEXT] [--version 13.N] [--threads N] [--seed N] [--jobs N] [--perf] [--times]
                 [--checks FILE] [--ptx TARGET] [--gpu TARGET] [--part I/N] [--tight] [--needs FILE]
-                [--cluster N]
+                [--cluster N] [--precision]
 
    FOLDER is the unpacked corpus. --filter takes cases whose name or group holds the text. --seed draws the order of
    tile blocks. --jobs runs that many processes side by side. --perf runs the large cases instead, which have no
@@ -12,7 +12,7 @@
    failures.
    --ptx compiles for a target and runs what comes out on the simulator, --gpu on a GPU, by way of the driver's own
    assembler; with --perf it prints the median of 30 launches. --part takes every Nth case, from the one with number I
-   on. --cluster has kernels spread over so many thread blocks a tile block where they can be.
+   on. --precision runs kernels beside themselves with more digits, which changes no result. --cluster has kernels spread over so many thread blocks a tile block where they can be.
    --needs lists what targets lack (tests/corpus/unsupported.txt). --tight gives arrays on a GPU no guard zones, so that
    compute-sanitizer sees where they end; it names each case before it runs, and leaves out those that trap. Ends with
    `corpus runs: N passed, N failed, N skipped`. */
@@ -48,6 +48,7 @@ typedef struct driver {
     uint64_t seed;
     uint8_t batch; /* tv_batch */
     bool perf, times;
+    bool precision;
     const char *target; /* of --ptx or --gpu, or NULL */
     bool gpu, alone;    /* alone: this process may lose its context */
     bool tight;
@@ -261,6 +262,7 @@ static tv_status run_machine(attempt *a, const tv_module *m, const void *const *
                              .order_seed = a->driver->seed,
                              .batch = a->driver->batch,
                              .output = {&a->output, bc_text_append},
+                             .precision = a->driver->precision,
                              .checks = a->driver->findings ? TV_CHECK_ALL : 0};
     tv_status status = tv_vm_new(m, &options, sink, &vm);
     if (status != TV_OK)
@@ -698,7 +700,7 @@ static int usage(void)
 {
     fprintf(stderr, "usage: corpus_run FOLDER [--filter TEXT] [--version 13.N] [--threads N] [--seed N] [--jobs N]"
                     " [--perf] [--times] [--checks FILE] [--ptx TARGET] [--gpu TARGET] [--part I/N] [--tight]"
-                    " [--needs FILE] [--cluster N]\n");
+                    " [--needs FILE] [--cluster N] [--precision]\n");
     return 2;
 }
 
@@ -718,6 +720,10 @@ static bool parse(driver *d, int argc, char **argv)
         }
         if (strcmp(option, "--times") == 0) {
             d->times = true;
+            continue;
+        }
+        if (strcmp(option, "--precision") == 0) {
+            d->precision = true;
             continue;
         }
         if (strcmp(option, "--tight") == 0) {
