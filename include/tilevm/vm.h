@@ -96,10 +96,10 @@ typedef struct tv_vm_options {
     /* Returns whether the op is chosen for trace. Called while a kernel is compiled. NULL: all ops are chosen. */
     bool (*trace_op)(void *user, tv_str op, uint32_t op_index);
 
-    bool precision;  /* run the kernel beside itself with more digits, for tv_vm_op_precision_at; on one thread, and
-                              not with checks */
     bool profile;    /* also measure the time of each op for tv_vm_op_time_at */
     uint8_t batch;   /* tv_batch: whether neighbouring tile blocks run as one */
+    bool precision;  /* run the kernel beside itself with more digits, for tv_vm_op_precision_at; on one thread, and
+                        not with checks */
     uint32_t checks; /* tv_check bits; 0: none, at no cost. With checks, tile blocks take turns on one thread,
                               always in the same order, and a deadlock among them is a trap */
     unsigned max_findings; /* stop after that many findings of checks; 0: 20 */

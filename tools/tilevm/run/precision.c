@@ -89,14 +89,14 @@ static void put_array(const run_job *job, bc_text *out, const tv_vm_array_precis
 {
     bc_text_printf(out, "precision of %s, %s: ", a->name, tv_dtype_name(a->dtype));
     if (a->error.worst == 0) {
-        bc_text_printf(out, "no digit is lost in %llu elements\n", (unsigned long long)a->elements);
+        bc_text_printf(out, "no digit is lost; elements: %llu\n", (unsigned long long)a->elements);
         return;
     }
     if (a->error.infinite)
-        bc_text_printf(out, "%llu of %llu elements have no digit at all; mean %.3g ulps of the others\n",
+        bc_text_printf(out, "elements without any right digit: %llu of %llu; mean %.3g ulps of the others\n",
                        (unsigned long long)a->error.infinite, (unsigned long long)a->elements, a->error.mean);
     else
-        bc_text_printf(out, "worst %.3g ulps, mean %.3g, of %llu elements\n", a->error.worst, a->error.mean,
+        bc_text_printf(out, "worst %.3g ulps, mean %.3g, elements: %llu\n", a->error.worst, a->error.mean,
                        (unsigned long long)a->elements);
     bc_text_puts(out, "  worst at [");
     for (uint32_t d = 0; d < a->ndim; d++)
@@ -147,13 +147,14 @@ static void put_events(bc_text *out, const tv_vm_op_precision *op)
     if (op->overflows) {
         bc_text_puts(out, "  ");
         put_op(out, op);
-        bc_text_printf(out, ": %llu elements became infinite or NaN from finite operands\n",
+        bc_text_printf(out, ": elements that became infinite or NaN from finite operands: %llu\n",
                        (unsigned long long)op->overflows);
     }
     if (op->decisions) {
         bc_text_puts(out, "  ");
         put_op(out, op);
-        bc_text_printf(out, ": %llu elements depend on lost digits; the first in ", (unsigned long long)op->decisions);
+        bc_text_printf(out, ": elements that depend on lost digits: %llu, the first in ",
+                       (unsigned long long)op->decisions);
         put_block(out, op->decided.block);
         bc_text_printf(out, ", element %llu: ", (unsigned long long)op->decided.element);
         put_pair(out, &op->decided);
