@@ -66,7 +66,7 @@ static bool go(machine *m, tv_dtype dtype, void *const *arrays, size_t count, un
 /* The op that loses most of what is stored, as `tilevm run --precision` ranks them. */
 static tv_vm_op_precision worst_op(const tv_vm *vm)
 {
-    tv_vm_op_precision op, worst = {0};
+    tv_vm_op_precision op, worst = {.op = ""};
     double most = -1;
     for (size_t i = 0; tv_vm_op_precision_at(vm, i, &op); i++) {
         double lost = fmax(op.caused, op.amplified);
