@@ -1,7 +1,7 @@
 # Measurements on this machine.
 
 ##@ Measure
-## bench: print this project's figures (TILEIR_TOOLS: beside NVIDIA's; PYTHON: one with numpy)
+## bench: print this project's figures (TILEIR_TOOLS: also NVIDIA's; PYTHON: one with numpy)
 .PHONY: bench
 bench: all $(OUT)/bench $(OUT)/bench_vm.so $(BUILD)/corpus/unpacked
 	$(Q)$(OUT)/tilevm gen --ops 400 -o $(BUILD)/bench-10k.tbc
@@ -10,12 +10,12 @@ bench: all $(OUT)/bench $(OUT)/bench_vm.so $(BUILD)/corpus/unpacked
 	    else echo "the virtual machine beside NumPy: skipped, there is no $(PYTHON)"; fi
 
 BENCH_SHARE ?= 8
-## bench-compile: measure compile times (BENCH_SHARE: processes for every Nth kernel; TILEIR_TOOLS: beside NVIDIA's)
+## bench-compile: measure compile times (BENCH_SHARE: processes for every Nth kernel; TILEIR_TOOLS: also NVIDIA's)
 .PHONY: bench-compile
 bench-compile: all $(OUT)/bench_compile $(OUT)/fakecuda/libcuda.so.1 $(BUILD)/corpus/unpacked
 	$(Q)LD_LIBRARY_PATH=$(OUT)/fakecuda $(OUT)/bench_compile $(OUT)/tileiras $(BUILD)/corpus --share $(BENCH_SHARE)
 
-## bench-model: print what the cost model predicts beside what was measured (tests/gpu/sweep_h200.csv)
+## bench-model: compare the predictions of the cost model with measurements (tests/gpu/sweep_h200.csv)
 .PHONY: bench-model
 bench-model: all $(BUILD)/sweep-cases/unpacked
 	$(Q)$(PYTHON) tools/bench_model.py $(OUT)/tilevm $(BUILD)/sweep-cases tests/gpu/sweep_h200.csv \
@@ -40,12 +40,12 @@ bench-preload: tests
 	$(Q)bash tests/shell/bench_preload.sh $(OUT) $(BUILD)/bench-preload
 
 ## bench-bundle: measure building bundles, their size, and the start of a service (BENCH_EMIT=ptx: without cubins)
-##   TILEIR_TOOLS, PYTHON with cuda-tile: beside NVIDIA's compiler and Python
+##   TILEIR_TOOLS, PYTHON with cuda-tile: also NVIDIA's compiler and Python
 .PHONY: bench-bundle
 bench-bundle: all $(OUT)/bundle_client $(OUT)/fakecuda/libcuda.so.1 $(BUILD)/corpus/unpacked
 	$(Q)PYTHON="$(PYTHON)" bash tests/shell/bench_bundle.sh $(OUT) $(BUILD)/corpus $(OUT)/bench-bundle
 
-## bench-cutile: measure cuTile Python on the virtual machine beside Triton's interpreter
+## bench-cutile: measure cuTile Python on the virtual machine, and Triton's interpreter
 ##   PYTHON: one with numpy, cuda-tile, triton
 .PHONY: bench-cutile
 bench-cutile: all

@@ -13,14 +13,14 @@
 #include "codegen/analysis/view.h"
 #include "codegen/passes/cluster.h"
 
-enum { MOST_STORES = 16, MOST_LOADS = 512 }; /* each beside each */
+enum { MOST_STORES = 16, MOST_LOADS = 512 }; /* each store is compared with each */
 
 typedef struct dealing {
     cg_func *c;
     ct_op *loop;
-    const ct_op *store; /* whose tile is followed to what it is made from */
-    const ct_op **list; /* what it is made from, so far */
-    bool *is_listed;    /* by value id: of an op with results the first, else the value that was read */
+    const ct_op *store; /* whose tile is traced back */
+    const ct_op **list; /* the ops and values visited so far */
+    bool *is_listed;    /* by value id: of the op's first result, or of the value that was read */
     uint32_t count;
 } dealing;
 
@@ -29,8 +29,8 @@ static bool is_maker(const ct_value *v, bc_opcode opcode)
     return v->op && v->op->opcode == opcode;
 }
 
-/* The loop of a kernel that is nothing else: from the block's number by as many as there are, with tokens alone. NULL:
-   there is none. */
+/* The only loop of a kernel that does nothing else. It starts at the block's index, advances by the number of
+   blocks, and carries only tokens. NULL: there is none. */
 static ct_op *find_loop(const ct_func *f)
 {
     ct_op *loop = f->body->last->prev;
@@ -44,9 +44,9 @@ static ct_op *find_loop(const ct_func *f)
     return loop;
 }
 
-/* ---- what iterations do to memory ---- */
+/* ---- memory accesses of iterations ---- */
 
-/* Does nothing else that the kernel reads or writes have an order with it? */
+/* Is no other access of the kernel ordered with the store? */
 static bool is_alone(const dealing *d, const ct_op *store)
 {
     bool write;
@@ -76,7 +76,7 @@ static bool is_load(const ct_op *op)
     return cg_memory_of(op, &write) && !write && cg_is_weak_access(op);
 }
 
-/* ---- what a tile is made from ---- */
+/* ---- values that determine a tile ---- */
 
 static bool is_where_it_goes(const dealing *d, const ct_value *v)
 {
@@ -87,7 +87,7 @@ static bool is_where_it_goes(const dealing *d, const ct_value *v)
     return false;
 }
 
-/* False: it tells iterations apart that store at the same place. */
+/* Visits v. False: it differs between iterations that store to the same address. */
 static bool read(dealing *d, const ct_value *v)
 {
     const ct_op *op = ct_maker_of(v);
@@ -110,7 +110,7 @@ static bool read_operands(dealing *d, const ct_op *op)
     return true;
 }
 
-/* Of a loop or branch also what all that is in it reads. */
+/* Visits the operands of the op, and those of all ops in its regions. */
 static bool read_all(dealing *d, const ct_op *op)
 {
     bool same = read_operands(d, op);
@@ -133,7 +133,7 @@ static bool follows_from_place(dealing *d, const ct_op *store)
     return same;
 }
 
-/* Is there nothing that others see but tiles of that kind? */
+/* Are stores of such tiles the only observable effects? */
 static bool is_plain(dealing *d)
 {
     const ct_block *body = d->c->ir->body;
@@ -151,7 +151,7 @@ static bool is_plain(dealing *d)
     return true;
 }
 
-/* ---- dealing ---- */
+/* ---- distributing ---- */
 
 static ct_value *put(dealing *d, bc_opcode opcode, ct_value *a, ct_value *b)
 {
@@ -184,7 +184,7 @@ ct_value *cg_put_rank(cg_func *c, ct_op *place, ct_value *blocks)
     return &op->results[0];
 }
 
-/* No sum overflows: there are fewer than 2^24 tile blocks (cg_range_of). */
+/* No sum overflows, because there are fewer than 2^24 tile blocks (cg_range_of). */
 static void deal(dealing *d, uint32_t blocks)
 {
     ct_value *all = d->loop->operands[2], *rank = cg_put_rank(d->c, d->loop, put_number(d, BC_I64, blocks)),

@@ -18,11 +18,11 @@
 #include "codegen/facts/facts.h"
 #include "codegen/tile/build.h"
 
-enum { MOST_INNER = 8 /* iterations: rings have no more stages */ };
+enum { MOST_INNER = 8 /* iterations; rings have no more stages */ };
 
 typedef struct nest {
     ct_op *outer, *inner;
-    int64_t count; /* iterations of the inner one */
+    int64_t count; /* iterations of the inner loop */
     bool is_wide;
 } nest;
 
@@ -31,7 +31,7 @@ static bool is_constant(const ct_value *v, int64_t *out)
     return v->op && v->op->opcode == OP_constant && ct_constant_value(v->op, out);
 }
 
-/* From 0 by steps of 1, of 32 bits, read as signed. */
+/* Does the loop count from 0 in steps of 1, as a signed 32-bit number? */
 static bool is_simple(const ct_op *loop)
 {
     int64_t first, step;
@@ -40,7 +40,7 @@ static bool is_simple(const ct_op *loop)
            && is_constant(loop->operands[2], &step) && step == 1 && loop->regions[0]->last->opcode == OP_continue;
 }
 
-/* Does the outer loop carry what the inner one does, and hand on nothing else? */
+/* Does the outer loop only pass on the values that the inner loop carries? */
 static bool hands_on(const nest *x)
 {
     const ct_block *body = x->outer->regions[0];
@@ -97,7 +97,7 @@ static ct_op *put_loop(cg_func *c, nest *x)
     return loop;
 }
 
-/* o * count + i is the number of the iteration. */
+/* Replaces o * count + i by the number of the iteration. */
 static void replace_sums(const nest *x, ct_value *number)
 {
     const ct_value *o = &x->outer->regions[0]->args[0], *i = &x->inner->regions[0]->args[0];

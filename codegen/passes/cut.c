@@ -23,18 +23,18 @@
 #include "codegen/passes/pass.h"
 
 enum {
-    SLOTS = 3,         /* that groups need at least, */
-    GOOD_SLOTS = 4,    /* and that make up for the loop */
-    LEAST_OF_K = 128,  /* bytes of a row of shared memory */
-    OTHERS = 16 << 10, /* bytes of shared memory that the rest of the kernel gets */
-    ROUNDS = 4         /* ops between a load and the product */
+    SLOTS = 3,         /* that warp specialisation needs at least */
+    GOOD_SLOTS = 4,    /* that outweigh the cost of the loop */
+    LEAST_OF_K = 128,  /* bytes of K in a row of shared memory, at least */
+    OTHERS = 16 << 10, /* bytes of shared memory for the rest of the kernel */
+    ROUNDS = 4         /* ops between a load and the product, at most */
 };
 
 typedef struct cutting {
     cg_func *c;
     ct_op *loop, *product;
     ct_op *loads[2];
-    uint32_t k[2]; /* the dimension of their tiles that is K */
+    uint32_t k[2]; /* the tile dimension that is K, of each operand */
     uint32_t parts;
 } cutting;
 
@@ -52,7 +52,7 @@ static bool is_flip(const ct_op *op)
            && ct_attr_of(op, F_permute_permutation)->ints->ptr[0] == 1;
 }
 
-/* The load of the body that alone makes operand i, which nobody else reads. False: there is none. */
+/* Finds the load of the body whose tile is used for operand i only. False: there is none. */
 static bool find_load(cutting *x, uint32_t i)
 {
     const ct_value *v = x->product->operands[i];
@@ -69,7 +69,7 @@ static bool find_load(cutting *x, uint32_t i)
     return false;
 }
 
-/* Is what the load reads a tile of two dimensions of a view of tiles side by side, in that order? */
+/* Is the tile a two-dimensional one of adjacent tiles, in the order of the tensor's dimensions? */
 static bool is_even(const cutting *x, const ct_op *load)
 {
     const ct_value *view = ct_operand(load, ct_info(load)->address);
@@ -79,7 +79,7 @@ static bool is_even(const cutting *x, const ct_op *load)
            && !ct_is_inside(view->op->block, x->loop->regions[0]) && cg_is_weak_access(load);
 }
 
-/* Can the op be done again in each part? It is one of those that make the product, or gives scalars or tokens alone. */
+/* Can the op be repeated for each slice? It must belong to the product, or give only scalars or tokens. */
 static bool may_repeat(const cutting *x, const ct_op *op)
 {
     if (op == x->product || op == x->loads[0] || op == x->loads[1] || op->opcode == OP_ftof || is_flip(op)
@@ -88,7 +88,7 @@ static bool may_repeat(const cutting *x, const ct_op *op)
     return ct_is_pure(op) && ct_gives_no_tiles(op);
 }
 
-/* The sums, and tokens: nothing that counts trips. */
+/* Does the loop carry only sums and tokens, and no counters? */
 static bool carries_sums(const cutting *x)
 {
     const ct_block *body = x->loop->regions[0];
@@ -121,14 +121,15 @@ static bool find_product(cutting *x)
     return x->product && body->last->opcode == OP_continue && carries_sums(x);
 }
 
-/* What a row of the left operand, along K, takes in shared memory. */
+/* Bytes of a row of the left operand along K in shared memory. */
 static uint32_t bytes_of_row(const cutting *x)
 {
     const bc_type *type = x->loads[0]->results[0].type;
     return cg_memory_bytes(bc_elem_kind(type)) * (uint32_t)type->shape[x->k[0]];
 }
 
-/* As few as leave room for enough slots; 0: none are wanted, or they would be too short. */
+/* The smallest number of slices that leaves room for enough stages. 0: the product needs none, or they would be too
+   short. */
 static uint32_t parts_of(const cutting *x, uint32_t wanted)
 {
     uint32_t slot = bytes_of(x->loads[0]) + bytes_of(x->loads[1]), room = cg_static_shared(x->c->target), parts = 1;
@@ -147,7 +148,7 @@ static bool is_wanted(cutting *x)
     cg_product p = cg_product_of(x->c, x->product);
     bool turned = x->k[0] != 1 || x->k[1] != 0; /* in memory */
     bool tf32 = p.in == BC_TF32 && !turned && cg_wgmma_takes(x->c, x->product, &p) && cg_may_turn(x->c, x->product, &p);
-    x->parts = tf32 ? parts_of(x, SLOTS) : p.async && !p.adds_up ? parts_of(x, GOOD_SLOTS) : 0;
+    x->parts = tf32 ? parts_of(x, SLOTS) : p.instruction == CG_BY_WGMMA && !p.adds_up ? parts_of(x, GOOD_SLOTS) : 0;
     return x->parts;
 }
 
@@ -171,7 +172,7 @@ static ct_value *put_number(const cutting *x, const bc_type *type, int64_t numbe
     return &op->results[0];
 }
 
-/* The body becomes that of a loop in the loop, which carries the same. NULL: no memory. */
+/* Moves the body to a new loop inside the loop, which carries the same values. NULL: out of memory. */
 static ct_op *put_loop(const cutting *x, const bc_type *counter)
 {
     ct_func *f = x->c->ir;
@@ -200,8 +201,8 @@ static ct_op *put_loop(const cutting *x, const bc_type *counter)
     return loop;
 }
 
-/* parts k + h, in 64 bits, of an index k: one outside stays outside. first: of what comes from k; place: of the sum.
-   NULL: no memory. */
+/* The index parts * k + h, in 64 bits, so that an index outside the tensor stays outside. first: the part that
+   depends on k; place: in front of the sum. NULL: out of memory. */
 static ct_value *put_index(const cutting *x, const ct_op *inner, ct_value *k, ct_op *first, ct_op *place)
 {
     const bc_type *type = inner->operands[1]->type;
@@ -213,7 +214,7 @@ static ct_value *put_index(const cutting *x, const ct_op *inner, ct_value *k, ct
     return times ? put(x, OP_addi, type, times, &inner->regions[0]->args[0], place) : NULL;
 }
 
-/* The load takes a tile of the finer view, and all up to the product are such tiles. */
+/* Makes the load read a tile of the finer view; all values up to the product get the smaller type. */
 static bool cut_load(const cutting *x, uint32_t i, const ct_op *inner, ct_value *counted)
 {
     ct_func *f = x->c->ir;

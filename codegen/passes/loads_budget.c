@@ -1,4 +1,5 @@
-/* How far loads run ahead beside others that each thread reads itself; see codegen/passes/loads.c. */
+/* How far loads run ahead in loops with other loads, which each thread copies for itself; see
+   codegen/passes/loads.c. */
 #include "codegen/analysis/product.h"
 #include "codegen/passes/budget.h"
 #include "codegen/passes/ring.h"
@@ -17,7 +18,7 @@ uint32_t cg_words_of_thread(const cg_func *c, const bc_type *tile)
     return (cg_memory_bytes(bc_elem_kind(tile)) << cg_shape_of(tile).tile_bits) / (4 * cg_threads(c));
 }
 
-/* Of a thread, of the operands that the body makes for a product, the most of one. */
+/* Registers of a thread for the operands that the body computes for a product; the most of all products. */
 static uint32_t operand_words(const cg_func *c, const ct_block *body, const cg_ring *ring)
 {
     uint32_t most = 0;
@@ -30,7 +31,8 @@ static uint32_t operand_words(const cg_func *c, const ct_block *body, const cg_r
     return most;
 }
 
-/* Registers of a thread: what the loop carries, what it reads of the slots and what it makes of that for a product. */
+/* Registers of a thread: what the loop carries, what a thread reads from the stages, and the operands that it
+   computes from that for a product. */
 static uint32_t registers_of(const cg_func *c, const ct_block *body, const cg_ring *ring, const cg_ring *own)
 {
     enum { FOR_THE_REST = 36, MOST = 256 };
@@ -42,20 +44,23 @@ static uint32_t registers_of(const cg_func *c, const ct_block *body, const cg_ri
     return all < MOST ? all : MOST;
 }
 
-/* Does the body multiply operands where threads hold them? Others go to products by shared memory. */
+/* Does the body have reordered products, whose operands stay in their threads' registers? Other operands reach
+   products through shared memory. */
 static bool has_reordered(const ct_block *body)
 {
     for (const ct_op *op = body->first; op; op = op->next)
-        if (op->reordered)
+        if (op->way == CT_REORDERED)
             return true;
     return false;
 }
 
-/* With tiles that each thread reads itself: as many slots as let a multiprocessor have the blocks for which it has
-   registers; ptxas saves up to an eighth of what is estimated where that brings a block. Such loops convert between
-   copies and products, while other blocks multiply: two blocks do for that, and more only with three slots each. Where
-   reordered products have few rows, memory sets the pace: each block has slots for as many bytes of weights as have to
-   be on their way if it has the multiprocessor for itself (3.4 TB/s, 132 multiprocessors, a microsecond). */
+/* The number of stages for a loop whose threads also read tiles that they copied for themselves: as many as leave
+   shared memory for all blocks on a multiprocessor for which there are registers. The estimate of registers may
+   exceed the limit by an eighth, which ptxas saves. Such loops convert tiles between copies and products, while
+   other blocks multiply. Two blocks suffice for that; more are worthwhile only if each has three stages. Reordered
+   products with few rows are limited by memory bandwidth: each block gets stages for the bytes of weights that must
+   be in flight if it has the multiprocessor for itself (3.4 TB/s, 132 multiprocessors, a latency of one
+   microsecond). */
 cg_slot_budget cg_budget_with_own(cg_func *c, const ct_block *body, const cg_ring *ring, const cg_ring *own,
                                   const cg_slot_work *work)
 {

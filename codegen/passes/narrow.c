@@ -19,11 +19,11 @@
 #include "codegen/passes/pass.h"
 
 enum {
-    MOST_ROWS = 1 << CG_ATOM_ROW_BITS, /* of products by mma.sync, which wait for memory alone */
-    MOST_VALUES = 1 << 14              /* of a kernel, as for clusters */
+    MOST_ROWS = 1 << CG_ATOM_ROW_BITS, /* of products by mma.sync, which only memory limits */
+    MOST_VALUES = 1 << 14              /* in a kernel, as for clusters */
 };
 
-/* The extent of the tensor along a dimension of the tiles that the op stores; BC_DYNAMIC: it is not known. */
+/* The extent of the tensor along a dimension of the tiles that the op stores. BC_DYNAMIC: it is not known. */
 static int64_t extent_of(const ct_op *store, uint32_t axis)
 {
     const ct_value *view = store->opcode == OP_store_view_tko ? ct_operand(store, F_store_view_tko_view) : NULL;
@@ -32,7 +32,8 @@ static int64_t extent_of(const ct_op *store, uint32_t axis)
     return view->op->operands[0]->type->shape[view->type->dim_map[axis]];
 }
 
-/* How many rows of those of the largest product the store reaches, if its tiles have such; else all. */
+/* The number of rows that the store writes inside the tensor, if its tiles have a dimension as long as `rows`;
+   otherwise `rows`. */
 static int64_t rows_inside(const ct_op *store, const bc_type *tile, int64_t rows)
 {
     int64_t inside = rows;
@@ -43,7 +44,7 @@ static int64_t rows_inside(const ct_op *store, const bc_type *tile, int64_t rows
     return inside;
 }
 
-/* The most rows that any store reaches. */
+/* The largest number of rows that any store writes. */
 static int64_t rows_stored(const ct_func *f, int64_t rows)
 {
     int64_t most = 0;
@@ -55,7 +56,7 @@ static int64_t rows_stored(const ct_func *f, int64_t rows)
     return most;
 }
 
-/* Does the first part have all that each store reaches? */
+/* Does the first part include all rows that each store writes? */
 static bool has_all(const cg_spreading *x)
 {
     const ct_block *body = x->c->ir->body;

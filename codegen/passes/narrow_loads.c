@@ -12,7 +12,7 @@
 
 enum { MOST_DIMS = 8, MOST_ELEMENTS = 8 };
 
-/* An element of the tile: its place along each dimension. */
+/* Finds the position of the element in the tile. False: it is not known. */
 static bool place_of(const ct_op *extract, int64_t *out)
 {
     const bc_type *type = extract->results[0].type;
@@ -24,7 +24,7 @@ static bool place_of(const ct_op *extract, int64_t *out)
     return true;
 }
 
-/* Along dimensions of more than one element the tile's number has to be known: the element's number follows from it. */
+/* Is the tile's index known along all dimensions with more than one element? The element's index follows from it. */
 static bool has_known_numbers(const cg_view_op *v)
 {
     for (uint32_t d = 0; d < v->index_count; d++) {
@@ -52,7 +52,7 @@ static bool is_taken_apart(const ct_op *load)
     return count && bc_shape_elems(v.tile_type->shape, v.tile_type->rank) > 1;
 }
 
-/* A view of the elements of the view's tensor, beside it. NULL: no memory. */
+/* A view of single elements of the same tensor, created next to `view`. NULL: out of memory. */
 static ct_value *elements_of(ct_func *f, const ct_value *view)
 {
     static const int64_t one[MOST_DIMS] = {1, 1, 1, 1, 1, 1, 1, 1};
@@ -69,7 +69,7 @@ static ct_value *elements_of(ct_func *f, const ct_value *view)
     return &op->results[0];
 }
 
-/* The load of the element that the extract takes, in front of `load`. */
+/* Puts a load of the element that `extract` takes in front of `load`. */
 static bool put_element(ct_func *f, ct_op *load, ct_op *extract, ct_value *elements)
 {
     cg_view_op v = cg_view_op_of(load);

@@ -26,18 +26,18 @@
 
 enum {
     MOST_LOADS = 64,      /* of a block that are remembered at a time */
-    MOST_BYTES = 512,     /* of all tiles that stay, in a thread */
-    LEAST_ELEMENT = 4,    /* bytes that it takes in a register */
+    MOST_BYTES = 512,     /* per thread, for all tiles that stay in registers */
+    LEAST_ELEMENT = 4,    /* bytes of an element in a register, at least */
     MOST_COMPARED = 4096, /* ops between two loads */
 };
 
 typedef struct numbering {
     cg_func *c;
-    const ct_value **same; /* by id: the first value that is the same */
+    const ct_value **same; /* by value id: the first value that is the same */
     const ct_op **table;   /* pure ops, by hash */
-    uint32_t size;         /* of the table: a power of two */
-    uint32_t known;        /* values that there were before the pass made tokens */
-    uint32_t bytes;        /* that reused tiles take in a thread */
+    uint32_t size;         /* a power of two */
+    uint32_t known;        /* values that existed before the pass created tokens */
+    uint32_t bytes;        /* per thread, of the tiles that are reused */
     bool has_changed;
 } numbering;
 
@@ -64,7 +64,7 @@ static uint32_t hash_of(const numbering *n, const ct_op *op)
     return hash ^ hash >> 15;
 }
 
-/* Its results become the same as those of an earlier op, or new. */
+/* Gives the op's results the numbers of an earlier equal op, or new ones. */
 static void number(numbering *n, const ct_op *op)
 {
     if (!ct_is_pure(op))
@@ -78,9 +78,9 @@ static void number(numbering *n, const ct_op *op)
         n->same[op->results[i].id] = &n->table[at]->results[i];
 }
 
-/* ---- which loads are ---- */
+/* ---- which loads read the same ---- */
 
-/* Tokens say nothing about what is read. */
+/* Do both loads read the same tile? Tokens do not affect this. */
 static bool read_same(const numbering *n, const ct_op *a, const ct_op *b)
 {
     if (a->opcode != b->opcode || a->results[0].type != b->results[0].type)
@@ -98,7 +98,7 @@ static bool read_same(const numbering *n, const ct_op *a, const ct_op *b)
     }
 }
 
-/* Is the way from one to the other short, and without a loop? */
+/* Are there few ops, and no loop, between the two loads? */
 static bool is_near(const ct_op *first, const ct_op *load)
 {
     uint32_t count = 0;
@@ -119,7 +119,8 @@ static uint32_t bytes_of(const cg_func *c, const bc_type *tile)
     return bits > threads ? element << (bits - threads) : element;
 }
 
-/* Who comes after the second load comes after the first one, and after what the second came after. */
+/* Orders the ops that followed the second load after the first one, and after everything that the second one
+   followed. */
 static bool pass_on_token(numbering *n, ct_op *first, ct_op *load)
 {
     ct_value *from = &load->results[1], *to = &first->results[1],
@@ -143,7 +144,7 @@ typedef struct earlier {
     bool is_reused;
 } earlier;
 
-/* Among the loads of the block so far. True: the load is one of those, and gone. */
+/* Looks for an earlier load of the same tile in the block. True: `load` was replaced by it. */
 static bool reuse(numbering *n, ct_op *load, earlier *loads, uint32_t count)
 {
     while (count && !read_same(n, loads[count - 1].op, load))

@@ -18,13 +18,13 @@
 #include "codegen/passes/simplify.h"
 #include "codegen/tile/build.h"
 
-enum { MOST_VALUES = 32 /* that lead to a map */ };
+enum { MOST_VALUES = 32 /* in a cone */ };
 
-/* What leads to a map, from the rows on. */
+/* The ops that compute a map from rows. */
 typedef struct cone {
     cg_func *c;
     ct_op *end;
-    const bc_type *row; /* the shape that is broadcast; NULL: none was found yet */
+    const bc_type *row; /* the shape that is broadcast; NULL: not known yet */
     ct_value *wide[MOST_VALUES], *narrow[MOST_VALUES];
     uint32_t count, instructions;
 } cone;
@@ -61,7 +61,7 @@ static bool is_sinkable(const ct_op *op)
            && bc_kind_in(bc_elem_kind(op->results[0].type), BC_SET_NUMBER);
 }
 
-/* Does v come from the row alone? Bounded by the values of a cone. */
+/* Is v computed from the row alone? Visits at most MOST_VALUES values. */
 static bool leads(cone *x, ct_value *v)
 {
     const ct_op *op = v->op;
@@ -82,8 +82,8 @@ static bool leads(cone *x, ct_value *v)
     return found;
 }
 
-/* The different elements of a row that a thread has of a tile where an access takes 16 bytes: along the row up to those
-   of an access, else one for each access. */
+/* The number of different elements of a row in a thread, if accesses to the tile have 16 bytes: along the row, at
+   most the elements of one access; otherwise one for each access. */
 static uint64_t elements_of_a_thread(const cone *x, const bc_type *tile)
 {
     enum { ACCESS = 16 };
@@ -93,7 +93,7 @@ static uint64_t elements_of_a_thread(const cone *x, const bc_type *tile)
     return different ? different : 1;
 }
 
-/* Is v the same in all iterations? visits: how many values may still be looked at. */
+/* Is v the same in all iterations? visits: the number of values that may still be visited. */
 static bool is_invariant(const ct_block *body, const ct_value *v, uint32_t *visits)
 {
     if (!ct_is_inside(v->block, body))
@@ -118,7 +118,7 @@ static bool is_same_in_all_iterations(const cone *x)
 
 static bool pays(const cone *x)
 {
-    enum { A_WAY_THROUGH_SHARED_MEMORY = 40 /* instructions in whose time a barrier and two accesses are done */ };
+    enum { A_WAY_THROUGH_SHARED_MEMORY = 40 /* that take as long as a barrier and two accesses */ };
     const bc_type *tile = x->end->results[0].type;
     uint64_t row = elements_of(x->row), wide = elements_of_a_thread(x, tile), narrow = row / cg_threads(x->c);
     narrow = narrow ? narrow : 1;
@@ -130,7 +130,7 @@ static bool pays(const cone *x)
 
 static ct_value *narrow(cone *x, ct_value *v);
 
-/* The op on operands of the row's shape, or, of a broadcast, to that shape; NULL: out of memory. */
+/* The op on operands with the row's shape; for a broadcast, a broadcast to that shape. NULL: out of memory. */
 static ct_value *make_narrow(cone *x, ct_op *op)
 {
     ct_func *f = x->c->ir;
@@ -149,7 +149,7 @@ static ct_value *make_narrow(cone *x, ct_op *op)
     return ct_renew_from(f, made) ? &made->results[0] : NULL;
 }
 
-/* v in the row's shape; NULL: out of memory. */
+/* Computes v in the row's shape. NULL: out of memory. */
 static ct_value *narrow(cone *x, ct_value *v)
 {
     ct_op *op = v->op;
@@ -163,7 +163,7 @@ static ct_value *narrow(cone *x, ct_value *v)
     return x->narrow[place];
 }
 
-/* Whoever reads what leads to the map reads it as it is broadcast now. */
+/* Broadcasts the narrow values, and gives them to all users of the wide ones. */
 static bool widen(const cone *x)
 {
     for (uint32_t i = 0; i < x->count; i++) {

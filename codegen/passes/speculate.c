@@ -21,8 +21,8 @@
 #include "codegen/tile/same.h"
 
 enum {
-    MOST_BYTES = 64, /* of a tile, in a thread */
-    MOST_DEPTH = 16  /* from a load to what stands in front of the branch; from the condition to what it waits for */
+    MOST_BYTES = 64, /* per thread, of a tile */
+    MOST_DEPTH = 16  /* ops from the load up to values in front of the branch, or from the condition to a load */
 };
 
 /* ---- whether ---- */
@@ -37,7 +37,7 @@ static bool is_inbounds(const cg_view_op *v, uint32_t t)
     return v->inbounds && t < v->inbounds->count && v->inbounds->ptr[t];
 }
 
-/* Does the op reach what the load does, within bounds that are no wider? */
+/* Does the op access the same tile as the load, within bounds that are no wider? */
 static bool reaches(const ct_op *op, const ct_op *load)
 {
     if (!cg_is_weak_access(op) || (op->opcode != OP_load_view_tko && op->opcode != OP_store_view_tko))
@@ -49,7 +49,7 @@ static bool reaches(const ct_op *op, const ct_op *load)
     return same;
 }
 
-/* Does nothing but compute and reach memory as it likes, and go on? */
+/* Is the op pure, or a weak access? */
 static bool goes_on(const ct_op *op)
 {
     return ct_is_pure(op) || cg_is_weak_access(op);
@@ -71,7 +71,7 @@ static bool is_reached_before(const ct_op *branch, const ct_op *load)
     return op;
 }
 
-/* Is there only what reads and computes between the branch and the load? */
+/* Are there only loads and pure ops between the head of the branch and the load? */
 static bool is_at_head(const ct_op *load)
 {
     const ct_op *op = load->prev;
@@ -81,7 +81,7 @@ static bool is_at_head(const ct_op *load)
     return !op;
 }
 
-/* Costs it nothing to speak of, and can it do no harm, in front of the branch? */
+/* Does the op cost little, and is it harmless in front of the branch? */
 static bool is_light(const ct_op *op)
 {
     const bc_op_classes light = BC_OPS(GIVEN) | BC_OPS(MAP) | BC_OPS(CAST) | BC_OPS(SAME) | BC_OPS(VIEW)
@@ -90,7 +90,7 @@ static bool is_light(const ct_op *op)
            && op->opcode != OP_remi;
 }
 
-/* Can what the op asks for go with it? */
+/* Can the ops that compute the operands move along? */
 static bool can_follow(const ct_op *op, const ct_block *block, uint32_t depth)
 {
     for (uint32_t i = 0; i < op->operand_count; i++) {
@@ -101,7 +101,7 @@ static bool can_follow(const ct_op *op, const ct_block *block, uint32_t depth)
     return true;
 }
 
-/* Is it computed from what memory gives? */
+/* Is the value computed from a loaded one? */
 static bool waits_for_memory(const ct_value *v, uint32_t depth)
 {
     if (!v->op || !depth)
@@ -130,7 +130,7 @@ static bool may_go(const cg_func *c, const ct_op *branch, const ct_block *side, 
 
 /* ---- moving ---- */
 
-/* Bounded by can_follow. */
+/* The depth is bounded by can_follow. */
 static void move_before(ct_op *op, ct_op *branch, const ct_block *side)
 {
     for (uint32_t i = 0; i < op->operand_count; i++)

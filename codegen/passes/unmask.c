@@ -17,18 +17,18 @@
 
 enum {
     MOST_DEPTH = 16,
-    MOST_PUT = 64,           /* ops for scalars, in an iteration */
-    LEAST_ELEMENTS_BITS = 11 /* of tiles: fewer cost less than a branch */
+    MOST_PUT = 64,           /* ops for scalars, per iteration */
+    LEAST_ELEMENTS_BITS = 11 /* of tiles: for smaller ones a branch costs more */
 };
 
 typedef struct unmasking {
     cg_func *c;
     ct_func *f;
-    ct_op *select, *put[MOST_PUT]; /* what it asks for is computed by these, in front of it */
+    ct_op *select, *put[MOST_PUT]; /* the select; ops in front of it that compute the condition */
     uint32_t put_count;
 } unmasking;
 
-/* The least and the greatest element of a tile whose elements follow each other; the same where all are equal. NULL:
+/* The smallest and the largest element of a tile of consecutive numbers; both are equal if all elements are. NULL:
    not known. */
 typedef struct ends {
     ct_value *low, *high;
@@ -39,7 +39,7 @@ static const bc_type *scalar_of(const unmasking *x, const ct_value *v)
     return ct_scalar_type(x->f, bc_elem_kind(v->type));
 }
 
-/* The op for scalars, in front of the select. */
+/* Puts the op for scalars in front of the select. */
 static ct_value *put(unmasking *x, ct_op *op)
 {
     if (!op) {
@@ -76,7 +76,7 @@ static ends ends_of_numbers(unmasking *x, const ct_op *iota)
 
 static ends ends_of(unmasking *x, ct_value *v, uint32_t depth);
 
-/* Of a sum or a difference; what varies is the first operand or, of a sum, the second. */
+/* The ends of a sum or a difference. Only one operand may vary: the first, or in a sum also the second. */
 static ends ends_of_sum(unmasking *x, const ct_op *op, uint32_t depth)
 {
     ends a = ends_of(x, op->operands[0], depth), b = a.low ? ends_of(x, op->operands[1], depth) : a;
@@ -109,7 +109,7 @@ static ends ends_of(unmasking *x, ct_value *v, uint32_t depth)
     }
 }
 
-/* The comparison for scalars. */
+/* Puts the comparison, with scalar operands. */
 static ct_value *put_like(unmasking *x, const ct_op *comparison, ct_value *a, ct_value *b)
 {
     ct_value *result = put_of(x, OP_cmpi, comparison, a, b);
@@ -118,8 +118,8 @@ static ct_value *put_like(unmasking *x, const ct_op *comparison, ct_value *a, ct
     return result;
 }
 
-/* Does `like` say so of its operands' ends a and b, which are those that are hardest to say it of, and of each
-   operand's own, so that none wraps around? */
+/* Is the comparison true for the ends of a and b for which it is least likely? And are the ends of each operand in
+   order, so that it does not wrap? */
 static ct_value *all_in_order(unmasking *x, const ct_op *like, const ends *a, const ends *b)
 {
     const ends *both[] = {a, b};
@@ -149,7 +149,7 @@ static ct_value *all_of_comparison(unmasking *x, const ct_op *op, uint32_t depth
     return all_in_order(x, op, &a, &b);
 }
 
-/* Whether all of the mask is true; NULL: that is not found out. */
+/* The condition that the whole mask is true. NULL: it cannot be determined. */
 static ct_value *all_of(unmasking *x, ct_value *mask, uint32_t depth)
 {
     const ct_op *op = mask->op;
@@ -173,7 +173,7 @@ static bool is_read_in(const ct_op *op, const ct_block *block)
     return true;
 }
 
-/* The select goes into the block, and with it what only it has needed. */
+/* Moves the select into the block, with the ops that only it needs. */
 static void move_select(const unmasking *x, ct_block *block)
 {
     ct_op *before = x->select->prev;
@@ -234,8 +234,8 @@ static void look_at(cg_func *c, ct_op *loop)
     }
 }
 
-/* Where several loops multiply, the program has put the tiles that masks are for into one of their own, in which a
-   branch would cost registers alone. */
+/* If several loops multiply, the program has moved the masked tiles into a loop of their own, in which a branch
+   would only cost registers. */
 void cg_pass_unmask(cg_func *c)
 {
     ct_op *loop = NULL;

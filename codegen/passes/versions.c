@@ -7,9 +7,9 @@
    do not depend stay in front. Loops of the second version are marked plain, so that nothing is prepared for them. */
 #include "codegen/passes/lift.h"
 
-enum { MOST_OPS = 600 /* that are there twice */, MOST_RESULTS = 64 };
+enum { MOST_OPS = 600 /* MOST_OPS: ops that are duplicated */, MOST_RESULTS = 64 };
 
-/* ---- which ops stay in front ---- */
+/* ---- ops that stay in front ---- */
 
 static bool is_in(const ct_op *op, const ct_op *first, const ct_op *last)
 {
@@ -83,7 +83,7 @@ bool cg_may_version(const ct_op *first, const ct_op *last)
 
 /* ---- making them ---- */
 
-/* The values of the range that others ask for. */
+/* The values of the range that are used outside. */
 static uint32_t results_of(const ct_op *first, const ct_op *last, ct_value **out)
 {
     uint32_t count = 0;

@@ -1,5 +1,5 @@
-/* Ops of the bytecode's that passes make, so that all who know those know them: each is made from one that stands in no
-   function, at the place in the source of the op that it is for. */
+/* Ops of the bytecode that passes create, so that they need no special treatment. Each has a bc_op that is in no
+   function, at the source location of the op that it serves. */
 #include <string.h>
 
 #include "codegen/tile/ir.h"
@@ -104,7 +104,7 @@ bool ct_renew_from(ct_func *f, ct_op *op)
     return true;
 }
 
-/* type: of its result; NULL: it has none. */
+/* type: of the result. NULL: there is none. */
 static bc_op *new_from(ct_func *f, bc_opcode opcode, const bc_op *like, const bc_type *type, ct_value *const *operands,
                        uint32_t count)
 {
@@ -139,7 +139,7 @@ ct_op *ct_made_new(ct_func *f, bc_opcode opcode, const ct_op *like, const bc_typ
     return op;
 }
 
-/* The value in the bytes of a constant record, as one for all elements: of i1, all bits. */
+/* The value as the bytes of a constant record for all elements. For i1, all bits are set. */
 static const bc_blob *splat(bc_arena *arena, bc_kind kind, int64_t value)
 {
     bc_blob *blob = bc_new(arena, bc_blob, 1);
@@ -197,7 +197,7 @@ ct_op *ct_yield_new(ct_func *f, ct_block *block, const ct_op *from, ct_value *co
     return op;
 }
 
-/* A record like that of a loop in a file: printers look whether it goes without its generic form. */
+/* A record like that of a loop in a file, because printers check whether its short form is possible. */
 static bc_op *for_from(ct_func *f, const bc_op *like, ct_value *const bounds[3])
 {
     bc_op *from = new_from(f, OP_for, like, NULL, bounds, 3);
