@@ -5,7 +5,8 @@ WEB  := $(BUILD)/web
 # The library without what needs files, processes and a driver; what makes up arguments; the diagnostics.
 WEB_LIB := $(sort $(wildcard $(addsuffix /*.c,bytecode bytecode/* vm vm/* codegen codegen/*)))
 WEB_ARGS := $(filter-out %/json.c %/save.c,$(sort $(wildcard tools/tilevm/args/*.c)))
-WEB_SRC := $(WEB_LIB) $(WEB_ARGS) $(addprefix tools/tilevm/,cli/diag.c cli/options.c io/io.c io/npy.c) $(wildcard tools/web/*.c)
+WEB_SRC := $(WEB_LIB) $(WEB_ARGS) \
+    $(addprefix tools/tilevm/,cli/diag.c cli/options.c io/io.c io/npy.c) $(wildcard tools/web/*.c)
 WEB_OBJ := $(WEB_SRC:%.c=$(WEB)/obj/%.o) $(WEB)/obj/gen/build_id.o
 WEB_CFLAGS := -std=c11 -D_GNU_SOURCE -ffp-contract=off -I. -Iinclude -Wall -Wextra
 # The loops of the machine are compiled for speed, the rest for size.

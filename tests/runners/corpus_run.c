@@ -12,7 +12,8 @@
    failures.
    --ptx compiles for a target and runs what comes out on the simulator, --gpu on a GPU, by way of the driver's own
    assembler; with --perf it prints the median of 30 launches. --part takes every Nth case, from the one with number I
-   on. --precision runs kernels beside themselves with more digits, which changes no result. --cluster has kernels spread over so many thread blocks a tile block where they can be.
+   on. --precision runs kernels with exact elements, which
+   changes no result. --cluster has kernels spread over so many thread blocks a tile block where they can be.
    --needs lists what targets lack (tests/corpus/unsupported.txt). --tight gives arrays on a GPU no guard zones, so that
    compute-sanitizer sees where they end; it names each case before it runs, and leaves out those that trap. Ends with
    `corpus runs: N passed, N failed, N skipped`. */
