@@ -3,7 +3,7 @@
 
      corpus_run FOLDER [--filter TEXT] [--version 13.N] [--threads N] [--seed N] [--jobs N] [--perf] [--times]
                 [--checks FILE] [--ptx TARGET] [--gpu TARGET] [--part I/N] [--tight] [--needs FILE]
-                [--cluster N] [--choice N|each]
+                [--cluster N] [--choice N|each] [--precision]
 
    FOLDER is the unpacked corpus. --filter takes cases whose name or group holds the text. --seed draws the order of
    tile blocks. --jobs runs that many processes side by side. --perf runs the large cases instead, which have no
@@ -14,7 +14,7 @@
    assembler; with --perf it prints the median of 30 launches. --part takes every Nth case, from the one with number I
    on. --cluster has kernels spread over so many thread blocks a tile block where they can be. --choice compiles them
    with the choice of that number in place of what passes decide (cg_choice_at), which changes no result; `each`:
-   another one for each case.
+   another one for each case. --precision runs them with exact elements, which changes no result either.
    --needs lists what targets lack (tests/corpus/unsupported.txt). --tight gives arrays on a GPU no guard zones, so that
    compute-sanitizer sees where they end; it names each case before it runs, and leaves out those that trap. Ends with
    `corpus runs: N passed, N failed, N skipped`. */
@@ -51,6 +51,7 @@ typedef struct driver {
     uint64_t seed;
     uint8_t batch; /* tv_batch */
     bool perf, times;
+    bool precision;
     const char *target; /* of --ptx or --gpu, or NULL */
     bool gpu, alone;    /* alone: this process may lose its context */
     bool tight;
@@ -266,6 +267,7 @@ static tv_status run_machine(attempt *a, const tv_module *m, const void *const *
                              .order_seed = a->driver->seed,
                              .batch = a->driver->batch,
                              .output = {&a->output, bc_text_append},
+                             .precision = a->driver->precision,
                              .checks = a->driver->findings ? TV_CHECK_ALL : 0};
     tv_status status = tv_vm_new(m, &options, sink, &vm);
     if (status != TV_OK)
@@ -717,7 +719,7 @@ static int usage(void)
 {
     fprintf(stderr, "usage: corpus_run FOLDER [--filter TEXT] [--version 13.N] [--threads N] [--seed N] [--jobs N]"
                     " [--perf] [--times] [--checks FILE] [--ptx TARGET] [--gpu TARGET] [--part I/N] [--tight]"
-                    " [--needs FILE] [--cluster N]\n");
+                    " [--needs FILE] [--cluster N] [--precision]\n");
     return 2;
 }
 
@@ -737,6 +739,10 @@ static bool parse(driver *d, int argc, char **argv)
         }
         if (strcmp(option, "--times") == 0) {
             d->times = true;
+            continue;
+        }
+        if (strcmp(option, "--precision") == 0) {
+            d->precision = true;
             continue;
         }
         if (strcmp(option, "--tight") == 0) {

@@ -145,6 +145,8 @@ if build build tests corpus; then
     run matrix check-matrix
     run batches check-batches
     run toml check-toml ROUND="$round"
+    run precision check-precision "$(in_parts 4)"
+    run web check-web
     run matrix-ptx check-matrix-ptx "$(in_parts 2)"
     run ptx check-ptx
     run choices check-choices

@@ -43,8 +43,9 @@ struct tv_vm {
     tv_vm_stats stats;
     uint64_t op_counts[OP_LIMIT];
     double op_seconds[OP_LIMIT];
-    const vm_code *last;       /* of the last run; NULL before the first */
-    const vm_frame *reporting; /* while the progress callback is called: by whom, and at what op */
+    struct vm_precision *precision; /* with options.precision, of the last run */
+    const vm_code *last;            /* of the last run; NULL before the first */
+    const vm_frame *reporting;      /* while the progress callback is called: by whom, and at what op */
     const bc_op *reporting_op;
 };
 

@@ -13,7 +13,8 @@
      replay.c      both sides once more, with the values of ops exposed
      report.c      tells about it
      trace.c       values of chosen ops: --trace, --dump-tile
-     coverage.c    which ops ran: --coverage */
+     coverage.c    which ops ran: --coverage
+     precision.c   where digits are lost: --precision */
 #ifndef TILEVM_TOOLS_RUN_RUN_H
 #define TILEVM_TOOLS_RUN_RUN_H
 
