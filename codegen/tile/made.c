@@ -45,7 +45,7 @@ static bc_type *shaped(ct_func *f, const bc_type *tile, bc_kind kind)
 
 const bc_type *ct_shaped_type(ct_func *f, const bc_type *tile, bc_kind kind)
 {
-    return shaped(f, tile, kind);
+    return tile->kind == BC_TILE && bc_elem_kind(tile) == kind ? tile : shaped(f, tile, kind);
 }
 
 const bc_type *ct_ones_type(ct_func *f, const bc_type *tile, bc_kind kind)
