@@ -55,6 +55,9 @@ bool vm_visit_all(vm_touch *t, vm_visit *visit);
 
 vm_handler vm_access_run;
 
+/* Appends an instruction that does nothing and knows what op is about to access; NULL: op touches no memory. */
+const vm_access_check *vm_emit_access_place(vm_emit *e, const bc_op *op);
+
 /* The parameter of the entry through which an access finds its memory; VM_NO_PARAM where that cannot be said. */
 uint32_t vm_param_of(const bc_function *f, const bc_op *op);
 /* The array that a parameter was given; NULL if none was described. */

@@ -68,6 +68,7 @@ typedef struct vm_finding {
     bc_rule rule;
     const bc_op *op, *other; /* other: NULL when only one takes part */
     char *message;
+    uint64_t count; /* with probes: ops begun */
 } vm_finding;
 
 /* One tv_vm_run with checks: all its runs, of the first order and others. */
@@ -81,6 +82,7 @@ struct vm_check {
     unsigned errors;
     bool failed; /* out of memory */
     bool full;   /* as many findings as were asked for */
+    struct vm_probes *probes; /* for a debugger: counts ops; NULL: none */
     /* of the run that is under way */
     vm_events events;
     vm_shadow shadow;

@@ -85,6 +85,8 @@ struct vm_emit {
     bool plain;      /* trace, checks: no groups, no aliases of memory, every value packed */
     bool checks;     /* some are wanted */
     bool tokens;     /* checks need them: they have storage */
+    bool probed;     /* for a debugger: probes before ops, and values stay as long as they are in scope */
+    const struct vm_probe **probes; /* then: by position, in the code's arena */
     bool failed;     /* out of memory, or reported */
     tv_status status;
     vm_value *values; /* by bc_value.id */
