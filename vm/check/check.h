@@ -80,8 +80,8 @@ struct vm_check {
     vm_finding *findings;
     size_t finding_count, finding_capacity;
     unsigned errors;
-    bool failed; /* out of memory */
-    bool full;   /* as many findings as were asked for */
+    bool failed;              /* out of memory */
+    bool full;                /* as many findings as were asked for */
     struct vm_probes *probes; /* for a debugger: counts ops; NULL: none */
     /* of the run that is under way */
     vm_events events;

@@ -87,7 +87,7 @@ struct vm_emit {
     bool tokens;     /* checks need them: they have storage */
     bool probed;     /* for a debugger: probes before ops, and values stay as long as they are in scope */
     const struct vm_probe **probes; /* then: by position, in the code's arena */
-    bool failed;     /* out of memory, or reported */
+    bool failed;                    /* out of memory, or reported */
     tv_status status;
     vm_value *values; /* by bc_value.id */
     vm_ctx *preamble, *body, *cur;

@@ -42,8 +42,7 @@ static void tell_change(const vm_debug *d, const dbg_watch_range *r, size_t byte
         bc_text_puts(&text, " and is ");
         vm_debug_print_element(d, &v, now, &text);
     } else {
-        bc_text_printf(&text, " was 0x%02x and is 0x%02x", r->before[byte],
-                       *(const unsigned char *)(uintptr_t)address);
+        bc_text_printf(&text, " was 0x%02x and is 0x%02x", r->before[byte], *(const unsigned char *)(uintptr_t)address);
     }
     snprintf(out->text, sizeof out->text, "%s", bc_text_words(&text));
     bc_text_release(&text);
@@ -115,7 +114,9 @@ static void tell_special(const vm_debug *d, const vm_started *s, const bc_value 
                 break;
         }
         bc_text_printf(&text, " has %llu %s%s, first in ", (unsigned long long)count, nan ? "NaN" : "infinit",
-                       count == 1 ? (nan ? "" : "y") : nan ? "s" : "ies");
+                       count == 1 ? (nan ? "" : "y")
+                       : nan      ? "s"
+                                  : "ies");
         vm_print_element(&text, value->type, (size_t)first);
     } else {
         bc_text_puts(&text, nan ? " is NaN" : " is infinite");

@@ -11,6 +11,7 @@ typedef struct vm_debug vm_debug;
 
 typedef struct vm_debug_options {
     size_t snapshot_bytes;           /* the most for snapshots, beyond the copy of memory at the start; 0: 256 MiB */
+    uint64_t most_ops;               /* the run goes no further than that; 0: no limit */
     bool (*interrupted)(void *user); /* asked a few times per second while the kernel runs; NULL: never */
     void *user;
 } vm_debug_options;
@@ -88,8 +89,8 @@ typedef enum vm_debug_why {
 /* Why the run stopped. */
 typedef struct vm_debug_event {
     vm_debug_why why;
-    unsigned number;    /* of the breakpoint, watchpoint or finding */
-    bool after;         /* the stop is because of the op at `position`, which has just run */
+    unsigned number; /* of the breakpoint, watchpoint or finding */
+    bool after;      /* the stop is because of the op at `position`, which has just run */
     uint32_t position;
     char text[3 * VM_DEBUG_TEXT]; /* more about it; may be empty */
 } vm_debug_event;

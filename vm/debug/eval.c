@@ -287,8 +287,9 @@ static bool evaluate_leaf(vm_debug *d, const dbg_expr *e, vm_debug_value *out, v
     else if (e->node == DBG_BID_AXIS)
         set_int(out, s->worker.frame.block[e->which]);
     else
-        *out = (vm_debug_value){.form = VM_DEBUG_TUPLE,
-                                .tuple = {s->worker.frame.block[0], s->worker.frame.block[1], s->worker.frame.block[2]}};
+        *out =
+            (vm_debug_value){.form = VM_DEBUG_TUPLE,
+                             .tuple = {s->worker.frame.block[0], s->worker.frame.block[1], s->worker.frame.block[2]}};
     return true;
 }
 

@@ -36,10 +36,14 @@ static vm_started *open_frame(vm_turns *t)
     return s;
 }
 
+/* The frame may be one that was in use when the session went back. */
 static void begin_block(vm_turns *t, vm_started *s)
 {
+    vm_frame *f = &s->worker.frame;
     (void)t;
-    s->worker.frame.strong_accesses = 0;
+    f->strong_accesses = 0;
+    f->trapped = false;
+    f->allocas = NULL;
 }
 
 bool dbg_machine_open(vm_debug *d, const uint32_t grid[3])
@@ -139,7 +143,7 @@ static dbg_outcome run_on(vm_debug *d)
     vm_probes *p = &d->probes;
     if (!d->current && !d->ended)
         next_turn(d);
-    while (d->current) {
+    while (d->current && !d->starved) {
         vm_frame *f = &d->current->worker.frame;
         const vm_inst *inst = d->current->next;
         p->at = NULL;
@@ -179,8 +183,12 @@ dbg_outcome dbg_run(vm_debug *d, uint64_t until, const uint8_t *marks)
 {
     vm_probes *p = &d->probes;
     dbg_outcome outcome;
+    uint64_t most = d->options.most_ops;
+    bool limited = most && until > most;
     if (d->trapped)
         return DBG_TRAPPED;
+    if (limited)
+        until = most;
     d->chosen = NULL;
     d->looked = vm_seconds();
     tv_float_env caller = tv_float_enter();
@@ -209,7 +217,7 @@ dbg_outcome dbg_run(vm_debug *d, uint64_t until, const uint8_t *marks)
     }
     dbg_swap_allocator(d, false);
     tv_float_leave(caller);
-    return outcome;
+    return limited && outcome == DBG_AT_TIME ? DBG_INTERRUPTED : outcome;
 }
 
 bool dbg_pass(vm_debug *d)

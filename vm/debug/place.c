@@ -22,8 +22,7 @@ static size_t find_slot(const vm_debug *d, const uint32_t *met, size_t mask, uin
     const dbg_line *line = &d->lines[p];
     uint64_t h = ((uint64_t)(uintptr_t)d->ops[p]->block >> 4) * UINT64_C(0x9e3779b97f4a7c15) + line->line;
     size_t i = (size_t)((h ^ h >> 29) * UINT64_C(0xbf58476d1ce4e5b9) >> 20) & mask;
-    while (met[i] != DBG_NONE
-           && !(d->ops[met[i]]->block == d->ops[p]->block && same_line(&d->lines[met[i]], line)))
+    while (met[i] != DBG_NONE && !(d->ops[met[i]]->block == d->ops[p]->block && same_line(&d->lines[met[i]], line)))
         i = (i + 1) & mask;
     return i;
 }
@@ -133,9 +132,10 @@ static bool find_line(const vm_debug *d, tv_str file, uint64_t line, dbg_stop *s
             best = l->line;
     }
     if (best == UINT64_MAX)
-        return dbg_fail(error, any ? "line %llu and those after it have no ops"
-                                   : "no op comes from that file, so line %llu cannot be found; 'info lines' lists those "
-                                     "there are",
+        return dbg_fail(error,
+                        any ? "line %llu and those after it have no ops"
+                            : "no op comes from that file, so line %llu cannot be found; 'info lines' lists those "
+                              "there are",
                         (unsigned long long)line);
     for (uint32_t p = 0; p < d->op_count; p++)
         if (d->lines[p].starts && d->lines[p].line == best && is_file(d->lines[p].file, file))
@@ -156,8 +156,9 @@ static bool find_name(const vm_debug *d, tv_str name, dbg_stop *stop, vm_debug_e
         return dbg_fail(error, "'%.*s' stands in the body of a reduction only, which runs as one op", (int)name.len,
                         name.ptr);
     return stop->position_count
-           || dbg_fail(error, "the kernel has no op '%.*s'; a place is an op number, an op name, FILE:LINE, :LINE or "
-                              "block X,Y,Z",
+           || dbg_fail(error,
+                       "the kernel has no op '%.*s'; a place is an op number, an op name, FILE:LINE, :LINE or "
+                       "block X,Y,Z",
                        name.len < 60 ? (int)name.len : 60, name.ptr);
 }
 

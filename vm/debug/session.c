@@ -131,7 +131,9 @@ void vm_debug_where(const vm_debug *d, vm_debug_place *out)
 {
     const vm_started *s = dbg_shown(d);
     const vm_probe *probe = s ? dbg_probe_of(s) : NULL;
-    *out = (vm_debug_place){.state = d->trapped ? VM_DEBUG_TRAPPED : s ? VM_DEBUG_STOPPED : VM_DEBUG_ENDED,
+    *out = (vm_debug_place){.state = d->trapped ? VM_DEBUG_TRAPPED
+                                     : s        ? VM_DEBUG_STOPPED
+                                                : VM_DEBUG_ENDED,
                             .time = d->probes.count,
                             .position = probe ? probe->position : DBG_NONE};
     if (!s)

@@ -131,8 +131,7 @@ bool dbg_snapshot_take(vm_debug *d)
         thin_out(d);
     if (d->snapshot_count && !has_room(d, frames))
         return false;
-    dbg_snapshot **items =
-        bc_grow(&d->arena, d->snapshots, d->snapshot_count, &d->snapshot_capacity, dbg_snapshot *);
+    dbg_snapshot **items = bc_grow(&d->arena, d->snapshots, d->snapshot_count, &d->snapshot_capacity, dbg_snapshot *);
     dbg_snapshot *s = items ? make_snapshot(d) : NULL;
     if (!s)
         return false;
@@ -230,7 +229,7 @@ dbg_outcome dbg_goto(vm_debug *d, uint64_t time)
     size_t index = dbg_snapshot_before(d, time);
     if (time < d->probes.count || d->snapshots[index]->time > d->probes.count)
         dbg_restore(d, index);
-    else if (time == d->probes.count && !d->ended)
+    else if (time == d->probes.count && d->current)
         return d->trapped ? DBG_TRAPPED : DBG_AT_TIME;
     return dbg_run(d, time, d->cold);
 }

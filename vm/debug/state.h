@@ -37,8 +37,8 @@ typedef struct dbg_version {
 typedef struct dbg_range {
     unsigned char *start;
     size_t bytes;
-    unsigned char *first;    /* as it was at the start; NULL: zeros */
-    dbg_version **versions;  /* by page, the newest; NULL: as at the start */
+    unsigned char *first;   /* as it was at the start; NULL: zeros */
+    dbg_version **versions; /* by page, the newest; NULL: as at the start */
 } dbg_range;
 
 typedef struct dbg_pages {
@@ -67,7 +67,7 @@ typedef struct dbg_saved {
 typedef struct dbg_snapshot {
     uint32_t number; /* they rise with time */
     uint64_t time, next_block, ended;
-    bool running;    /* the first of saved is the block whose turn it is */
+    bool running; /* the first of saved is the block whose turn it is */
     uint32_t turn_end;
     dbg_saved *saved;
     size_t count, bytes;
@@ -126,7 +126,7 @@ struct vm_debug {
     bc_op_printer *printer;
     const bc_op **ops; /* by position */
     uint32_t op_count;
-    uint32_t *ends; /* position after the op and all in it */
+    uint32_t *ends;    /* position after the op and all in it */
     uint32_t *parents; /* position of the op around; UINT32_MAX: none */
     uint32_t *depths;
     dbg_line *lines;
@@ -150,7 +150,7 @@ struct vm_debug {
     dbg_snapshot **snapshots;
     size_t snapshot_count, snapshot_capacity;
     uint32_t next_snapshot;
-    size_t snapshot_bytes; /* of frames */
+    size_t snapshot_bytes;     /* of frames */
     struct dbg_arena *allocas; /* NULL: the kernel has none */
     tv_allocator normal;
     /* stops */
@@ -171,8 +171,8 @@ struct vm_debug {
 /* ---- machine.c ---- */
 
 typedef enum dbg_outcome {
-    DBG_AT_TIME,   /* before the op that comes at the time asked for */
-    DBG_AT_MARK,   /* before a marked op, earlier than that */
+    DBG_AT_TIME, /* before the op that comes at the time asked for */
+    DBG_AT_MARK, /* before a marked op, earlier than that */
     DBG_ENDED,
     DBG_TRAPPED,
     DBG_INTERRUPTED

@@ -7,8 +7,8 @@
 /* What a step is to reach, from where. */
 typedef struct goal {
     vm_debug_step step;
-    uint64_t block; /* whose op it is */
-    uint32_t from;  /* position */
+    uint64_t block;            /* whose op it is */
+    uint32_t from;             /* position */
     uint32_t first, end, body; /* of the region or loop: its op, the position behind it, the first op of its body */
 } goal;
 
@@ -24,6 +24,9 @@ static void set_end(vm_debug *d, dbg_outcome outcome, vm_debug_event *out)
         snprintf(out->text, sizeof out->text, "%s: %s", bc_rules[d->run.stop.rule].id, d->run.stop.message);
     else if (outcome == DBG_INTERRUPTED && d->starved)
         snprintf(out->text, sizeof out->text, "there is no memory for another tile block");
+    else if (outcome == DBG_INTERRUPTED && d->options.most_ops && d->probes.count >= d->options.most_ops)
+        snprintf(out->text, sizeof out->text, "%llu ops were executed, which is the limit",
+                 (unsigned long long)d->options.most_ops);
 }
 
 static void set_reached(const vm_debug *d, vm_debug_event *out)
@@ -58,8 +61,7 @@ static bool reached(const vm_debug *d, const goal *g)
     switch (g->step) {
     case VM_DEBUG_LINE: return d->lines[p].starts && (!same_line(d, p, g->from) || p <= g->from);
     case VM_DEBUG_OVER:
-        return d->lines[p].starts && d->depths[p] <= d->depths[g->from]
-               && (!same_line(d, p, g->from) || p <= g->from);
+        return d->lines[p].starts && d->depths[p] <= d->depths[g->from] && (!same_line(d, p, g->from) || p <= g->from);
     case VM_DEBUG_ITERATION: return p == g->body || p < g->first || p >= g->end;
     case VM_DEBUG_OUT: return p <= g->first || p >= g->end;
     default: return true;
@@ -72,7 +74,7 @@ static bool is_loop(const bc_op *op)
 }
 
 /* Fills in what the step is about. False: it makes no sense. */
-static bool set_goal(const vm_debug *d, vm_debug_step step, goal *g, vm_debug_error *error)
+static bool set_goal(const vm_debug *d, vm_debug_step step, bool back, goal *g, vm_debug_error *error)
 {
     uint32_t p = dbg_position(d);
     if (!d->current || p == DBG_NONE)
@@ -87,8 +89,8 @@ static bool set_goal(const vm_debug *d, vm_debug_step step, goal *g, vm_debug_er
         around = d->parents[around];
     if (around == DBG_NONE && step == VM_DEBUG_ITERATION)
         return dbg_fail(error, "there is no loop around this op");
-    if (around == DBG_NONE) {
-        g->step = VM_DEBUG_BLOCK;
+    if (around == DBG_NONE) { /* back: to the first op of the tile block */
+        g->step = back ? VM_DEBUG_OUT : VM_DEBUG_BLOCK;
         return true;
     }
     g->first = around;
@@ -132,6 +134,10 @@ static void run_forward(vm_debug *d, const goal *g, uint64_t limit, vm_debug_eve
         }
         if (!first && d->probes.count >= limit) {
             set_reached(d, out);
+            return;
+        }
+        if (d->options.most_ops && d->probes.count >= d->options.most_ops) {
+            set_end(d, DBG_INTERRUPTED, out);
             return;
         }
         if (!first && dbg_stops_here(d, out))
@@ -270,10 +276,21 @@ static bool last_goal(vm_debug *d, const goal *g, size_t snapshot, uint64_t befo
     return found;
 }
 
+/* Most steps back by an op are by one of the same tile block. */
+static bool one_op_back(vm_debug *d, const goal *g, uint64_t now, vm_debug_event *out)
+{
+    if (g->step != VM_DEBUG_OP || !now || dbg_goto(d, now - 1) != DBG_AT_TIME || !is_back_goal(d, g))
+        return false;
+    set_reached(d, out);
+    return true;
+}
+
 static void step_back(vm_debug *d, const goal *g, vm_debug_event *out)
 {
     uint64_t now = d->probes.count, end = now, time = 0;
     bool found = false;
+    if (one_op_back(d, g, now, out))
+        return;
     for (size_t i = dbg_snapshot_before(d, now ? now - 1 : 0); now; i--) {
         found = last_goal(d, g, i, end, &time);
         if (found || i == 0)
@@ -303,7 +320,7 @@ bool vm_debug_step_to(vm_debug *d, vm_debug_step step, bool back, vm_debug_event
         set_reached(d, out);
         return true;
     }
-    if (!set_goal(d, step, &g, error))
+    if (!set_goal(d, step, back, &g, error))
         return false;
     if (back)
         step_back(d, &g, out);

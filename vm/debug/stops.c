@@ -228,8 +228,7 @@ unsigned vm_debug_break(vm_debug *d, tv_str text, bool once, vm_debug_error *err
 
 static bool is_block(const vm_debug *d, const dbg_stop *stop)
 {
-    return !stop->has_block
-           || memcmp(d->current->worker.frame.block, stop->block, sizeof stop->block) == 0;
+    return !stop->has_block || memcmp(d->current->worker.frame.block, stop->block, sizeof stop->block) == 0;
 }
 
 static bool is_at(const dbg_stop *stop, uint32_t position)
@@ -382,8 +381,9 @@ static bool set_catch(vm_debug *d, dbg_stop *stop, tv_str text, vm_debug_error *
         stop->inf |= bc_str_is(word, "inf");
         stop->checks |= check;
         if (word.len && !check && !bc_str_is(word, "nan") && !bc_str_is(word, "inf"))
-            return dbg_fail(error, "'%.*s' cannot be caught; nan, inf, races, bounds, uninit, tokens, assume, values and "
-                                   "all can",
+            return dbg_fail(error,
+                            "'%.*s' cannot be caught; nan, inf, races, bounds, uninit, tokens, assume, values and "
+                            "all can",
                             word.len < 60 ? (int)word.len : 60, word.ptr);
         at = end + 1;
     }

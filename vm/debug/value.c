@@ -250,8 +250,7 @@ const bc_value *vm_debug_local_at(const vm_debug *d, size_t index)
     const vm_probe *probe = s ? dbg_probe_of(s) : NULL;
     vm_debug_error error;
     for (uint32_t i = 0; s && i < d->function->value_count; i++)
-        if (d->values[i] && dbg_in_scope(d, d->values[i], probe ? probe->position : DBG_NONE, &error)
-            && index-- == 0)
+        if (d->values[i] && dbg_in_scope(d, d->values[i], probe ? probe->position : DBG_NONE, &error) && index-- == 0)
             return d->values[i];
     return NULL;
 }

@@ -17,8 +17,8 @@ typedef struct vm_probes {
 
 typedef struct vm_probe {
     vm_inst head;
-    uint32_t position;                     /* of the op, in pre-order */
-    const struct vm_access_check *access;  /* what the op accesses; NULL: no memory */
+    uint32_t position;                    /* of the op, in pre-order */
+    const struct vm_access_check *access; /* what the op accesses; NULL: no memory */
 } vm_probe;
 
 vm_handler vm_probe_run;

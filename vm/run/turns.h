@@ -7,8 +7,8 @@
 #include "vm/run/schedule.h"
 
 enum {
-    VM_TURN = 16,               /* strong accesses of a turn */
-    VM_MAX_STARTED = 1 << 16    /* blocks under way at a time */
+    VM_TURN = 16,            /* strong accesses of a turn */
+    VM_MAX_STARTED = 1 << 16 /* blocks under way at a time */
 };
 
 /* A tile block under way; owners put what they need behind it. */
@@ -22,10 +22,10 @@ typedef struct vm_turns vm_turns;
 
 struct vm_turns {
     vm_run *run;
-    vm_started *(*open)(vm_turns *t);           /* a frame; NULL: out of memory */
-    void (*begin)(vm_turns *t, vm_started *s);  /* s becomes a block that starts */
-    vm_started *first, *last;                   /* queue of those that wait for their turn */
-    vm_started *idle;                           /* ended: frames to use again */
+    vm_started *(*open)(vm_turns *t);          /* a frame; NULL: out of memory */
+    void (*begin)(vm_turns *t, vm_started *s); /* s becomes a block that starts */
+    vm_started *first, *last;                  /* queue of those that wait for their turn */
+    vm_started *idle;                          /* ended: frames to use again */
     size_t under_way;
     uint64_t next_block;
 };

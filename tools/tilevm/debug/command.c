@@ -20,13 +20,15 @@ const debug_command debug_commands[] = {
     {"reverse-next", "rn", "[N]", "the same, but into no region", "", debug_reverse_next, true},
     {"reverse-stepi", "rsi", "[N]", "go back one op of this tile block", "", debug_reverse_stepi, true},
     {"reverse-iter", "rit", "[N]", "go back to the start of an iteration", "", debug_reverse_iter, true},
-    {"reverse-finish", "rfin", "", "go back to the op whose region this is", "", debug_reverse_finish, true},
+    {"reverse-finish", "rfin", "", "go back to the op whose region this is",
+     "At the top, to the start of the tile block.\n", debug_reverse_finish, true},
     {"back", "", "[N]", "go back N ops, of whatever tile block",
      "'back 1000000' goes to the time that is a million ops earlier.\n", debug_back, true},
     {"goto", "", "TIME|end", "go to a time, earlier or later, without stopping", "", debug_goto, false},
     {"restart", "", "", "go to the beginning", "", debug_restart, false},
     {"block", "", "[X[,Y[,Z]]]", "show the values of another tile block that is under way, or run to it",
-     "A block that has ended is not gone to: 'break block 3,0,0' and 'reverse-continue' do that.\n", debug_block, false},
+     "A block that has ended is not gone to: 'break block 3,0,0' and 'reverse-continue' do that.\n", debug_block,
+     false},
     {"break", "b", "PLACE [if CONDITION]", "stop at a place",
      "PLACE: an op number (12), an op name (mmaf), a line of the source (add.py:14, or :14 in any file), or\n"
      "a tile block (block 3,0,0: before its first op). Conditions compare what 'print' shows:\n"
@@ -58,8 +60,8 @@ const debug_command debug_commands[] = {
     {"stats", "", "EXPRESSION", "show the smallest, mean and largest element, NaNs and infinities", "", debug_stats,
      true},
     {"picture", "pic", "EXPRESSION", "show a value of one or two dimensions as a picture", "", debug_picture, true},
-    {"display", "", "EXPRESSION", "show a value on a line at every stop; without one, show them now", "",
-     debug_display, false},
+    {"display", "", "EXPRESSION", "show a value on a line at every stop; without one, show them now", "", debug_display,
+     false},
     {"undisplay", "", "", "show no more values at stops", "", debug_undisplay, false},
     {"who", "", "ELEMENT", "show which op of which tile block wrote an element last",
      "  who c[3, 4]\n"
@@ -124,8 +126,8 @@ bool debug_number(tv_str text, uint64_t min, uint64_t missing, uint64_t *out, vm
         n = n * 10 + (uint64_t)(text.ptr[i] - '0');
     }
     *out = n;
-    return n >= min || debug_fail(error, "%llu is too small; %llu is the least", (unsigned long long)n,
-                                  (unsigned long long)min);
+    return n >= min
+           || debug_fail(error, "%llu is too small; %llu is the least", (unsigned long long)n, (unsigned long long)min);
 }
 
 /* ---- finding ---- */
@@ -159,8 +161,10 @@ const debug_command *debug_find_command(tv_str word, vm_debug_error *error)
         return found;
     snprintf(name, sizeof name, "%.*s", word.len < 39 ? (int)word.len : 39, word.ptr);
     const char *closest = cli_closest(name, name_at, NULL);
-    debug_fail(error, "unknown command '%s'%s%s%s; 'help' lists them", name, closest ? "; did you mean '" : "",
-               closest ? closest : "", closest ? "'?" : "");
+    if (closest)
+        debug_fail(error, "unknown command '%s'; did you mean '%s'?", name, closest);
+    else
+        debug_fail(error, "unknown command '%s'; 'help' lists them", name);
     return NULL;
 }
 

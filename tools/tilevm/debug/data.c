@@ -11,10 +11,8 @@ typedef enum how { HOW_SOME, HOW_ALL, HOW_STATS, HOW_PICTURE, HOW_AGAINST } how;
 /* Cuts " --stats" and the like off; what stands behind --against is its file. */
 static bool take_how(tv_str *rest, how *out, tv_str *out_file, vm_debug_error *error)
 {
-    static const char *const words[] = {[HOW_ALL] = "--all",
-                                        [HOW_STATS] = "--stats",
-                                        [HOW_PICTURE] = "--picture",
-                                        [HOW_AGAINST] = "--against"};
+    static const char *const words[] = {
+        [HOW_ALL] = "--all", [HOW_STATS] = "--stats", [HOW_PICTURE] = "--picture", [HOW_AGAINST] = "--against"};
     *out = HOW_SOME;
     for (size_t i = 0; i + 2 < rest->len; i++) {
         tv_str tail = {rest->ptr + i, rest->len - i};
@@ -31,8 +29,8 @@ static bool take_how(tv_str *rest, how *out, tv_str *out_file, vm_debug_error *e
             return debug_fail(error, "'%.*s' is none of --all, --stats, --picture, --against FILE", (int)word.len,
                               word.ptr);
         if ((*out == HOW_AGAINST) != (tail.len != 0))
-            return debug_fail(error, *out == HOW_AGAINST ? "--against needs a file, or a generator"
-                                                         : "'%.*s' is too much",
+            return debug_fail(error,
+                              *out == HOW_AGAINST ? "--against needs a file, or a generator" : "'%.*s' is too much",
                               (int)tail.len, tail.ptr);
         return true;
     }

@@ -36,8 +36,8 @@ typedef struct debug_session {
     size_t snapshot_bytes;
     debug_source *sources;
     size_t source_count;
-    bool color;   /* of standard output */
-    unsigned width; /* of the terminal, in columns */
+    bool color;        /* of standard output */
+    unsigned width;    /* of the terminal, in columns */
     bool quit, failed; /* a command asked for the end; one failed */
     bool interactive;
     unsigned depth; /* of `source` files */

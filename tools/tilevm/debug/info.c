@@ -116,8 +116,9 @@ static bool info_snapshots(debug_session *s, bc_text *out)
 static const struct {
     const char *name;
     bool (*list)(debug_session *s, bc_text *out);
-} lists[] = {{"breaks", info_breaks}, {"locals", info_locals},     {"arrays", info_arrays},      {"blocks", info_blocks},
-             {"lines", info_lines},   {"findings", info_findings}, {"snapshots", info_snapshots}};
+} lists[] = {{"breaks", info_breaks},      {"locals", info_locals}, {"arrays", info_arrays},
+             {"blocks", info_blocks},      {"lines", info_lines},   {"findings", info_findings},
+             {"snapshots", info_snapshots}};
 
 const char *const debug_info_words[] = {"breaks", "locals", "arrays", "blocks", "lines", "findings", "snapshots", NULL};
 

@@ -133,7 +133,8 @@ uint32_t debug_put_listing(debug_session *s, uint32_t from, bool ops, bc_text *o
     uint32_t line;
     vm_debug_where(s->d, &at);
     uint32_t here = at.state == VM_DEBUG_ENDED ? UINT32_MAX : at.position;
-    if (!ops && here != UINT32_MAX && vm_debug_line(s->d, here, &file, &line) && debug_source_line(s, file, line, &text))
+    if (!ops && here != UINT32_MAX && vm_debug_line(s->d, here, &file, &line)
+        && debug_source_line(s, file, line, &text))
         return put_lines(s, file, from, line, out);
     return put_ops(s, from, here, out);
 }

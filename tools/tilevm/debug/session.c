@@ -46,11 +46,14 @@ int debug_open(debug_session *s)
     tv_vm_options vm = job->options.vm;
     if (!vm.output.write)
         vm.output = (tv_writer){.write = print_output};
+    vm.step_limit = 0;
     tv_status status = run_job_machine(job, job->module, &vm, &job->vm);
     if (status != TV_OK)
         return cli_exit_of(status, job->options.path);
     const void *const *params = tv_call_params(job->call, &count);
-    const vm_debug_options options = {.snapshot_bytes = s->snapshot_bytes, .interrupted = is_interrupted};
+    const vm_debug_options options = {.snapshot_bytes = s->snapshot_bytes,
+                                      .most_ops = job->options.vm.step_limit,
+                                      .interrupted = is_interrupted};
     run_job_starts(job);
     status = vm_debug_open(job->vm, job->symbol, job->options.grid, params, count, &options, job->sink, &s->d);
     if (status != TV_OK)
