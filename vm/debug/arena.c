@@ -95,3 +95,9 @@ size_t dbg_arena_used(const struct dbg_arena *arena)
 {
     return ((const header *)(const void *)arena->bytes)->used;
 }
+
+void dbg_swap_allocator(vm_debug *d, bool arena)
+{
+    if (d->allocas)
+        d->vm->allocator = arena ? dbg_arena_allocator(d->allocas) : d->normal;
+}

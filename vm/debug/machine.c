@@ -5,12 +5,6 @@
 
 /* ---- frames ---- */
 
-void dbg_swap_allocator(vm_debug *d, bool arena)
-{
-    if (d->allocas)
-        d->vm->allocator = arena ? dbg_arena_allocator(d->allocas) : d->normal;
-}
-
 static vm_debug *session_of(vm_turns *t)
 {
     return (vm_debug *)((unsigned char *)t - offsetof(vm_debug, turns));

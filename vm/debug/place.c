@@ -4,56 +4,6 @@
 
 #include "vm/debug/state.h"
 
-/* ---- lines ---- */
-
-static bool same_line(const dbg_line *a, const dbg_line *b)
-{
-    return a->line == b->line && bc_str_eq(a->file, b->file);
-}
-
-static bool is_terminator(const bc_op *op)
-{
-    return (bc_info(op)->traits & BC_TERMINATOR) != 0;
-}
-
-/* Where the op's line is in a table of the lines that were met, by block of ops; DBG_NONE in it is free. */
-static size_t find_slot(const vm_debug *d, const uint32_t *met, size_t mask, uint32_t p)
-{
-    const dbg_line *line = &d->lines[p];
-    uint64_t h = ((uint64_t)(uintptr_t)d->ops[p]->block >> 4) * UINT64_C(0x9e3779b97f4a7c15) + line->line;
-    size_t i = (size_t)((h ^ h >> 29) * UINT64_C(0xbf58476d1ce4e5b9) >> 20) & mask;
-    while (met[i] != DBG_NONE && !(d->ops[met[i]]->block == d->ops[p]->block && same_line(&d->lines[met[i]], line)))
-        i = (i + 1) & mask;
-    return i;
-}
-
-/* A line starts at its first op in a block of ops; without lines, every op is one. */
-bool dbg_make_lines(vm_debug *d)
-{
-    uint32_t column;
-    size_t size = 16;
-    while (size < 2 * (size_t)d->op_count)
-        size *= 2;
-    uint32_t *met = bc_new(&d->arena, uint32_t, size);
-    if (!met)
-        return false;
-    memset(met, 0xff, size * sizeof *met); /* DBG_NONE */
-    for (uint32_t p = 0; p < d->op_count; p++) {
-        dbg_line *line = &d->lines[p];
-        bc_source_place(d->vm->module, d->ops[p]->loc, &line->file, &line->line, &column);
-        line->starts = d->code.probes[p] && !line->line;
-        if (!line->line || is_terminator(d->ops[p]) || !d->code.probes[p])
-            continue;
-        size_t slot = find_slot(d, met, size - 1, p);
-        line->starts = met[slot] == DBG_NONE;
-        if (line->starts)
-            met[slot] = p;
-    }
-    return true;
-}
-
-/* ---- places ---- */
-
 static bool add(dbg_stop *stop, uint32_t p)
 {
     stop->positions[stop->position_count++] = p;

@@ -1,4 +1,4 @@
-/* Snapshots, and going to a time: the newest snapshot before it is restored, and the run repeated from there. */
+/* Snapshots: taking, thinning out, restoring. */
 #include <string.h>
 
 #include "vm/debug/state.h"
@@ -222,14 +222,4 @@ void dbg_restore(vm_debug *d, size_t index)
             vm_turns_queue(&d->turns, b);
     }
     dbg_swap_allocator(d, false);
-}
-
-dbg_outcome dbg_goto(vm_debug *d, uint64_t time)
-{
-    size_t index = dbg_snapshot_before(d, time);
-    if (time < d->probes.count || d->snapshots[index]->time > d->probes.count)
-        dbg_restore(d, index);
-    else if (time == d->probes.count && d->current)
-        return d->trapped ? DBG_TRAPPED : DBG_AT_TIME;
-    return dbg_run(d, time, d->cold);
 }

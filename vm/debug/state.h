@@ -1,10 +1,13 @@
 /* What the files of the debugger share.
 
-     session.c    opening, closing; the program; where the run is
+     session.c    opening, closing
+     program.c    ops, lines and values of the program
+     where.c      where the run is
      machine.c    running: probes, turns, traps
      arena.c      storage from alloca that is the same every time
      pages.c      versions of memory
-     snapshot.c   snapshots, and going to a time
+     snapshot.c   snapshots
+     time.c       going to a time
      stops.c      breakpoints, watchpoints, catches
      place.c      the places of breakpoints
      after.c      what is looked at when an op has run
@@ -191,8 +194,6 @@ uint32_t dbg_position(const vm_debug *d);
 const vm_started *dbg_shown(const vm_debug *d);
 /* The probe that a block is at, or will come to first; NULL: it ends without one. */
 const vm_probe *dbg_probe_of(const vm_started *s);
-/* Has memory from alloca come from the arena, or not. */
-void dbg_swap_allocator(vm_debug *d, bool arena);
 
 /* ---- arena.c ---- */
 
@@ -201,6 +202,8 @@ void dbg_arena_free(struct dbg_arena *arena, const tv_allocator *a);
 tv_allocator dbg_arena_allocator(struct dbg_arena *arena);
 unsigned char *dbg_arena_bytes(struct dbg_arena *arena, size_t *out_size);
 size_t dbg_arena_used(const struct dbg_arena *arena);
+/* Has memory from alloca come from the arena, or not. */
+void dbg_swap_allocator(vm_debug *d, bool arena);
 
 /* ---- snapshot.c ---- */
 
@@ -211,6 +214,9 @@ void dbg_snapshots_close(vm_debug *d);
 /* The newest at or before the time. */
 size_t dbg_snapshot_before(const vm_debug *d, uint64_t time);
 void dbg_restore(vm_debug *d, size_t index);
+
+/* ---- time.c ---- */
+
 /* Goes to the time; earlier if the run ends, traps or is interrupted before. */
 dbg_outcome dbg_goto(vm_debug *d, uint64_t time);
 
@@ -237,7 +243,6 @@ bool dbg_take_condition(vm_debug *d, dbg_stop *stop, tv_str *text, uint32_t posi
 
 /* Positions of the ops that a place means, in the arena of the stop. */
 bool dbg_find_place(vm_debug *d, tv_str text, dbg_stop *stop, vm_debug_error *error);
-bool dbg_make_lines(vm_debug *d);
 
 /* ---- findings.c ---- */
 
@@ -268,7 +273,10 @@ bool dbg_holds(vm_debug *d, const dbg_expr *expr);
 /* Names in it that are not in scope at the position. */
 bool dbg_check_scope(const vm_debug *d, const dbg_expr *expr, uint32_t position, vm_debug_error *error);
 
-/* ---- errors ---- */
+/* ---- program.c ---- */
+
+/* False: out of memory. */
+bool dbg_make_tables(vm_debug *d);
 
 /* Sets the text; always false. */
 bool dbg_fail(vm_debug_error *error, const char *format, ...) TV_PRINTF(2, 3);

@@ -148,7 +148,7 @@ static int run(cli_args *args)
 {
     settings t = {.batch = false};
     run_job *job = calloc(1, sizeof *job);
-    debug_session s = {.job = job};
+    debug_session s = {.job = job, .source = debug_source_file};
     if (!job)
         return cli_error("out of memory");
     job->args = args;

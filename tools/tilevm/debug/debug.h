@@ -6,6 +6,7 @@
      value.c      values as text: whole, statistics, compared with a file
      picture.c    values as pictures
      info.c       what `info` lists
+     words.c      words and numbers of command lines
      command.c    the table of commands, and finding one
      control.c    commands that run the kernel
      stops.c      commands about breakpoints, watchpoints and catches
@@ -29,7 +30,9 @@ typedef struct debug_source {
     size_t line_count;
 } debug_source;
 
-typedef struct debug_session {
+typedef struct debug_session debug_session;
+
+struct debug_session {
     run_job *job;
     vm_debug *d;
     const char *folder; /* --source: where source files are, too; NULL */
@@ -44,7 +47,8 @@ typedef struct debug_session {
     char *displays[DEBUG_DISPLAYS];
     char last[DEBUG_LINE]; /* the command that an empty line repeats */
     uint32_t listed;       /* position or line that `list` goes on with; UINT32_MAX: where the run is */
-} debug_session;
+    bool (*source)(debug_session *s, const char *path, vm_debug_error *error); /* does the commands of a file */
+};
 
 /* ---- session.c ---- */
 

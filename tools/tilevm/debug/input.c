@@ -215,7 +215,7 @@ static void prompt_lines(debug_session *s)
 {
     char line[DEBUG_LINE];
     while (!s->quit) {
-        fputs(PROMPT, stdout);
+        cli_print(stdout, PROMPT);
         fflush(stdout);
         if (!fgets(line, sizeof line, stdin))
             break;
@@ -237,7 +237,7 @@ void debug_loop(debug_session *s)
     else
         prompt_lines(s);
     if (!s->quit)
-        fputc('\n', stdout);
+        cli_print(stdout, "\n");
     if (e.library)
         dlclose(e.library);
 }
