@@ -34,6 +34,8 @@ const bc_function *vm_debug_function(const vm_debug *d);
 /* The op at a position (pre-order from 0); NULL past the last. */
 const bc_op *vm_debug_op(const vm_debug *d, uint32_t position);
 uint32_t vm_debug_depth(const vm_debug *d, uint32_t position); /* nested regions around it */
+/* The op whose region it stands in; UINT32_MAX: none. */
+uint32_t vm_debug_parent(const vm_debug *d, uint32_t position);
 /* The op as the disassembly has it, on one line. */
 void vm_debug_print_op(const vm_debug *d, uint32_t position, bc_text *out);
 /* Its place in the source. False: unknown. */

@@ -118,6 +118,11 @@ uint32_t vm_debug_depth(const vm_debug *d, uint32_t position)
     return d->depths[position];
 }
 
+uint32_t vm_debug_parent(const vm_debug *d, uint32_t position)
+{
+    return d->parents[position];
+}
+
 void vm_debug_print_op(const vm_debug *d, uint32_t position, bc_text *out)
 {
     bc_op_printer_print(d->printer, d->ops[position], out);

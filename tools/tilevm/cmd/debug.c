@@ -1,10 +1,12 @@
 /* tilevm debug: stops a kernel on the virtual machine and shows its values. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-#include "tools/tilevm/debug/debug.h"
+#include "tools/tilevm/debug/dap.h"
 
-enum { OPT_SCRIPT = RUN_OPT_COUNT, OPT_COMMAND, OPT_BATCH, OPT_SOURCE, OPT_SNAPSHOTS, OPT_RACE };
+enum { OPT_SCRIPT = RUN_OPT_COUNT, OPT_COMMAND, OPT_BATCH, OPT_SOURCE, OPT_SNAPSHOTS, OPT_RACE, OPT_DAP, OPT_DAP_LINES, OPT_DAP_PORT };
 enum { MOST_SCRIPTS = 64 };
 
 static const cli_option options[] = {
@@ -16,6 +18,11 @@ static const cli_option options[] = {
     {OPT_RACE, 0, "at-race", "N",
      "look for races, and begin before the op of the N-th, counted from 1 in the\n"
      "order in which 'tilevm check' reports them"},
+    {OPT_DAP, 0, "dap", NULL, "speak the Debug Adapter Protocol on standard input and output, for editors"},
+    {OPT_DAP_PORT, 0, "dap-port", "PORT",
+     "the same on a port of 127.0.0.1, for one connection that brings the token\n"
+     "printed, or TILEVM_DEBUG_TOKEN (0: any free port)"},
+    {OPT_DAP_LINES, 0, "dap-lines", NULL, "the same as --dap with a message a line, for scripts"},
     {OPT_SOURCE, 0, "source", "FOLDER", "source files are here, too (default: where the kernel says, and beside it)"},
     {OPT_SNAPSHOTS, 0, "snapshots", "MIB", "most memory for going back, beside a copy of the arrays (default 256)"},
     {0}};
@@ -44,6 +51,8 @@ typedef struct settings {
     size_t count;
     bool batch;
     uint64_t race; /* 0: none */
+    bool dap, lines, port_given;
+    uint64_t port;
 } settings;
 
 static bool add_script(cli_args *args, settings *t, const char *value, bool is_command)
@@ -65,6 +74,11 @@ static bool take_option(cli_args *args, int id, const char *value, debug_session
     case OPT_COMMAND: return add_script(args, t, value, true);
     case OPT_BATCH: t->batch = true; return true;
     case OPT_RACE: return cli_number(args, "--at-race", value, 1, 1000, &t->race);
+    case OPT_DAP: t->dap = true; return true;
+    case OPT_DAP_LINES: t->dap = t->lines = true; return true;
+    case OPT_DAP_PORT:
+        t->dap = t->port_given = true;
+        return cli_number(args, "--dap-port", value, 0, 65535, &t->port);
     case OPT_SOURCE: s->folder = value; return true;
     case OPT_SNAPSHOTS:
         if (!cli_number(args, "--snapshots", value, 1, SIZE_MAX >> 20, &number))
@@ -81,7 +95,11 @@ static bool parse_options(cli_args *args, debug_session *s, settings *t)
     for (int id; (id = cli_next(args, &value)) != CLI_END;)
         if (id == CLI_STOP || !take_option(args, id, value, s, t))
             return false;
-    if (s->job->options.path)
+    if (t->dap && (t->count || t->batch || t->race)) {
+        cli_usage(args, "--dap takes no commands");
+        return false;
+    }
+    if (s->job->options.path || t->dap)
         return true;
     cli_usage(args, "which file?");
     return false;
@@ -144,6 +162,27 @@ static int debug_kernel(debug_session *s, const settings *t)
     return s->failed && !s->interactive ? CLI_FAILED : CLI_OK;
 }
 
+static int serve(debug_session *s, const settings *t)
+{
+    struct stat status;
+    dap *d = calloc(1, sizeof *d);
+    if (!d)
+        return cli_error("out of memory");
+    bool is_file = fstat(STDIN_FILENO, &status) == 0 && S_ISREG(status.st_mode);
+    d->wire = (dap_wire){.in = STDIN_FILENO, .out = STDOUT_FILENO, .lines = t->lines, .waits = !is_file};
+    d->s = *s;
+    d->job = s->job;
+    d->given = s->job->options.path != NULL;
+    d->s.waiting = dap_is_waiting_for;
+    d->s.waiting_user = &d->wire;
+    bc_text_init(&d->told, NULL);
+    bc_arena_init(&d->texts, NULL, 0);
+    int code = t->port_given && !dap_listen(d, (unsigned)t->port) ? CLI_ERROR : dap_serve(d);
+    dap_release(d);
+    free(d);
+    return code;
+}
+
 static int run(cli_args *args)
 {
     settings t = {.batch = false};
@@ -155,6 +194,12 @@ static int run(cli_args *args)
     if (!parse_options(args, &s, &t)) {
         free(job);
         return args->exit_code;
+    }
+    if (t.dap) {
+        int served = serve(&s, &t);
+        run_job_release(job);
+        free(job);
+        return served;
     }
     report_file_init(&job->report, cli_shown_path(job->options.path));
     job->sink = cli_printing_sink(&job->printer, job->options.path, args->color);

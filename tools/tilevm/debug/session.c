@@ -17,10 +17,10 @@ static void count_interrupt(int number)
 
 static bool is_interrupted(void *user)
 {
-    (void)user;
+    const debug_session *s = user;
     bool was = interrupts != 0;
     interrupts = 0;
-    return was;
+    return was || (s->waiting && s->waiting(s->waiting_user));
 }
 
 static bool print_output(void *user, const void *bytes, size_t size)
@@ -53,7 +53,8 @@ int debug_open(debug_session *s)
     const void *const *params = tv_call_params(job->call, &count);
     const vm_debug_options options = {.snapshot_bytes = s->snapshot_bytes,
                                       .most_ops = job->options.vm.step_limit,
-                                      .interrupted = is_interrupted};
+                                      .interrupted = is_interrupted,
+                                      .user = s};
     run_job_starts(job);
     status = vm_debug_open(job->vm, job->symbol, job->options.grid, params, count, &options, job->sink, &s->d);
     if (status != TV_OK)
