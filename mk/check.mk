@@ -113,6 +113,11 @@ check-threads: tests-threads
 	        { status=1; echo "api: 0 passed, 1 failed"; }; \
 	    exit $$status
 
+## check-debug: test the debugger on a terminal, with ^C, and through a port
+.PHONY: check-debug
+check-debug: all
+	$(Q)bash tests/shell/debug.sh $(OUT) $(OUT)/debug-work
+
 ## check-stop: test ^C and the progress display of tilevm run
 .PHONY: check-stop
 check-stop: all

@@ -404,7 +404,7 @@ static void check_expressions(void)
     refused(&b, "%nobody", "no value");
     refused(&b, "%2", "not there yet");
     refused(&b, "%tile[4, 0] + 0", "outside");
-    refused(&b, "%tile[0, 0, 0]", "dimensions");
+    refused(&b, "%tile[0, 0, 0]", "rank 2");
     refused(&b, "%tile + 1", "elements");
     refused(&b, "somebody", "no array");
     refused(&b, "1 / 0", "zero");

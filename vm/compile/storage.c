@@ -134,12 +134,16 @@ static bool used(const vm_slot *slot)
     return slot->lo <= slot->hi;
 }
 
-/* A debugger shows what is in scope, used again or not. */
+/* A debugger shows what is in scope, used again or not, and constants that nothing uses. */
 static void live_to_end_of_scope(vm_storages *s)
 {
-    for (size_t i = 1; i < s->slot_count; i++)
-        if (used(&s->slots[i]) && s->slots[i].hi < s->slots[i].home->end)
-            s->slots[i].hi = s->slots[i].home->end;
+    for (size_t i = 1; i < s->slot_count; i++) {
+        vm_slot *slot = &s->slots[i];
+        if (slot->image && !used(slot))
+            slot->lo = 0;
+        if (used(slot) && slot->hi < slot->home->end)
+            slot->hi = slot->home->end;
+    }
 }
 
 /* How a storage is used by one instruction. */

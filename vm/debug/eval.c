@@ -89,7 +89,7 @@ static bool index_value(vm_debug *d, const dbg_expr *e, vm_debug_value *out, vm_
     if (!evaluate(d, e->kids[0], &of, error))
         return false;
     if (of.form != VM_DEBUG_DATA || e->index_count > of.rank)
-        return dbg_fail(error, "%u indices for what has %u dimensions", e->index_count,
+        return dbg_fail(error, "there are %u indices, and it has rank %u", e->index_count,
                         of.form == VM_DEBUG_DATA ? of.rank : 0);
     *out = of;
     out->rank = 0;
