@@ -113,10 +113,8 @@ static void tell_special(const vm_debug *d, const vm_started *s, const bc_value 
             if (dbg_has(&one, nan))
                 break;
         }
-        bc_text_printf(&text, " has %llu %s%s, first in ", (unsigned long long)count, nan ? "NaN" : "infinit",
-                       count == 1 ? (nan ? "" : "y")
-                       : nan      ? "s"
-                                  : "ies");
+        const char *noun = nan ? (count == 1 ? "NaN" : "NaNs") : count == 1 ? "infinity" : "infinities";
+        bc_text_printf(&text, " has %llu %s, first in ", (unsigned long long)count, noun);
         vm_print_element(&text, value->type, (size_t)first);
     } else {
         bc_text_puts(&text, nan ? " is NaN" : " is infinite");

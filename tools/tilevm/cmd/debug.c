@@ -6,7 +6,17 @@
 
 #include "tools/tilevm/debug/dap.h"
 
-enum { OPT_SCRIPT = RUN_OPT_COUNT, OPT_COMMAND, OPT_BATCH, OPT_SOURCE, OPT_SNAPSHOTS, OPT_RACE, OPT_DAP, OPT_DAP_LINES, OPT_DAP_PORT };
+enum {
+    OPT_SCRIPT = RUN_OPT_COUNT,
+    OPT_COMMAND,
+    OPT_BATCH,
+    OPT_SOURCE,
+    OPT_SNAPSHOTS,
+    OPT_RACE,
+    OPT_DAP,
+    OPT_DAP_LINES,
+    OPT_DAP_PORT
+};
 enum { MOST_SCRIPTS = 64 };
 
 static const cli_option options[] = {
@@ -76,9 +86,7 @@ static bool take_option(cli_args *args, int id, const char *value, debug_session
     case OPT_RACE: return cli_number(args, "--at-race", value, 1, 1000, &t->race);
     case OPT_DAP: t->dap = true; return true;
     case OPT_DAP_LINES: t->dap = t->lines = true; return true;
-    case OPT_DAP_PORT:
-        t->dap = t->port_given = true;
-        return cli_number(args, "--dap-port", value, 0, 65535, &t->port);
+    case OPT_DAP_PORT: t->dap = t->port_given = true; return cli_number(args, "--dap-port", value, 0, 65535, &t->port);
     case OPT_SOURCE: s->folder = value; return true;
     case OPT_SNAPSHOTS:
         if (!cli_number(args, "--snapshots", value, 1, SIZE_MAX >> 20, &number))

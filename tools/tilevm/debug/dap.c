@@ -87,11 +87,12 @@ static void put_filter(dap_request *r, cJSON *filters, const char *filter, const
 
 static void initialize(dap *d, dap_request *r)
 {
-    static const char *const able[] = {
-        "supportsConfigurationDoneRequest", "supportsFunctionBreakpoints",   "supportsConditionalBreakpoints",
-        "supportsHitConditionalBreakpoints", "supportsEvaluateForHovers",     "supportsStepBack",
-        "supportsTerminateRequest",          "supportsSteppingGranularity",   "supportsRestartRequest",
-        "supportsDataBreakpoints",           "supportsExceptionFilterOptions"};
+    static const char *const able[] = {"supportsConfigurationDoneRequest", "supportsFunctionBreakpoints",
+                                       "supportsConditionalBreakpoints",   "supportsHitConditionalBreakpoints",
+                                       "supportsEvaluateForHovers",        "supportsStepBack",
+                                       "supportsTerminateRequest",         "supportsSteppingGranularity",
+                                       "supportsRestartRequest",           "supportsDataBreakpoints",
+                                       "supportsExceptionFilterOptions"};
     (void)d;
     for (size_t i = 0; i < TV_COUNT(able); i++)
         json_bool(&r->doc, r->body, able[i], true);

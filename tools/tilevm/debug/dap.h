@@ -19,9 +19,9 @@ enum { DAP_MOST_HEADER = 4096, DAP_MOST_BODY = 4 << 20, DAP_MOST_REFS = 20000, D
 /* Where messages come from and go to. */
 typedef struct dap_wire {
     int in, out;
-    bool lines;       /* a message a line, without headers */
-    bool waits;       /* more may come while a kernel runs: it is no file */
-    char *bytes;      /* read and not used */
+    bool lines;  /* a message a line, without headers */
+    bool waits;  /* more may come while a kernel runs: it is no file */
+    char *bytes; /* read and not used */
     size_t len, size;
     bool ended, failed;
 } dap_wire;
@@ -43,12 +43,12 @@ struct dap {
     run_job *job;
     cli_args *args;
     char token[DAP_TOKEN]; /* that launch or attach must bring; empty: none */
-    int64_t sequence;    /* of messages sent */
-    bool running, pause; /* the kernel runs; it is to stop */
-    bool given;      /* the kernel is on the command line */
+    int64_t sequence;      /* of messages sent */
+    bool running, pause;   /* the kernel runs; it is to stop */
+    bool given;            /* the kernel is on the command line */
     bool authorised, opened, configured, done;
     bool stop_on_entry;
-    bc_text told; /* what the sink got while the kernel was opened */
+    bc_text told;   /* what the sink got while the kernel was opened */
     bc_arena texts; /* strings of launch */
     dap_ref *refs;
     size_t ref_count, ref_capacity;

@@ -54,10 +54,9 @@ static bool take_grid(dap *d, dap_request *r)
     else if (cJSON_IsNumber(grid))
         snprintf(text, sizeof text, "%.0f", grid->valuedouble);
     else
-        cJSON_ArrayForEach(axis, grid)
-            if (cJSON_IsNumber(axis) && n < 50)
-                n += (size_t)snprintf(text + n, sizeof text - n, "%s%.0f", n ? "," : "",
-                                      axis->valuedouble < 1e9 ? axis->valuedouble : 1e9);
+        cJSON_ArrayForEach(axis, grid) if (cJSON_IsNumber(axis) && n < 50)
+            n += (size_t)snprintf(text + n, sizeof text - n, "%s%.0f", n ? "," : "",
+                                  axis->valuedouble < 1e9 ? axis->valuedouble : 1e9);
     o->has_grid = arg_parse_grid(bc_str(text), o->grid, &error);
     if (!o->has_grid)
         dap_fail(r, "\"grid\": %.300s", error.text);

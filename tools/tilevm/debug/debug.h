@@ -45,8 +45,8 @@ struct debug_session {
     bool interactive;
     unsigned depth; /* of `source` files */
     char *displays[DEBUG_DISPLAYS];
-    char last[DEBUG_LINE]; /* the command that an empty line repeats */
-    uint32_t listed;       /* position or line that `list` goes on with; UINT32_MAX: where the run is */
+    char last[DEBUG_LINE];       /* the command that an empty line repeats */
+    uint32_t listed;             /* position or line that `list` goes on with; UINT32_MAX: where the run is */
     bool (*waiting)(void *user); /* something is to be looked at, so the kernel stops; NULL: never */
     void *waiting_user;
     bool (*source)(debug_session *s, const char *path, vm_debug_error *error); /* does the commands of a file */
