@@ -1,5 +1,5 @@
-/* Messages of the Debug Adapter Protocol. The first byte says in which form the rest comes: with headers, or a message a
-   line. A kernel is launched first; whatever comes then, the debugger answers or ends. */
+/* Messages of the Debug Adapter Protocol. The first byte says in which form the rest comes: with headers, or a message
+   a line. A kernel is launched first; whatever comes then, the debugger answers or ends. */
 #include <unistd.h>
 
 #include "tests/fuzz/fuzz.h"

@@ -1,5 +1,5 @@
-/* Storage for alloca whose book-keeping lies in it: copying the bytes copies the allocator, so the same op gets the same
-   address when the run is repeated. Pieces are powers of two, in lists of free ones by size. */
+/* Storage for alloca whose book-keeping lies in it: copying the bytes copies the allocator, so the same op gets the
+   same address when the run is repeated. Pieces are powers of two, in lists of free ones by size. */
 #include <string.h>
 
 #include "vm/debug/state.h"
