@@ -2,7 +2,6 @@
 
 #include <assert.h>
 
-#include "bytecode/verify/hints.h"
 #include "codegen/analysis/product.h"
 #include "codegen/cost/cost.h"
 #include "codegen/kernel/groups.h"
@@ -78,7 +77,8 @@ static void look_at_block(tiles *t, const cg_func *c, const ct_op *op)
 {
     enum { ALONE = 6, TOGETHER = 4 };
     bc_kind in = bc_elem_kind(op->operands[0]->type);
-    bool blocked = op->opcode == OP_mmaf && (in == BC_F32 || in == BC_F64) && !cg_product_of(c, op).has_atom;
+    cg_product p = cg_product_of(c, op);
+    bool blocked = op->opcode == OP_mmaf && (in == BC_F32 || in == BC_F64) && !cg_has_atom(&p);
     t->is_wide = in == BC_F64;
     t->is_together = blocked && has_company(op);
     t->block = blocked ? (t->is_together ? TOGETHER : ALONE) - (uint32_t)t->is_wide : 0;
@@ -179,8 +179,8 @@ static uint32_t warps_that_suit(const tiles *t)
    no hint. */
 static bool hinted_warps(const cg_func *c, uint32_t *out)
 {
-    int64_t hint = bc_entry_hint(c->f, c->target->sm, "num_worker_warps_per_cta");
-    if (hint && c->m->version < BC_13_5)
+    int64_t hint = cg_hint_of(c, CG_HINT_WARPS);
+    if (hint && !cg_choices_of(c)->warps && c->m->version < BC_13_5)
         hint = hint < 4 ? 4 : hint > 8 ? 8 : hint;
     *out = tv_trailing_zeros((uint32_t)hint | 64);
     return hint;
@@ -372,6 +372,8 @@ cg_slot_budget cg_slot_budget_of(cg_func *c, const cg_slot_work *work)
             break;
     }
     b.slots = b.slots < work->iterations ? b.slots : work->iterations;
+    if (cg_choices_of(c)->stages && b.slots > cg_choices_of(c)->stages)
+        b.slots = cg_choices_of(c)->stages;
     return b;
 }
 

@@ -117,7 +117,7 @@ cg_early_kind cg_early_kind_of(const cg_func *c, const ct_block *body, const ct_
     for (const ct_op *op = body->first; op; op = ct_next_op(op, body)) {
         has_loops = has_loops || ct_is_loop(op);
         multiplies = multiplies || cg_is_product(op);
-        blocked = blocked || (cg_is_product(op) && cg_product_of(c, op).blocked);
+        blocked = blocked || (cg_is_product(op) && cg_product_of(c, op).instruction == CG_BY_BLOCKS);
     }
     return blocked                                               ? CG_EARLY_BLOCKED
            : p->distance > 1 || p->takes_source                  ? CG_EARLY_SOURCES
@@ -199,7 +199,7 @@ static const char *obstacle(cg_func *c, const ct_op *loop, ct_op *load, cg_early
 static bool may_move(const cg_func *c, const ct_op *loop, const ct_op *load)
 {
     return loop->opcode == OP_for && load->block == loop->regions[0] && !c->strip_bits && !cg_loops_stay_plain(c)
-           && cg_is_weak_access(load);
+           && cg_choices_of(c)->registers != CG_NEVER && cg_is_weak_access(load);
 }
 
 void cg_early_tell_why_not(const cg_func *c, const ct_op *load, const char *why, const char *either)
