@@ -116,7 +116,9 @@ static dbg_snapshot *make_snapshot(vm_debug *d)
                         .allocas = d->run.allocas,
                         .alloca_bytes = d->run.alloca_bytes};
     size_t frames = d->snapshot_bytes;
-    bool saved = save_frames(d, s) && dbg_pages_save(d, s->number, d->options.snapshot_bytes - frames);
+    bool first = !d->snapshot_count; /* memory is what was just copied */
+    bool saved =
+        save_frames(d, s) && (first || dbg_pages_save(d, s->number, d->options.snapshot_bytes - frames));
     if (saved)
         return s;
     free_snapshot(d, s);
