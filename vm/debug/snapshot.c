@@ -117,8 +117,7 @@ static dbg_snapshot *make_snapshot(vm_debug *d)
                         .alloca_bytes = d->run.alloca_bytes};
     size_t frames = d->snapshot_bytes;
     bool first = !d->snapshot_count; /* memory is what was just copied */
-    bool saved =
-        save_frames(d, s) && (first || dbg_pages_save(d, s->number, d->options.snapshot_bytes - frames));
+    bool saved = save_frames(d, s) && (first || dbg_pages_save(d, s->number, d->options.snapshot_bytes - frames));
     if (saved)
         return s;
     free_snapshot(d, s);
