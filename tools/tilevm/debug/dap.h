@@ -1,6 +1,7 @@
 /* The Debug Adapter Protocol: editors start the command, or connect to it, and drive the debugger by messages.
 
      dap.c         requests: finding the function for one
+     dap_message.c members of messages; sending
      dap_wire.c    messages on a stream, in and out
      dap_port.c    a port on the loopback interface
      dap_launch.c  opening the kernel
@@ -42,10 +43,11 @@ struct dap {
     debug_session s;
     run_job *job;
     cli_args *args;
-    char token[DAP_TOKEN]; /* that launch or attach must bring; empty: none */
-    int64_t sequence;      /* of messages sent */
-    bool running, pause;   /* the kernel runs; it is to stop */
-    bool given;            /* the kernel is on the command line */
+    char token[DAP_TOKEN];                                /* that launch or attach must bring; empty: none */
+    int64_t sequence;                                     /* of messages sent */
+    void (*handle)(dap *d, const char *text, size_t len); /* dap_handle, for what comes while the kernel runs */
+    bool running, pause;                                  /* the kernel runs; it is to stop */
+    bool given;                                           /* the kernel is on the command line */
     bool authorised, opened, configured, done;
     bool stop_on_entry;
     bc_text told;   /* what the sink got while the kernel was opened */
@@ -109,12 +111,13 @@ cJSON *dap_event(json_doc *doc, const char *name);
 void dap_send(dap *d, json_doc *doc);
 void dap_output(dap *d, const char *category, tv_str text);
 
+/* Tile blocks are threads: their number in the grid, from 1. */
+int64_t dap_thread_of(const dap *d, const uint32_t block[3]);
+
 /* dap_launch.c */
 dap_function dap_launch;
 /* dap_run.c */
 dap_function dap_continue;
-/* Tile blocks are threads: their number in the grid, from 1. */
-int64_t dap_thread_of(const dap *d, const uint32_t block[3]);
 /* Runs what the request asked for, once it was answered. */
 void dap_run_pending(dap *d, const char *command, const cJSON *arguments);
 /* dap_stops.c */

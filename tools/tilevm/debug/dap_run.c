@@ -5,15 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- where ---- */
-
-int64_t dap_thread_of(const dap *d, const uint32_t block[3])
-{
-    uint32_t grid[3];
-    vm_debug_grid(d->s.d, grid);
-    return 1 + (int64_t)block[0] + (int64_t)grid[0] * ((int64_t)block[1] + (int64_t)grid[1] * (int64_t)block[2]);
-}
-
 static const char *reason_of(const vm_debug_event *e, bool goes_on)
 {
     switch (e->why) {
@@ -58,7 +49,7 @@ static void serve_one(dap *d)
     size_t len;
     char *text = dap_read(&d->wire, &len);
     if (text && len)
-        dap_handle(d, text, len);
+        d->handle(d, text, len);
     if (!text)
         d->done = true;
     free(text);
