@@ -10,7 +10,7 @@ typedef struct cg_request {
     const cg_choices *choices;                /* in place of what passes decide; NULL: none */
     const bc_function *only;                  /* the kernel that is compiled; NULL: all */
     void *user;                               /* passed to compiled, */
-    void (*compiled)(void *user, cg_func *c); /* which sees each kernel before its memory is given back; NULL: nobody */
+    void (*compiled)(void *user, cg_func *c); /* called for each kernel before its memory is freed; NULL: not called */
 } cg_request;
 
 /* tv_compile_ptx, with what is requested besides. */

@@ -147,6 +147,7 @@ if build build tests corpus; then
     run toml check-toml ROUND="$round"
     run matrix-ptx check-matrix-ptx "$(in_parts 2)"
     run ptx check-ptx
+    run choices check-choices
     run loader check-loader
     run regress check-regress
     run corpus check-corpus

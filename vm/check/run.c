@@ -1,6 +1,7 @@
 /* Running a grid with checks: tile blocks in turns, so every run finds the same.
 
-   When all blocks that have begun took many turns and memory never changed, they wait for each other: a deadlock. */
+   If all blocks that have begun have had many turns and memory has not changed, they wait for each other: a
+   deadlock. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,7 +13,7 @@ enum {
     PATIENCE = 1024 /* strong accesses of every block without a change, before it is a deadlock */
 };
 
-/* A tile block under way. */
+/* A tile block that has begun. */
 typedef struct started {
     vm_started base; /* first */
     struct vm_check_block check;
@@ -24,12 +25,12 @@ typedef struct turns {
     struct vm_check *check;
     size_t opened;
     uint64_t quiet_turns; /* since memory changed, or a block began or ended */
-    uint64_t turn;        /* strong accesses of one */
+    uint64_t turn;        /* strong accesses per turn */
 } turns;
 
 /* ---- frames ---- */
 
-/* What a block keeps for each op that touches memory; one more, so that it is never nothing. */
+/* The records for each op that accesses memory. There is one more, so that the size is not zero. */
 static size_t ops_bytes(const vm_code *code)
 {
     return (code->check_op_count + 1) * (sizeof(vm_last) + sizeof(uint32_t));
