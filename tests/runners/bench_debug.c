@@ -1,5 +1,5 @@
-/* How fast the debugger is: to its first stop, in steps, under a condition that is far away, and back. Everything runs on
-   one thread, and times are those of the processor, so that other work on the machine does not count. */
+/* How fast the debugger is: to its first stop, in steps, under a condition that is far away, and back. Everything
+   runs on one thread, and times are those of the processor, so that other work on the machine does not count. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
