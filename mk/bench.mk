@@ -9,6 +9,11 @@ bench: all $(OUT)/bench $(OUT)/bench_vm.so $(BUILD)/corpus/unpacked
 	$(Q)if command -v $(PYTHON) >/dev/null; then $(PYTHON) tools/bench_vm.py $(OUT)/bench_vm.so tests/bench; \
 	    else echo "the virtual machine beside NumPy: skipped, there is no $(PYTHON)"; fi
 
+## bench-debug: measure the debugger: its first stop, steps, a condition that is far away, going back
+.PHONY: bench-debug
+bench-debug: $(OUT)/bench_debug
+	$(Q)$<
+
 BENCH_SHARE ?= 8
 ## bench-compile: measure compile times (BENCH_SHARE: processes for every Nth kernel; TILEIR_TOOLS: also NVIDIA's)
 .PHONY: bench-compile

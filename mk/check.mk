@@ -53,11 +53,12 @@ check-cpp: all $(OUT)/corpus_run $(BUILD)/cpp/unpacked
 check-triton: all $(OUT)/corpus_run
 	$(Q)sh tests/shell/triton.sh $(OUT) $(OUT)/triton $(PTX_TARGETS)
 
-## check-corpus: run every kernel of the corpus, the second time with the checks of tilevm check
+## check-corpus: run every kernel of the corpus, again in the debugger, and with the checks of tilevm check
 .PHONY: check-corpus
 check-corpus: all $(filter $(OUT)/corpus_%,$(TEST_BIN)) $(BUILD)/corpus/unpacked
 	$(Q)status=0; $(OUT)/corpus_bytes $(BUILD)/corpus $(TEST_PART) || status=1; \
 	    $(OUT)/corpus_run $(BUILD)/corpus --part $(TEST_PART) || status=1; \
+	    $(OUT)/corpus_run $(BUILD)/corpus --part $(TEST_PART) --version 13.5 --debug || status=1; \
 	    $(OUT)/corpus_run $(BUILD)/corpus --part $(TEST_PART) --checks tests/corpus/findings.txt || status=1; exit $$status
 
 ## check-matrix: run every op on every type against references (SAN=1: with sanitizers, fewer cases)
@@ -120,6 +121,11 @@ check-threads: tests-threads
 	    $(OUT)/api_example > $(OUT)/api_example.txt && echo "api: 1 passed, 0 failed" || \
 	        { status=1; echo "api: 0 passed, 1 failed"; }; \
 	    exit $$status
+
+## check-debug: test the debugger on a terminal, with ^C, and through a port
+.PHONY: check-debug
+check-debug: all
+	$(Q)bash tests/shell/debug.sh $(OUT) $(OUT)/debug-work
 
 ## check-stop: test ^C and the progress display of tilevm run
 .PHONY: check-stop

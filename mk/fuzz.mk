@@ -83,6 +83,7 @@ FUZZ_AREA_symbol := $(wildcard bytecode/symbol/*.c)
 FUZZ_AREA_args := $(wildcard $(addprefix tools/tilevm/,args/spec.c args/make.c args/json.c io/*.c))
 FUZZ_AREA_bundle := $(wildcard loader/bundle/*.c) bytecode/base/zip.c
 FUZZ_AREA_fleet := $(wildcard tools/tilevm/fleet/*.c)
+FUZZ_AREA_dap := $(wildcard tools/tilevm/debug/*.c vm/debug/*.c)
 FUZZ_AREA_toml := $(wildcard tools/tilevm/report/toml.c tools/tilevm/report/suppress.c)
 FUZZ_AREA_container := $(wildcard container/*.c)
 FUZZ_AREA_demangle := bytecode/base/demangle.c

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "bytecode/flops.h"
-#include "vm/check/check.h"
+#include "vm/check/probe.h"
 #include "vm/compile/batch.h"
 #include "vm/compile/compile.h"
 #include "vm/compile/group.h"
@@ -120,6 +120,8 @@ static void emit_op(vm_emit *e, const bc_op *op)
         set_nothing(e, op);
     if (run) {
         count_op(e, op);
+        if (e->probed)
+            vm_emit_probe(e, op);
         e->at = place_of(e, op);
         if (e->checks && !e->lanes)
             vm_emit_checks(e, op);
@@ -271,6 +273,8 @@ static void finish(vm_emit *e)
     number(e, e->body, insts);
     e->body->end = c->inst_count - 1;
     vm_assign_storage(e);
+    if (e->probed)
+        vm_place_values(e);
     finish_segments(e);
     e->code->insts = insts;
     e->code->inst_count = c->inst_count;
@@ -288,7 +292,9 @@ static tv_status compile(vm_emit *e)
     e->storages = &storages;
     e->values = bc_new(&e->temp, vm_value, e->f->value_count);
     c.op_segments = bc_new(e->arena, uint32_t, e->f->op_count);
-    if (!e->values || !c.op_segments || !vm_make_plan(e))
+    if (e->probed)
+        e->probes = bc_new(e->arena, const vm_probe *, e->f->op_count);
+    if (!e->values || !c.op_segments || (e->probed && !e->probes) || !vm_make_plan(e))
         return TV_NO_MEMORY;
     if (e->vm->options.precision && !vm_exact_begin(e))
         return TV_NO_MEMORY;
@@ -322,7 +328,8 @@ static tv_status compile_function(const tv_vm *vm, const bc_function *f, const v
     e->arena = &code->arena;
     e->checks = vm->options.checks != 0;
     e->tokens = e->checks && vm_checks_tokens(e);
-    e->plain = vm->options.trace || e->checks || vm->options.precision;
+    e->probed = vm->probed;
+    e->plain = vm->options.trace || e->checks || e->probed || vm->options.precision;
     e->widened = widened;
     e->notes = notes;
     tv_status status = compile(e);

@@ -321,16 +321,34 @@ static tv_status compile_entry(tv_vm *vm, vm_entry *entry, tv_sink sink)
     return status;
 }
 
+/* The entry of a call that makes sense. */
+static tv_status find_call(tv_vm *vm, const char *name, const uint32_t grid[3], size_t count, tv_sink sink,
+                           vm_entry **out)
+{
+    TV_TRY(find_entry(vm, name, sink, out));
+    TV_TRY(check_grid(vm->module, grid, sink));
+    const bc_function *f = (*out)->function;
+    uint32_t wanted = f->body->arg_count;
+    if (count != wanted)
+        return vm_wrong(vm->module, sink, "'%.*s' takes %u parameters, and %zu were given", (int)f->name->s.len,
+                        f->name->s.ptr, wanted, count);
+    return TV_OK;
+}
+
+tv_status vm_find_call(tv_vm *vm, const char *name, const uint32_t grid[3], size_t count, tv_sink sink,
+                       const bc_function **out)
+{
+    vm_entry *entry = NULL;
+    TV_TRY(find_call(vm, name, grid, count, sink, &entry));
+    *out = entry->function;
+    return TV_OK;
+}
+
 static tv_status run_entry(tv_vm *vm, const char *name, const uint32_t grid[3], const void *const *params, size_t count,
                            tv_sink sink)
 {
     vm_entry *entry = NULL;
-    TV_TRY(find_entry(vm, name, sink, &entry));
-    TV_TRY(check_grid(vm->module, grid, sink));
-    uint32_t wanted = entry->function->body->arg_count;
-    if (count != wanted)
-        return vm_wrong(vm->module, sink, "'%.*s' takes %u parameters, and %zu were given",
-                        (int)entry->function->name->s.len, entry->function->name->s.ptr, wanted, count);
+    TV_TRY(find_call(vm, name, grid, count, sink, &entry));
     vm->stats = (tv_vm_stats){0};
     memset(vm->op_counts, 0, sizeof vm->op_counts);
     memset(vm->op_seconds, 0, sizeof vm->op_seconds);

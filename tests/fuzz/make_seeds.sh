@@ -8,7 +8,7 @@ program=$1/program
 corpus=$2
 out=$3
 rm -rf "$out"
-mkdir -p "$out/read" "$out/text" "$out/symbol" "$out/args" "$out/bundle" "$out/fleet" "$out/toml" "$out/container" "$out/demangle"
+mkdir -p "$out/read" "$out/text" "$out/symbol" "$out/args" "$out/bundle" "$out/fleet" "$out/toml" "$out/container" "$out/demangle" "$out/dap"
 ln -s read "$out/body"
 ln -s read "$out/ptx"
 ln -s read "$out/vm"
@@ -98,6 +98,12 @@ done
 sed -n '/^\[\[suppress/,/^```/p' docs/guides/ci.md | grep -v '^```' > "$out/toml/documented"
 sed -n '/^--- input races.toml/,/^--- input other/{/^---/!p;}' tests/check/suppressed.test > "$out/toml/fixture"
 printf "a = 1\r\n[b]\n'c d' = -2 # x\n[[e]]\n\"f\" = true\n" > "$out/toml/kinds"
+# Messages of editors: the session of a fixture, a message a line and with headers.
+sed -n '/^--- stdin/,/^--- /{/^---/!p;}' tests/debug/dap.test > "$out/dap.lines"
+{ printf l; cat "$out/dap.lines"; } > "$out/dap/lines"
+{ printf h; while read -r line; do printf 'Content-Length: %d\r\n\r\n%s' "${#line}" "$line"; done < "$out/dap.lines"; } \
+    > "$out/dap/headers"
+rm "$out/dap.lines"
 # Symbols of C++, without their _Z.
 n=0
 for symbol in $(grep -o '"_Z[A-Za-z0-9_]*"' tests/unit/demangle.c | tr -d '"' | sort -u); do

@@ -3,7 +3,7 @@
 
      corpus_run FOLDER [--filter TEXT] [--version 13.N] [--threads N] [--seed N] [--jobs N] [--perf] [--times]
                 [--checks FILE] [--ptx TARGET] [--gpu TARGET] [--part I/N] [--tight] [--needs FILE]
-                [--cluster N] [--choice N|each] [--precision]
+                [--cluster N] [--choice N|each] [--precision] [--debug]
 
    FOLDER is the unpacked corpus. --filter takes cases whose name or group holds the text. --seed draws the order of
    tile blocks. --jobs runs that many processes side by side. --perf runs the large cases instead, which have no
@@ -14,7 +14,8 @@
    assembler; with --perf it prints the median of 30 launches. --part takes every Nth case, from the one with number I
    on. --cluster has kernels spread over so many thread blocks a tile block where they can be. --choice compiles them
    with the choice of that number in place of what passes decide (cg_choice_at), which changes no result; `each`:
-   another one for each case. --precision runs them with exact elements, which changes no result either.
+   another one for each case. --precision runs them with exact elements, which changes no result either, and --debug in
+   the debugger, on and back and on again.
    --needs lists what targets lack (tests/corpus/unsupported.txt). --tight gives arrays on a GPU no guard zones, so that
    compute-sanitizer sees where they end; it names each case before it runs, and leaves out those that trap. Ends with
    `corpus runs: N passed, N failed, N skipped`. */
@@ -29,6 +30,7 @@
 #include "bytecode/dtype.h"
 #include "codegen/explain.h"
 #include "tests/common/cases.h"
+#include "tests/common/debugged.h"
 #include "tests/common/files.h"
 #include "tests/common/gpu.h"
 #include "tests/common/part.h"
@@ -50,8 +52,7 @@ typedef struct driver {
     unsigned threads, jobs;
     uint64_t seed;
     uint8_t batch; /* tv_batch */
-    bool perf, times;
-    bool precision;
+    bool perf, times, precision, debug;
     const char *target; /* of --ptx or --gpu, or NULL */
     bool gpu, alone;    /* alone: this process may lose its context */
     bool tight;
@@ -272,7 +273,9 @@ static tv_status run_machine(attempt *a, const tv_module *m, const void *const *
     tv_status status = tv_vm_new(m, &options, sink, &vm);
     if (status != TV_OK)
         return status;
-    status = add_buffers(a, vm, sink) ? tv_vm_run(vm, c->symbol, c->grid, params, c->param_count, sink) : TV_USAGE;
+    status = !add_buffers(a, vm, sink) ? TV_USAGE
+             : a->driver->debug        ? debugged_run(vm, c->symbol, c->grid, params, c->param_count, sink)
+                                       : tv_vm_run(vm, c->symbol, c->grid, params, c->param_count, sink);
     if (a->driver->perf && status == TV_OK) {
         tv_vm_stats s;
         tv_vm_get_stats(vm, &s);
@@ -719,7 +722,7 @@ static int usage(void)
 {
     fprintf(stderr, "usage: corpus_run FOLDER [--filter TEXT] [--version 13.N] [--threads N] [--seed N] [--jobs N]"
                     " [--perf] [--times] [--checks FILE] [--ptx TARGET] [--gpu TARGET] [--part I/N] [--tight]"
-                    " [--needs FILE] [--cluster N] [--precision]\n");
+                    " [--needs FILE] [--cluster N] [--choice N|each] [--precision] [--debug]\n");
     return 2;
 }
 
@@ -743,6 +746,10 @@ static bool parse(driver *d, int argc, char **argv)
         }
         if (strcmp(option, "--precision") == 0) {
             d->precision = true;
+            continue;
+        }
+        if (strcmp(option, "--debug") == 0) {
+            d->debug = true;
             continue;
         }
         if (strcmp(option, "--tight") == 0) {

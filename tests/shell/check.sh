@@ -177,6 +177,7 @@ if build build tests corpus; then
         skip "zoo, model, counters" "no python3"
     fi
     run stop check-stop
+    run debug check-debug
     run examples run
 fi
 # The unit tests have ptxas look at PTX, which is what most of their time goes to: once is enough for the same text. So it

@@ -117,23 +117,48 @@ void vm_bind_visit(vm_emit *e, vm_access_check *c, const bc_op *op)
     bind_rows(e, c, op, rows_of(op));
 }
 
-static void emit_access(vm_emit *e, const bc_op *op, const access_rows *rows)
+/* The instruction with what the op accesses, not yet appended. */
+static vm_access_check *new_access(vm_emit *e, const bc_op *op, const access_rows *rows, vm_handler *run)
 {
-    uint32_t wanted = e->vm->options.checks;
     for (unsigned i = 0; i < op->operand_count; i++)
         if (bc_is_tile(bc_operands(op)[i]->type))
             vm_need_packed(e, bc_operands(op)[i]);
-    vm_access_check *c = vm_new_inst(e, op, vm_access_run, vm_access_check);
+    vm_access_check *c = vm_new_inst(e, op, run, vm_access_check);
+    bind_rows(e, c, op, rows);
+    return c;
+}
+
+static void emit_access(vm_emit *e, const bc_op *op, const access_rows *rows)
+{
+    uint32_t wanted = e->vm->options.checks;
+    vm_access_check *c = new_access(e, op, rows, vm_access_run);
     c->number = add_op(e, op, rows);
     c->order = vm_checks_tokens(e);
     c->shadow = c->order || (wanted & TV_CHECK_UNINIT);
     c->bounds = (wanted & TV_CHECK_BOUNDS) != 0;
-    bind_rows(e, c, op, rows);
     if (c->order) {
         bind_token(e, &c->head, &c->token_in, &c->has_token_in, bc_operand(op, rows->token));
         vm_write_token(e, &c->head, &c->token_out, vm_result(op, op->result_count - 1u));
     }
     vm_append(e, &c->head);
+}
+
+/* ---- for a debugger ---- */
+
+static const vm_inst *place_run(vm_frame *f, const vm_inst *inst)
+{
+    (void)f;
+    return inst->next;
+}
+
+const vm_access_check *vm_emit_access_place(vm_emit *e, const bc_op *op)
+{
+    const access_rows *rows = rows_of(op);
+    if (!rows)
+        return NULL;
+    vm_access_check *c = new_access(e, op, rows, place_run);
+    vm_append(e, &c->head);
+    return c;
 }
 
 /* ---- undefined elements ---- */

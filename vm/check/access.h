@@ -58,6 +58,9 @@ vm_handler vm_access_run;
 /* Binds what vm_visit_all needs of an op that touches memory and whose tile operands can be read packed. */
 void vm_bind_visit(vm_emit *e, vm_access_check *c, const bc_op *op);
 
+/* Appends an instruction that does nothing and knows what op is about to access; NULL: op touches no memory. */
+const vm_access_check *vm_emit_access_place(vm_emit *e, const bc_op *op);
+
 /* The parameter of the entry from which the access derives its address. VM_NO_PARAM: it is not known. */
 uint32_t vm_param_of(const bc_function *f, const bc_op *op);
 /* The array that was passed to a parameter. NULL: none was described. */

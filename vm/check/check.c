@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bytecode/print/report.h"
+#include "vm/run/probe.h"
 
 enum { DEFAULT_FINDINGS = 20 };
 
@@ -126,7 +127,8 @@ void vm_find(vm_frame *f, bc_rule rule, const bc_op *op, const bc_op *other, con
     vsnprintf(message, sizeof message, format, args);
     va_end(args);
     snprintf(text, sizeof text, "tile block (%u, %u, %u): %s", f->block[0], f->block[1], f->block[2], message);
-    keep(check, (vm_finding){.rule = rule, .op = op, .other = other}, text);
+    keep(check, (vm_finding){.rule = rule, .op = op, .other = other, .count = check->probes ? check->probes->count : 0},
+         text);
     if (check->full)
         atomic_store(&f->run->stopping, true);
 }

@@ -68,6 +68,7 @@ typedef struct vm_finding {
     bc_rule rule;
     const bc_op *op, *other; /* other: NULL if only one op is involved */
     char *message;
+    uint64_t count; /* with probes: ops begun */
 } vm_finding;
 
 /* One tv_vm_run with checks, including the runs in other orders. */
@@ -79,8 +80,9 @@ struct vm_check {
     vm_finding *findings;
     size_t finding_count, finding_capacity;
     unsigned errors;
-    bool failed; /* out of memory */
-    bool full;   /* as many findings as requested */
+    bool failed;              /* out of memory */
+    bool full;                /* as many findings as requested */
+    struct vm_probes *probes; /* for a debugger: counts ops; NULL: none */
     /* state of the current run */
     vm_events events;
     vm_shadow shadow;

@@ -1,6 +1,4 @@
-/* Runs a grid with checks: all tile blocks on one thread. A block runs until it ends, or until it has made so many
-   strong accesses that it may be waiting for another block; then it is another block's turn. The turns depend only on
-   the program and the order of the blocks, so that every run has the same findings.
+/* Running a grid with checks: tile blocks in turns, so every run finds the same.
 
    If all blocks that have begun have had many turns and memory has not changed, they wait for each other: a
    deadlock. */
@@ -9,29 +7,23 @@
 
 #include "bytecode/print/report.h"
 #include "vm/check/check.h"
+#include "vm/run/turns.h"
 
 enum {
-    TURN = 16,            /* strong accesses per turn */
-    PATIENCE = 1024,      /* strong accesses of every block without a change, until it is a deadlock */
-    MAX_STARTED = 1 << 16 /* blocks that have begun and not ended */
+    PATIENCE = 1024 /* strong accesses of every block without a change, before it is a deadlock */
 };
 
 /* A tile block that has begun. */
 typedef struct started {
-    vm_worker worker;
+    vm_started base; /* first */
     struct vm_check_block check;
-    const vm_inst *next;   /* the instruction at which it continues */
-    const vm_inst *last;   /* the last access of the last turn */
-    struct started *later; /* in the queue, or in the list of free ones */
+    const vm_inst *last; /* that made the last access of the last turn */
 } started;
 
 typedef struct turns {
-    vm_run *run;
+    vm_turns base; /* first */
     struct vm_check *check;
-    started *first, *last; /* queue of blocks that wait for their turn */
-    started *idle;         /* frames of blocks that have ended, for reuse */
-    size_t opened, under_way;
-    uint64_t next_block;
+    size_t opened;
     uint64_t quiet_turns; /* since memory changed, or a block began or ended */
     uint64_t turn;        /* strong accesses per turn */
 } turns;
@@ -49,16 +41,17 @@ static size_t started_bytes(const vm_code *code, bool profile)
     return sizeof(started) + ops_bytes(code) + vm_worker_bytes(code, profile);
 }
 
-static started *open_frame(turns *t)
+static vm_started *open_frame(vm_turns *base)
 {
+    turns *t = (turns *)base;
     const tv_allocator *memory = &t->check->memory;
-    const vm_code *code = t->run->code;
+    const vm_code *code = base->run->code;
     started *s = memory->alloc(memory->user, sizeof *s);
     if (!s)
         return NULL;
     memset(s, 0, sizeof *s);
     s->check.last = memory->alloc(memory->user, ops_bytes(code));
-    if (!s->check.last || !vm_worker_open(&s->worker, t->run)) {
+    if (!s->check.last || !vm_worker_open(&s->base.worker, base->run)) {
         if (s->check.last)
             memory->release(memory->user, s->check.last, ops_bytes(code));
         memory->release(memory->user, s, sizeof *s);
@@ -66,124 +59,78 @@ static started *open_frame(turns *t)
     }
     s->check.instances = (uint32_t *)(void *)(s->check.last + code->check_op_count + 1);
     bc_arena_init(&s->check.clocks, memory, 0);
-    s->worker.frame.check = &s->check;
-    vm_execute(&s->worker.frame, code->preamble);
+    s->base.worker.frame.check = &s->check;
+    vm_execute(&s->base.worker.frame, code->preamble);
     t->opened++;
-    return s;
+    return &s->base;
 }
 
 static void close_frame(turns *t, started *s)
 {
     const tv_allocator *memory = &t->check->memory;
-    vm_release_allocas(&s->worker.frame, NULL);
-    vm_worker_close(&s->worker, t->run);
+    vm_release_allocas(&s->base.worker.frame, NULL);
+    vm_worker_close(&s->base.worker, t->base.run);
     bc_arena_release(&s->check.clocks);
-    memory->release(memory->user, s->check.last, ops_bytes(t->run->code));
+    memory->release(memory->user, s->check.last, ops_bytes(t->base.run->code));
     memory->release(memory->user, s, sizeof *s);
 }
 
 /* ---- turns ---- */
 
-static started *begin_block(turns *t)
+static void begin_block(vm_turns *base, vm_started *begun)
 {
-    started *s = t->idle;
-    if (s)
-        t->idle = s->later;
-    else
-        s = open_frame(t);
-    if (!s)
-        return NULL;
-    memset(s->check.last, 0, ops_bytes(t->run->code));
+    started *s = (started *)begun;
+    memset(s->check.last, 0, ops_bytes(base->run->code));
     s->check.sequence = 0;
-    vm_set_block(&s->worker.frame, t->next_block++);
-    s->next = t->run->code->body;
-    t->under_way++;
-    t->quiet_turns = 0;
-    return s;
+    ((turns *)base)->quiet_turns = 0;
 }
 
 static void end_block(turns *t, started *s)
 {
-    vm_release_allocas(&s->worker.frame, NULL);
+    vm_turns_end(&t->base, &s->base);
     bc_arena_release(&s->check.clocks);
     bc_arena_init(&s->check.clocks, &t->check->memory, 0);
-    t->run->blocks_done += !s->worker.frame.trapped;
-    s->later = t->idle;
-    t->idle = s;
-    t->under_way--;
+    t->base.run->blocks_done += !s->base.worker.frame.trapped;
     t->quiet_turns = 0;
-    vm_report_progress(&s->worker.frame, NULL);
-}
-
-static void queue_up(turns *t, started *s)
-{
-    s->later = NULL;
-    if (t->last)
-        t->last->later = s;
-    else
-        t->first = s;
-    t->last = s;
-}
-
-/* The block whose turn is next: one that has not begun, if there is room, otherwise the one that has waited longest. */
-static started *next_turn(turns *t)
-{
-    started *s = NULL;
-    if (t->next_block < t->run->blocks && t->under_way < MAX_STARTED)
-        s = begin_block(t);
-    if (s || !t->first)
-        return s;
-    s = t->first;
-    t->first = s->later;
-    if (!t->first)
-        t->last = NULL;
-    return s;
+    vm_report_progress(&s->base.worker.frame, NULL);
 }
 
 static void trap_deadlock(turns *t, started *s)
 {
-    uint64_t left = t->run->blocks - t->next_block;
+    uint64_t left = t->base.run->blocks - t->base.next_block;
     if (left)
-        vm_trap(&s->worker.frame, s->last, BC_RULE_X_LIM_03,
+        vm_trap(&s->base.worker.frame, s->last, BC_RULE_X_LIM_03,
                 "all %zu tile blocks that have begun wait, and there is no memory to start one of the %llu others",
-                t->under_way, (unsigned long long)left);
+                t->base.under_way, (unsigned long long)left);
     else
-        vm_trap(&s->worker.frame, s->last, BC_RULE_X_LIM_03,
-                "all %zu tile blocks that have not ended wait for memory to change", t->under_way);
+        vm_trap(&s->base.worker.frame, s->last, BC_RULE_X_LIM_03,
+                "all %zu tile blocks that have not ended wait for memory to change", t->base.under_way);
 }
 
 static void take_turn(turns *t, started *s)
 {
-    vm_frame *f = &s->worker.frame;
+    vm_frame *f = &s->base.worker.frame;
     uint64_t changes = t->check->changes;
     uint32_t begin = f->strong_accesses;
-    const vm_inst *inst = s->next;
+    const vm_inst *inst = s->base.next;
     while (inst && f->strong_accesses - begin < t->turn) {
         s->last = inst;
         inst = inst->run(f, inst);
     }
-    s->next = inst;
+    s->base.next = inst;
     t->quiet_turns = changes == t->check->changes ? t->quiet_turns + 1 : 0;
     if (!inst)
         end_block(t, s);
     else
-        queue_up(t, s);
-    if (inst && t->quiet_turns * t->turn > (uint64_t)PATIENCE * t->under_way)
+        vm_turns_queue(&t->base, &s->base);
+    if (inst && t->quiet_turns * t->turn > (uint64_t)PATIENCE * t->base.under_way)
         trap_deadlock(t, s);
 }
 
 static void close_all(turns *t)
 {
-    while (t->first) {
-        started *s = t->first;
-        t->first = s->later;
-        close_frame(t, s);
-    }
-    while (t->idle) {
-        started *s = t->idle;
-        t->idle = s->later;
-        close_frame(t, s);
-    }
+    for (vm_started *s; (s = vm_turns_take(&t->base)) != NULL;)
+        close_frame(t, (started *)s);
 }
 
 /* ---- one run ---- */
@@ -200,15 +147,17 @@ static tv_status run_blocks(vm_run *run, tv_sink sink)
 {
     struct vm_check *check = run->check;
     tv_vm *vm = run->vm;
-    turns t = {.run = run, .check = check, .turn = run->order_seed ? 1 + (run->order_seed - 1) % TURN : TURN};
+    turns t = {.base = {.run = run, .open = open_frame, .begin = begin_block},
+               .check = check,
+               .turn = run->order_seed ? 1 + (run->order_seed - 1) % VM_TURN : VM_TURN};
     double start = vm_seconds();
     run->alloca_limit = vm->memory_limit;
     bc_arena_init(&check->clocks, &check->memory, 0);
     while (!atomic_load_explicit(&run->stopping, memory_order_relaxed)) {
-        started *s = next_turn(&t);
+        vm_started *s = vm_turns_next(&t.base);
         if (!s)
             break;
-        take_turn(&t, s);
+        take_turn(&t, (started *)s);
     }
     bool began = t.opened > 0;
     vm->stats.seconds += vm_seconds() - start;
@@ -236,6 +185,7 @@ tv_status vm_run_order(struct vm_check *check, const vm_launch *launch, uint64_t
                   .code = check->code,
                   .params = launch->params,
                   .check = check,
+                  .probes = check->probes,
                   .forget = forget_memory,
                   .order_seed = seed,
                   .steps_left = check->vm->options.step_limit,

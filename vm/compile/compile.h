@@ -33,6 +33,10 @@ bool vm_compile_batch(const tv_vm *vm, const vm_code *single, unsigned axis, uin
 /* Reports a call that makes no sense, by rule X-RUN-01. Returns TV_USAGE. */
 tv_status vm_wrong(const bc_module *m, tv_sink sink, const char *format, ...) TV_PRINTF(3, 4);
 
+/* The function that a call names, if the call makes sense. name as for tv_vm_run. */
+tv_status vm_find_call(tv_vm *vm, const char *name, const uint32_t grid[3], size_t count, tv_sink sink,
+                       const bc_function **out);
+
 /* A new piece of code inside parent; its header is set when the instruction that enters it is appended. */
 vm_ctx *vm_new_ctx(vm_emit *e, vm_ctx *parent, bool loop, bool branch);
 /* Emits the ops of a block into ctx. The walk over ops lies above the hooks, which come back to it by this. */

@@ -86,7 +86,9 @@ struct vm_emit {
     bool checks;                 /* some are wanted */
     bool tokens;                 /* checks need them: they have storage */
     struct vm_exact_slot *exact; /* by value id, with options.precision: its exact elements; else NULL */
-    bool failed;                 /* out of memory, or reported */
+    bool probed;                 /* for a debugger: probes before ops, and values stay as long as they are in scope */
+    const struct vm_probe **probes; /* then: by position, in the code's arena */
+    bool failed;                    /* out of memory, or reported */
     tv_status status;
     vm_value *values; /* by bc_value.id */
     vm_ctx *preamble, *body, *cur;

@@ -134,6 +134,18 @@ static bool used(const vm_slot *slot)
     return slot->lo <= slot->hi;
 }
 
+/* A debugger shows what is in scope, used again or not, and constants that nothing uses. */
+static void live_to_end_of_scope(vm_storages *s)
+{
+    for (size_t i = 1; i < s->slot_count; i++) {
+        vm_slot *slot = &s->slots[i];
+        if (slot->image && !used(slot))
+            slot->lo = 0;
+        if (used(slot) && slot->hi < slot->home->end)
+            slot->hi = slot->home->end;
+    }
+}
+
 /* How a storage is used by one instruction. */
 static unsigned count_refs_at(const vm_storages *s, vm_storage id, const vm_inst *inst, bool writes)
 {
@@ -404,7 +416,10 @@ void vm_assign_storage(vm_emit *e)
     vm_storages *s = e->storages;
     vm_layout_state l = {0};
     compute_lives(e);
-    share(e);
+    if (e->probed)
+        live_to_end_of_scope(s);
+    else
+        share(e);
     place_permanent(e, &l, true);
     write_image(e, l.top);
     place_permanent(e, &l, false);
@@ -415,4 +430,9 @@ void vm_assign_storage(vm_emit *e)
         if (s->refs[i].field)
             *s->refs[i].field = s->slots[root(s, s->refs[i].storage)].at + s->refs[i].offset;
     e->code->frame_bytes = l.top;
+}
+
+size_t vm_storage_place(const vm_emit *e, vm_storage storage, size_t offset)
+{
+    return e->storages->slots[root(e->storages, storage)].at + offset;
 }

@@ -53,5 +53,7 @@ void vm_place_refs(vm_emit *e, vm_inst *inst, vm_ctx *ctx);
 /* Gives every storage its place and writes the offsets into the instructions. Instructions must have their final
    index, ctx their start and end. */
 void vm_assign_storage(vm_emit *e);
+/* After that: where in the frame a byte of a storage lies. */
+size_t vm_storage_place(const vm_emit *e, vm_storage storage, size_t offset);
 
 #endif

@@ -99,9 +99,11 @@ typedef struct vm_code {
     bool allocas;                        /* has an alloca: addresses may lie in one */
     const struct vm_check_op *check_ops; /* with checks: the ops that touch memory */
     uint32_t check_op_count;
-    bool opens;          /* with checks: has loads that leave elements open */
-    uint32_t batch;      /* tile blocks that the code runs at once */
-    unsigned batch_axis; /* of the grid: they follow each other along it */
+    bool opens;                           /* with checks: has loads that leave elements open */
+    const struct vm_probe *const *probes; /* by position of the op; NULL: none, or without probes */
+    const struct vm_placed *placed;       /* with probes: by id of the value */
+    uint32_t batch;                       /* tile blocks that the code runs at once */
+    unsigned batch_axis;                  /* of the grid: they follow each other along it */
 } vm_code;
 
 /* Storage from alloca, released when its scope ends. */

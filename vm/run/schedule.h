@@ -41,6 +41,7 @@ struct tv_vm {
     size_t global_count, entry_count;
     size_t memory_limit;
     tv_vm_stats stats;
+    bool probed; /* what is compiled from now on has probes */
     uint64_t op_counts[OP_LIMIT];
     double op_seconds[OP_LIMIT];
     struct vm_precision *precision; /* with options.precision, of the last run */
@@ -67,7 +68,8 @@ struct vm_run {
     _Atomic bool stopping;       /* no op begins any more */
     _Atomic bool interrupted;    /* and those that take long end early: the caller wants it */
     double next_progress;
-    struct vm_check *check; /* with checks; forget tells it of memory that is new */
+    struct vm_probes *probes; /* of code that has them */
+    struct vm_check *check;   /* with checks; forget tells it of memory that is new */
     void (*forget)(struct vm_check *check, uint64_t start, size_t bytes);
     uint64_t order_seed;
     bool again; /* a run in another order: its output and figures are dropped */

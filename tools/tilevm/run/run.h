@@ -223,6 +223,8 @@ void run_trace_hook(const run_job *job, tv_vm_options *vm);
 /* After the run: says how much was left out. False: a value to save was never made. */
 bool run_trace_finish(run_job *job, io_error *error);
 void run_trace_release(run_job *job);
+/* A tile as an array of that type: i4 becomes i8 and f4E2M1FN f32, which have all their values. */
+bool run_tile_array(const tv_tile *tile, tv_dtype dtype, arg_array *out, io_error *error);
 
 /* Writes which ops ran, once they have; gives the exit code. */
 int run_coverage_write(const run_job *job);
