@@ -75,6 +75,8 @@ static tv_status compile_kernel(cg_func *c, const cg_watch *watch)
     cg_run_passes(c, watch);
     if (!c->failed && !watch->stops)
         cg_put_kernel(c, &c->written->text);
+    if (!c->failed && !watch->stops && c->witness)
+        cg_show_model(c);
     cg_emit_end(c);
     if (!c->failed && c->arena.failed)
         cg_no_memory(c);
@@ -115,7 +117,7 @@ static const char target_names[] = ""
     ;
 
 static tv_status compile_module(const tv_module *m, const tv_compile_options *options, const cg_launch *launch,
-                                tv_sink sink, tv_writer out)
+                                const cg_witness *witness, tv_sink sink, tv_writer out)
 {
     const char *name = options && options->target ? options->target : "sm_80";
     const cg_target *target = cg_target_find(bc_str(name));
@@ -145,6 +147,7 @@ static tv_status compile_module(const tv_module *m, const tv_compile_options *op
                      .target = target,
                      .options = options,
                      .launch = launch,
+                     .witness = witness,
                      .sink = sink,
                      .written = &written};
         if (m->functions[i].flags & BC_FUNC_KERNEL && (status = check_entry(&c)) == TV_OK)
@@ -178,5 +181,11 @@ static tv_status compile_module(const tv_module *m, const tv_compile_options *op
 tv_status cg_compile_for(const tv_module *m, const tv_compile_options *options, const cg_launch *launch, tv_sink sink,
                          tv_writer out)
 {
-    TV_RETURN_COMPUTED(compile_module(m, options, launch, sink, out));
+    TV_RETURN_COMPUTED(compile_module(m, options, launch, NULL, sink, out));
+}
+
+tv_status cg_compile_seen(const tv_module *m, const tv_compile_options *options, const cg_launch *launch,
+                          const cg_witness *witness, tv_sink sink, tv_writer out)
+{
+    TV_RETURN_COMPUTED(compile_module(m, options, launch, witness, sink, out));
 }
