@@ -85,6 +85,8 @@ bool cg_known(const cg_launch *launch, const cg_trip *trip, const ct_value *v, i
 /* Bytes of the tensor or array behind the memory of an access. */
 bool cg_known_bytes(const cg_launch *launch, const ct_value *memory, double *out);
 
+enum { CG_UNKNOWN_ITERATIONS = 16 };
+
 /* What is predicted of a loop. */
 typedef struct cg_loop_cost {
     const ct_op *loop;
@@ -101,7 +103,9 @@ typedef struct cg_kernel_cost {
     uint32_t threads, registers, shared, blocks; /* of a thread, at most; of a block; on a multiprocessor */
     cg_loop_cost *loops;
     uint32_t loop_count;
-    double us; /* of a launch; below 0: the grid or the iterations of a loop are not known */
+    double us;     /* of a launch; below 0: the grid or the iterations of a loop are not known */
+    double cycles; /* of the multiprocessor for one of the blocks that share it; a loop whose iterations are not known
+                      has CG_UNKNOWN_ITERATIONS */
     const char *bound;
 } cg_kernel_cost;
 

@@ -220,7 +220,7 @@ static void walk_loop(walk *x, const ct_op *loop)
     double outer[CG_RESOURCES], times = x->times, begun = start_of(x, loop);
     int64_t middle;
     uint32_t ahead, which;
-    double count = iterations_of(x, loop, &middle), real = count < 0 ? 1 : count;
+    double count = iterations_of(x, loop, &middle), real = count < 0 ? CG_UNKNOWN_ITERATIONS : count;
     cg_trip trip = {x->trip, loop, middle};
     cg_loop_cost cost = {.loop = loop, .iterations = count};
     x->now = begun;
@@ -413,6 +413,7 @@ static void predict_launch(walk *x, const cg_launch *launch)
     for (uint32_t r = 0; r < CG_RESOURCES; r++)
         s.cycles[r] *= blocks * parts / m->multiprocessors;
     double least = most_of(s.cycles, true, &which);
+    k->cycles = s.full / k->blocks;
     k->bound = bound_of_kernel(k);
     if (least > cycles)
         k->bound = names[which];
@@ -423,6 +424,14 @@ static void predict_launch(walk *x, const cg_launch *launch)
     if (from_memory > us)
         k->bound = names[CG_DRAM];
     k->us = x->known ? m->launch_us + (from_memory > us ? from_memory : us) : -1;
+}
+
+/* Nothing is known of the grid: one of the blocks that share a multiprocessor. */
+static void predict_block(walk *x)
+{
+    cg_kernel_cost *k = x->k;
+    k->cycles = walk_kernel(x, k->blocks) / k->blocks;
+    k->bound = bound_of_kernel(k);
 }
 
 /* ---- a kernel ---- */
@@ -455,6 +464,6 @@ cg_kernel_cost *cg_predict(cg_func *c, const cg_launch *launch, uint32_t shared_
     if (launch->grid[0] > 0 && launch->grid[1] > 0 && launch->grid[2] > 0)
         predict_launch(&x, launch);
     else
-        walk_kernel(&x, k->blocks);
+        predict_block(&x);
     return k;
 }

@@ -19,7 +19,6 @@
    registers. Therefore kernels that hold whole rows in registers are not changed: they gain more from many blocks than
    from long accesses. Maps in loops, and other maps whose accesses have 4 bytes, are not changed either, because the
    accesses of a warp fill whole sectors anyway. */
-#include "bytecode/verify/hints.h"
 #include "codegen/access/pointers.h"
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
@@ -219,8 +218,8 @@ static void choose_params(aligning *x)
 static bool may_be_versioned(const cg_func *c)
 {
     const ct_block *body = c->ir->body;
-    if (c->strip_bits || cg_loops_stay_plain(c) || bc_entry_hint(c->f, c->target->sm, "num_cta_in_cga") > 1
-        || body->last->opcode != OP_return || body->first == body->last)
+    if (c->strip_bits || cg_loops_stay_plain(c) || cg_hint_of(c, CG_HINT_CLUSTER) > 1 || body->last->opcode != OP_return
+        || body->first == body->last)
         return false;
     for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
         if (cg_is_product(op) || op->opcode == OP_alloca || ct_info(op)->effects & BC_ORDERS)

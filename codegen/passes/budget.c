@@ -2,7 +2,6 @@
 
 #include <assert.h>
 
-#include "bytecode/verify/hints.h"
 #include "codegen/analysis/product.h"
 #include "codegen/cost/cost.h"
 #include "codegen/kernel/groups.h"
@@ -179,8 +178,8 @@ static uint32_t warps_that_suit(const tiles *t)
    no hint. */
 static bool hinted_warps(const cg_func *c, uint32_t *out)
 {
-    int64_t hint = bc_entry_hint(c->f, c->target->sm, "num_worker_warps_per_cta");
-    if (hint && c->m->version < BC_13_5)
+    int64_t hint = cg_hint_of(c, CG_HINT_WARPS);
+    if (hint && !cg_choices_of(c)->warps && c->m->version < BC_13_5)
         hint = hint < 4 ? 4 : hint > 8 ? 8 : hint;
     *out = tv_trailing_zeros((uint32_t)hint | 64);
     return hint;
@@ -372,6 +371,8 @@ cg_slot_budget cg_slot_budget_of(cg_func *c, const cg_slot_work *work)
             break;
     }
     b.slots = b.slots < work->iterations ? b.slots : work->iterations;
+    if (cg_choices_of(c)->stages && b.slots > cg_choices_of(c)->stages)
+        b.slots = cg_choices_of(c)->stages;
     return b;
 }
 

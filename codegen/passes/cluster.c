@@ -17,7 +17,6 @@
    outside the tensor stays outside. `rank` is `%cluster_ctarank`; `get_tile_block_id` becomes `%clusterid`, and
    `get_num_tile_blocks` becomes `%nclusterid`. The pass runs early, so that later passes see the parts as the
    kernel's tiles. docs/internals/codegen/clusters.md has the rules. */
-#include "bytecode/verify/hints.h"
 #include "codegen/analysis/product.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/passes/budget.h"
@@ -160,7 +159,7 @@ static bool spread_as_told(cg_func *c, const ct_op *product, uint32_t hint, uint
 void cg_pass_cluster(cg_func *c)
 {
     const ct_op *product = cg_largest_product(c->ir);
-    uint32_t hint = (uint32_t)bc_entry_hint(c->f, c->target->sm, "num_cta_in_cga"), least = cg_least_blocks(c);
+    uint32_t hint = (uint32_t)cg_hint_of(c, CG_HINT_CLUSTER), least = cg_least_blocks(c);
     if (!spread_as_told(c, product, hint, least) && least > 1 && !c->failed)
         take_turns(c, product, least);
 }

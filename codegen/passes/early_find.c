@@ -199,7 +199,7 @@ static const char *obstacle(cg_func *c, const ct_op *loop, ct_op *load, cg_early
 static bool may_move(const cg_func *c, const ct_op *loop, const ct_op *load)
 {
     return loop->opcode == OP_for && load->block == loop->regions[0] && !c->strip_bits && !cg_loops_stay_plain(c)
-           && cg_is_weak_access(load);
+           && cg_choices_of(c)->registers != CG_NEVER && cg_is_weak_access(load);
 }
 
 void cg_early_tell_why_not(const cg_func *c, const ct_op *load, const char *why, const char *either)

@@ -226,7 +226,7 @@ void cg_pass_flip(cg_func *c)
 {
     bool any = false;
     uint32_t most_warps = UINT32_MAX;
-    if (cg_loops_stay_plain(c))
+    if (cg_loops_stay_plain(c) || cg_choices_of(c)->swap == CG_NEVER)
         return;
     if (!cg_find_views(c->ir))
         cg_no_memory(c);

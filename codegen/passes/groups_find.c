@@ -267,7 +267,8 @@ static bool share_room(const cg_splitting *x, uint32_t room)
         return false;
     for (uint32_t i = 0; i < x->count; i++)
         x->places[i].ring->slots = 1;
-    for (uint32_t slots = 2; slots <= CG_MOST_SLOTS; slots++)
+    uint32_t asked = cg_choices_of(x->c)->stages, most = asked && asked < CG_MOST_SLOTS ? asked : CG_MOST_SLOTS;
+    for (uint32_t slots = 2; slots <= most; slots++)
         for (uint32_t i = x->count; i-- > 0;)
             if (x->places[i].is_first && used + x->places[i].ring->slot_bytes <= room) {
                 used += x->places[i].ring->slot_bytes;
@@ -334,7 +335,7 @@ bool cg_groups_find(cg_splitting *x)
         bool keeps;
     } ways[] = {{UINT32_MAX, true}, {UINT32_MAX, false}, {1, true}, {1, false}};
     const uint32_t count = sizeof ways / sizeof *ways;
-    if (!find_loops(x))
+    if (cg_choices_of(x->c)->groups == CG_NEVER || !find_loops(x))
         return false;
     const char *waste = cg_maps_waste(x);
     bool maps_first = x->places[0].product->turned;

@@ -1,6 +1,5 @@
 /* Writes the parts of a kernel's text around its ops, and reports its figures. */
 #include "bytecode/print/print.h"
-#include "bytecode/verify/hints.h"
 #include "codegen/analysis/encoding.h"
 #include "codegen/cost/cost.h"
 #include "codegen/kernel/groups.h"
@@ -21,7 +20,7 @@ const char *cg_param_type(bc_kind kind)
 
 static bool has_hint(const cg_func *c)
 {
-    return bc_entry_hint(c->f, c->target->sm, "occupancy") && !c->groups;
+    return cg_hint_of(c, CG_HINT_OCCUPANCY) && !c->groups;
 }
 
 /* Where fewer blocks than the hint asks for share a multiprocessor. */
@@ -31,7 +30,7 @@ static void remark_occupancy(cg_func *c)
     if (!cg_remarks_wanted(c) || !has_hint(c) || !cg_registers_held(c, &held))
         return;
     uint32_t blocks = cg_blocks_hinted(c, held);
-    int64_t hint = bc_entry_hint(c->f, c->target->sm, "occupancy"), most = c->target->threads / cg_all_threads(c);
+    int64_t hint = cg_hint_of(c, CG_HINT_OCCUPANCY), most = c->target->threads / cg_all_threads(c);
     if (blocks < (hint < most ? hint : most))
         cg_remark(c, NULL, CG_REMARK_Occupancy, TV_REMARK_MISSED,
                   "{Blocks=%u} blocks on a multiprocessor, not the {Hint=%u} that the hint asks for: tiles take "

@@ -13,6 +13,8 @@
 
 const char *cg_maps_waste(const cg_splitting *x)
 {
+    if (cg_choices_of(x->c)->maps == CG_NEVER)
+        return "a plan without them is asked for";
     for (uint32_t i = 0; i < x->count; i++)
         for (uint32_t k = 0; k < x->places[i].ring->load_count; k++)
             if (x->places[i].ring->loads[k].is_transposed)
@@ -312,6 +314,8 @@ static const char *tma_objection(const cg_splitting *x, const cg_ring_place *p)
 
 const char *cg_maps_waste_slots(const cg_splitting *x)
 {
+    if (cg_choices_of(x->c)->maps == CG_IF_LEGAL)
+        return NULL;
     const char *why = waste_of_block(x);
     for (uint32_t i = 0; i < x->count && !why; i++)
         why = tma_objection(x, &x->places[i]);

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "bytecode/rules.h"
-#include "codegen/compile.h"
+#include "codegen/explain.h"
 #include "tools/tilevm/compile/assemble.h"
 #include "tools/tilevm/args/args.h"
 #include "tools/tilevm/compile/remarks.h"
@@ -320,11 +320,28 @@ static int assemble(compile_job *job, const char *target, tv_str ptx, bc_text *c
     return fine ? CLI_OK : CLI_FAILED;
 }
 
+static bool predicts(const compile_job *job)
+{
+    return job->launch.grid[0] || job->launch.params;
+}
+
 static tv_status compile_ptx(const compile_job *job, tv_writer out)
 {
-    bool predicts = job->launch.grid[0] || job->launch.params;
-    return predicts ? cg_compile_for(job->module, &job->compile, &job->launch, job->sink, out)
-                    : tv_compile_ptx(job->module, &job->compile, job->sink, out);
+    return predicts(job)
+               ? cg_compile_with(job->module, &job->compile, &(cg_request){.launch = &job->launch}, job->sink, out)
+               : tv_compile_ptx(job->module, &job->compile, job->sink, out);
+}
+
+/* The plans of each kernel, beside the remarks of the one that was taken. */
+static tv_status explain(const compile_job *job)
+{
+    for (size_t i = 0; i < tv_module_entry_count(job->module); i++) {
+        cg_explanation plans;
+        TV_TRY(cg_explain(job->module, i, &job->compile, predicts(job) ? &job->launch : NULL, job->sink, &plans));
+        cg_report_explanation(&plans, job->compile.remarks);
+        cg_explanation_release(&plans);
+    }
+    return TV_OK;
 }
 
 static int compile_for(compile_job *job, const char *target)
@@ -338,6 +355,8 @@ static int compile_for(compile_job *job, const char *target)
     int code = cli_exit_of(tv_module_verify(job->module, &verify, job->sink), job->name);
     if (code == CLI_OK)
         code = cli_exit_of(compile_ptx(job, (tv_writer){.user = &ptx, .write = bc_text_append}), job->name);
+    if (code == CLI_OK && job->explain)
+        code = cli_exit_of(explain(job), job->name);
     bool writes = !job->compile.stop_after;
     if (code == CLI_OK && writes && job->emit == EMIT_CUBIN)
         code = assemble(job, target, bc_text_get(&ptx), &cubin);

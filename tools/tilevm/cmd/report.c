@@ -158,7 +158,8 @@ static int compile(report_job *job, tv_module *module, tv_sink sink, const char 
     }
     if (code != CLI_OK)
         return code;
-    tv_status status = cg_compile_seen(module, &how, NULL, &witness, sink, (tv_writer){.write = drop});
+    tv_status status =
+        cg_compile_with(module, &how, &(cg_request){.witness = &witness}, sink, (tv_writer){.write = drop});
     return job->doc.failed ? cli_error("out of memory") : cli_exit_of(status, name);
 }
 
