@@ -105,6 +105,7 @@ static uint32_t value_number(cg_building *b, const ct_printer *p, const ct_value
                             .type = v->type == &ct_own_type ? NULL : v->type,
                             .op = cg_number_of(b, ct_maker_of(v)),
                             .form = x->form,
+                            .in_shared = cg_encoding_of(v) != NULL,
                             .layouts = v->type == &ct_own_type ? (cg_part){0} : layouts_of(b, v, x)};
     return *number - 1;
 }
@@ -261,6 +262,7 @@ static void build_kernel(cg_building *b)
     m->threads = cg_all_threads(c);
     m->consumers = c->groups ? cg_threads(c) : 0;
     m->producers = c->groups ? CG_PRODUCER_THREADS : 0;
+    m->strip_bits = c->strip_bits;
     m->shared_bytes = cg_shared_bytes(c);
     m->scratch_bytes = c->sharing->scratch_bytes;
     m->local_bytes = c->local_bytes;

@@ -21,6 +21,7 @@ typedef struct cg_model_value {
     const bc_type *type; /* NULL: of a kind that only passes know, such as a ring */
     uint32_t op;         /* that makes it, or in whose region it is an argument; CG_NO_INDEX: a parameter */
     uint8_t form;        /* cg_form */
+    bool in_shared;      /* it lies in a ring, and who needs it reads it there; its layout is that of its copies */
     cg_part layouts;     /* in `lists`: that it is held in, its own one first; of CG_LAZY: that it is computed in */
 } cg_model_value;
 
@@ -83,6 +84,7 @@ typedef struct cg_model {
     const cg_kernel_cost *cost;
     const char *block_order;
     uint32_t threads, consumers, producers; /* consumers: 0 where all threads do the same */
+    uint32_t strip_bits; /* upper bits of the warps of layouts that are trips of a loop over strips */
     uint32_t shared_bytes, scratch_bytes, local_bytes, barriers, cluster;
     bool is_persistent;
     uint32_t registers_held; /* of a thread, by tiles, where they are most */

@@ -58,6 +58,7 @@ typedef struct report_job {
     json_doc doc;
     report_side *side; /* that is compiled */
     const char *target;
+    tv_compile_options how;
     tv_str symbol; /* of the only kernel that is wanted; empty: all are */
 } report_job;
 
@@ -117,13 +118,26 @@ static char *folder_of(const char *path)
     return slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
 }
 
+/* The kernel has been compiled, so that weighing its plans reports nothing new. */
+static void add_plans(report_job *job, cJSON *kernel, const cg_model *model)
+{
+    size_t entry;
+    cg_explanation x;
+    if (tv_module_entry_find(model->m, model->f->name->s, (tv_sink){0}, &entry) != TV_OK
+        || cg_explain(model->m, entry, &job->how, NULL, (tv_sink){0}, &x) != TV_OK)
+        return;
+    page_add_plans(&job->doc, kernel, &x);
+    cg_explanation_release(&x);
+}
+
 static bool see(void *user, const cg_model *model)
 {
     report_job *job = user;
     if (job->symbol.len && !bc_str_eq(job->symbol, model->f->name->s))
         return true;
-    page_add_kernel(&job->doc, job->side->kernels, model);
+    cJSON *kernel = page_add_kernel(&job->doc, job->side->kernels, model);
     page_add_sources(&job->doc, &job->side->sources, model);
+    add_plans(job, kernel, model);
     return !job->doc.failed;
 }
 
@@ -145,9 +159,9 @@ static bool drop(void *user, const void *bytes, size_t size)
 static int compile(report_job *job, tv_module *module, tv_sink sink, const char *name)
 {
     cg_witness witness = {.user = job, .see = see};
-    tv_compile_options how = {.target = job->target,
-                              .opt_level = TV_OPT_LEVEL(job->opt_level),
-                              .remarks = {job, take_remark}};
+    job->how = (tv_compile_options){.target = job->target,
+                                    .opt_level = TV_OPT_LEVEL(job->opt_level),
+                                    .remarks = {job, take_remark}};
     tv_verify_options verify = {.target = (unsigned)strtoul(job->target + 3, NULL, 10)};
     int code = cli_exit_of(tv_module_verify(module, &verify, sink), name);
     size_t entry;
@@ -159,7 +173,7 @@ static int compile(report_job *job, tv_module *module, tv_sink sink, const char 
     if (code != CLI_OK)
         return code;
     tv_status status =
-        cg_compile_with(module, &how, &(cg_request){.witness = &witness}, sink, (tv_writer){.write = drop});
+        cg_compile_with(module, &job->how, &(cg_request){.witness = &witness}, sink, (tv_writer){.write = drop});
     return job->doc.failed ? cli_error("out of memory") : cli_exit_of(status, name);
 }
 

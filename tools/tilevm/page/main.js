@@ -46,7 +46,8 @@ function summary_section(view) {
 
 function show_kernel(report, kernel) {
     const view = new View(kernel, report);
-    const sections = [summary_section, code_section, remarks_section, registers_section]
+    const sections = [summary_section, code_section, remarks_section, plans_section, loops_section, roofline_section,
+                      layouts_section, memory_section, registers_section]
         .map(make => make(view)).filter(made => made);
     document.getElementById("main").replaceChildren(...sections);
     document.getElementById("sections").replaceChildren(el("ul", {}, sections.map(made =>

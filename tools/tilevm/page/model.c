@@ -128,8 +128,11 @@ static void add_value(json_doc *doc, cJSON *list, const cg_model *m, const cg_mo
     cJSON *shape = json_array(doc, item, "shape");
     for (uint32_t d = 0; d < v->type->rank; d++)
         json_int(doc, shape, NULL, v->type->shape[d]);
+    if (v->in_shared)
+        json_bool(doc, item, "in_shared_memory", true);
     json_uint(doc, item, "bits", cg_class_bits(cg_elem_class(v->type)));
-    json_bool(doc, item, "recomputed", v->form == CG_LAZY);
+    if (v->form == CG_LAZY)
+        json_bool(doc, item, "recomputed", true);
     add_part(doc, item, "layouts", m, v->layouts);
 }
 
@@ -244,6 +247,8 @@ static void add_figures(json_doc *doc, cJSON *kernel, const cg_model *m)
     json_real(doc, machine, "dram_bytes_per_second", cost->machine->dram_tb * 1e12);
     json_real(doc, machine, "l2_bytes_per_second",
               cost->machine->l2_bytes * cost->machine->multiprocessors * cost->machine->clock_ghz * 1e9);
+    json_real(doc, machine, "l2_latency", cost->machine->l2_latency);
+    json_real(doc, machine, "dram_latency", cost->machine->dram_latency);
     /* A warp's instruction is 32 operations; a fused one is two. */
     json_real(doc, machine, "f32_flops_per_second",
               cost->machine->issue * 32 * 2 * cost->machine->multiprocessors * cost->machine->clock_ghz * 1e9);
@@ -260,6 +265,8 @@ static void add_shape(json_doc *doc, cJSON *kernel, const cg_model *m)
         json_uint(doc, kernel, "consumers", m->consumers);
         json_uint(doc, kernel, "producers", m->producers);
     }
+    if (m->strip_bits)
+        json_uint(doc, kernel, "strip_bits", m->strip_bits);
     json_uint(doc, kernel, "shared_bytes", m->shared_bytes);
     json_uint(doc, kernel, "scratch_bytes", m->scratch_bytes);
     json_uint(doc, kernel, "local_bytes", m->local_bytes);
@@ -282,7 +289,7 @@ static void add_ptx(json_doc *doc, cJSON *kernel, const cg_model *m)
     json_str(doc, kernel, "ptx", m->ptx);
 }
 
-void page_add_kernel(json_doc *doc, cJSON *kernels, const cg_model *model)
+cJSON *page_add_kernel(json_doc *doc, cJSON *kernels, const cg_model *model)
 {
     cJSON *kernel = json_object(doc, kernels, NULL);
     add_shape(doc, kernel, model);
@@ -292,4 +299,5 @@ void page_add_kernel(json_doc *doc, cJSON *kernels, const cg_model *model)
     add_memory(doc, kernel, model);
     add_loops(doc, kernel, model);
     add_ptx(doc, kernel, model);
+    return kernel;
 }

@@ -3,19 +3,21 @@
    into the command when it is built.
 
      model.c    a compiled kernel as part of the document
+     plans.c    the plans that were weighed
      source.c   the lines of the source
      html.c     the page around a document */
 #ifndef TILEVM_TOOLS_PAGE_PAGE_H
 #define TILEVM_TOOLS_PAGE_PAGE_H
 
-#include "codegen/model/model.h"
+#include "codegen/explain.h"
 #include "tools/tilevm/cli/json.h"
 
 /* What is left out of a document that would be too large for a page; the document says so. */
 enum { PAGE_MOST_OPS = 20000, PAGE_MOST_SOURCE_BYTES = 256 << 10, PAGE_MOST_SOURCES = 64 };
 
-/* Adds the kernel to the list. */
-void page_add_kernel(json_doc *doc, cJSON *kernels, const cg_model *model);
+/* Adds the kernel to the list, and gives where it stands. */
+cJSON *page_add_kernel(json_doc *doc, cJSON *kernels, const cg_model *model);
+void page_add_plans(json_doc *doc, cJSON *kernel, const cg_explanation *explanation);
 
 /* Adds the source files that the model's ops name to the list, if they are not in it. They are looked for by the last
    part of their name in these folders only: a module may name any file of the host, and a report is passed on. */
