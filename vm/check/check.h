@@ -12,6 +12,7 @@
      memory.c         accesses: bounds, never-written memory, order of accesses
      clock.c          what happened before what
      shadow.c         who touched each element last
+     observe.c        what an observer is told
      run.c            tile blocks in turns, deadlocks
      order.c          results of other orders
 
@@ -85,7 +86,10 @@ struct vm_check {
     vm_events events;
     vm_shadow shadow;
     vm_syncs syncs;
-    bc_arena clocks;  /* those that outlive their tile block */
+    bc_arena clocks; /* those that outlive their tile block */
+    struct vm_edge
+        *edges; /* with an observer: what strong accesses read from other blocks; in the arena of the clocks */
+    size_t edge_count, edge_capacity;
     uint64_t changes; /* of memory: what waiting blocks wait for */
     bool junk;        /* elements that loads leave open have odd values, and only results count */
 };

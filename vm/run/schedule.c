@@ -10,6 +10,7 @@
 #include "vm/kernels/kernels.h"
 #include "vm/run/batch.h"
 #include "vm/run/loop.h"
+#include "vm/run/observe.h"
 
 enum { FRAME_ALIGN = 64, MOST_REFUSED = 4 };
 #define PROGRESS_SECONDS 0.2
@@ -191,8 +192,12 @@ static void open_batch(vm_worker *w, vm_run *run)
 
 static void run_block(vm_frame *f, uint64_t ticket)
 {
+    const vm_observer *o = f->run->vm->observer;
     vm_set_block(f, ticket);
-    vm_execute(f, f->code->body);
+    if (TV_UNLIKELY(o && o->spent))
+        vm_observe_block(f, f->code->body);
+    else
+        vm_execute(f, f->code->body);
     vm_release_allocas(f, NULL);
     f->blocks_untold += !f->trapped;
 }

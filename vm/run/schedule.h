@@ -43,8 +43,11 @@ struct tv_vm {
     tv_vm_stats stats;
     uint64_t op_counts[OP_LIMIT];
     double op_seconds[OP_LIMIT];
-    const vm_code *last;       /* of the last run; NULL before the first */
-    const vm_frame *reporting; /* while the progress callback is called: by whom, and at what op */
+    const vm_code *last;                /* of the last run; NULL before the first */
+    const struct vm_observer *observer; /* NULL: nobody watches */
+    struct vm_positions *positions;     /* of ops, while a run is watched */
+    double observed_from;               /* vm_seconds when it began */
+    const vm_frame *reporting;          /* while the progress callback is called: by whom, and at what op */
     const bc_op *reporting_op;
 };
 

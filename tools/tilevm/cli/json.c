@@ -103,6 +103,12 @@ void json_bool(json_doc *doc, cJSON *parent, const char *key, bool value)
     add(doc, parent, key, cJSON_CreateBool(value));
 }
 
+void json_drop(json_doc *doc)
+{
+    cJSON_Delete(doc->root);
+    doc->root = NULL;
+}
+
 static bool finish(json_doc *doc, bool on_a_line, bc_text *out)
 {
     char *text = doc->failed ? NULL : on_a_line ? cJSON_PrintUnformatted(doc->root) : cJSON_Print(doc->root);

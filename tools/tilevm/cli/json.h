@@ -36,6 +36,9 @@ void json_bool(json_doc *doc, cJSON *parent, const char *key, bool value);
    cli_out_open. Gives code. */
 int json_unopened(const char *command, const char *path, const char *output, int code);
 
+/* Releases a document that is not wanted, if there is one. */
+void json_drop(json_doc *doc);
+
 /* Prints the document and releases it. False: out of memory; nothing was written. */
 bool json_finish(json_doc *doc, cli_out *out);
 

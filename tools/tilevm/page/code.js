@@ -20,6 +20,7 @@ class Pane {
             const item = el("div", {role: "option", id: "pane-" + this.kind + "-" + i, "aria-selected": "false",
                                     "aria-disabled": choosable ? null : "true", class: choosable ? null : "none"},
                             el("span", {class: "no"}, row.number), row.text,
+                            row.times === undefined ? "" : el("span", {class: "badge times"}, "× " + grouped(row.times)),
                             (row.badges || []).map(kind => el("span", {class: "badge " + kind}, kind)));
             if (choosable) {
                 this.rows.set(row.key, item);
@@ -100,9 +101,10 @@ function kinds_of(kernel, code) {
     return ["passed", "missed"].filter(kind => kinds.has(kind));
 }
 
-function code_rows(kernel) {
+function code_rows(kernel, run) {
     const rows = kernel.code.map((op, i) => ({key: i, number: i, text: "  ".repeat(op.depth) + op.text,
-                                              badges: kinds_of(kernel, i)}));
+                                              badges: kinds_of(kernel, i),
+                                              times: run ? run.counts[i] : undefined}));
     if (kernel.code_left_out)
         rows.push({number: "", text: count(kernel.code_left_out, "more op") + " left out"});
     return rows;
@@ -158,7 +160,7 @@ function code_section(view) {
         "as compiled", name => {
             ops.kind = name === "as written" ? "code" : "op";
             ops.list.dataset.kind = ops.kind;
-            ops.show(ops.kind === "code" ? code_rows(kernel) : op_rows(kernel));
+            ops.show(ops.kind === "code" ? code_rows(kernel, view.run) : op_rows(kernel));
             if (view.chosen)
                 view.choose(...view.chosen);
         }));

@@ -40,7 +40,7 @@ static void put_document(cli_out *out, tv_str document)
 /* What stands in page.html where the parts go. */
 static const char *const places[] = {"@STYLE@\n", "@DOCUMENT@\n", "@SCRIPT@\n"};
 
-void page_write(cli_out *out, tv_str document)
+static void put_page(cli_out *out, tv_str document)
 {
     const char *rest = page_html;
     for (size_t i = 0; i < TV_COUNT(places); i++) {
@@ -55,4 +55,34 @@ void page_write(cli_out *out, tv_str document)
         rest = place + strlen(places[i]);
     }
     put(out, rest);
+}
+
+/* "k.html" for "dir/k.tbc", in this folder. */
+static void put_name(bc_text *out, const char *path)
+{
+    if (strcmp(path, "-") == 0)
+        path = "kernel";
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path, *dot = strrchr(base, '.');
+    bc_text_bytes(out, base, dot && dot > base ? (size_t)(dot - base) : strlen(base));
+    bc_text_puts(out, ".html");
+}
+
+int page_write_file(json_doc *doc, const char *output, const char *path)
+{
+    bc_text document, name;
+    cli_out out;
+    bc_text_init(&document, NULL);
+    bc_text_init(&name, NULL);
+    put_name(&name, path);
+    bool fine = json_finish_line(doc, &document) && !name.failed;
+    int code = fine ? CLI_OK : cli_error("out of memory");
+    if (fine && !cli_out_open(&out, output ? output : name.ptr))
+        code = CLI_ERROR;
+    if (code == CLI_OK) {
+        put_page(&out, bc_text_get(&document));
+        code = cli_out_commit(&out) ? CLI_OK : CLI_ERROR;
+    }
+    bc_text_release(&document);
+    bc_text_release(&name);
+    return code;
 }

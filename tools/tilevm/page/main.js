@@ -5,6 +5,7 @@ class View {
         this.report = report;
         this.followers = []; /* called with what is chosen: kind, key, what is linked to it */
         this.chosen = null;
+        this.run = report.run && report.run.kernel === kernel.name ? report.run : null;
         this.show_layout = () => {};
     }
 
@@ -46,8 +47,9 @@ function summary_section(view) {
 
 function show_kernel(report, kernel) {
     const view = new View(kernel, report);
-    const sections = [summary_section, code_section, remarks_section, plans_section, loops_section, roofline_section,
-                      layouts_section, memory_section, registers_section]
+    const of_run = view.run ? [races_section, run_section, heat_section, order_section] : [];
+    const sections = [summary_section, diff_section, code_section, remarks_section, plans_section, loops_section,
+                      roofline_section, layouts_section, memory_section, registers_section, ...of_run]
         .map(make => make(view)).filter(made => made);
     document.getElementById("main").replaceChildren(...sections);
     document.getElementById("sections").replaceChildren(el("ul", {}, sections.map(made =>

@@ -26,7 +26,7 @@ function roofline_points(kernel, run) {
 }
 
 function roofline_section(view) {
-    const kernel = view.kernel, m = kernel.machine, points = roofline_points(kernel, view.report.run && view.report.run.stats);
+    const kernel = view.kernel, m = kernel.machine, points = roofline_points(kernel, view.run && view.run.stats);
     if (!points.length)
         return null;
     const peaks = [["f32", m.f32_flops_per_second]].concat(m.tensor_flops_per_second ? [["tensor cores", m.tensor_flops_per_second]] : []);

@@ -301,8 +301,7 @@ static tv_dtype dtype_of(const char *element)
     return dtype;
 }
 
-/* A tile as an array: i4 becomes i8 and f4E2M1FN f32, which have all their values. */
-static bool to_array(const tv_tile *tile, arg_array *out, io_error *error)
+bool run_tile_array(const tv_tile *tile, arg_array *out, io_error *error)
 {
     const arg_layout packed = {0};
     const unsigned char *data = tile->data;
@@ -422,7 +421,7 @@ static void take_dump(run_dump *d, const tv_trace *from)
     if (d->seen++ != d->time && d->has_time)
         return;
     arg_array_free(&d->value);
-    if (!to_array(&from->tile, &d->value, &error))
+    if (!run_tile_array(&from->tile, &d->value, &error))
         d->problem = "out of memory";
 }
 
@@ -438,7 +437,7 @@ static void take_value(void *user, const tv_trace *from)
         return;
     if (job->options.trace_max && t->shown >= job->options.trace_max)
         t->hidden++;
-    else if (to_array(&from->tile, &array, &error))
+    else if (run_tile_array(&from->tile, &array, &error))
         show(job, from, &array);
     else
         t->no_memory = true;
