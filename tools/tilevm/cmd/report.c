@@ -166,6 +166,7 @@ static int prepare_run(report_job *report)
     report_file_init(&job->report, cli_shown_path(report->run.path));
     job->sink = report_file_sink(&job->report);
     int code = run_job_prepare(job);
+    report->page.input = &job->file;
     if (code == CLI_OK && !(report->page.launch = page_launch(job)))
         code = cli_error("out of memory");
     if (code == CLI_FAILED)

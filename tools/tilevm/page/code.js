@@ -156,15 +156,18 @@ function code_section(view) {
     const panes = [];
     if (source.length)
         panes.push(new Pane("source", "Source", source, choose));
-    const ops = new Pane("op", "Ops", op_rows(kernel), choose, choice("Which ops", ["as compiled", "as written"],
-        "as compiled", name => {
-            ops.kind = name === "as written" ? "code" : "op";
-            ops.list.dataset.kind = ops.kind;
-            ops.show(ops.kind === "code" ? code_rows(kernel, view.run) : op_rows(kernel));
-            if (view.chosen)
-                view.choose(...view.chosen);
-        }));
-    panes.push(ops, new Pane("line", "PTX", ptx_rows(kernel), choose));
+    const names = kernel.uncompiled ? ["as written"] : ["as compiled", "as written"];
+    const rows_of = name => name === "as written" ? code_rows(kernel, view.run) : op_rows(kernel);
+    const kind_of = name => name === "as written" ? "code" : "op";
+    const ops = new Pane(kind_of(names[0]), "Ops", rows_of(names[0]), choose, choice("Which ops", names, names[0], name => {
+        ops.kind = ops.list.dataset.kind = kind_of(name);
+        ops.show(rows_of(name));
+        if (view.chosen)
+            view.choose(...view.chosen);
+    }));
+    panes.push(ops);
+    if (!kernel.uncompiled)
+        panes.push(new Pane("line", "PTX", ptx_rows(kernel), choose));
     const said = el("div", {id: "about", class: "card", "aria-live": "polite"},
                     el("p", {class: "dim"}, "Choose a line, by a click or with the arrow keys, to see what belongs to it."));
     view.followers.push((kind, key, linked) => {
@@ -175,5 +178,5 @@ function code_section(view) {
     return section("code", "Source, ops and PTX",
         el("p", {class: "dim"}, "As written: the ops of the bytecode. As compiled: what the passes have made of them, from ",
            "which the PTX is written. Numbers of ops are those of the disassembly."),
-        el("div", {class: source.length ? "panes" : "panes without"}, panes.map(pane => pane.element)), said);
+        el("div", {class: "panes panes-" + panes.length}, panes.map(pane => pane.element)), said);
 }

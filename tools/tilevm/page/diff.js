@@ -82,7 +82,7 @@ function changes(title, left, right) {
             gap++;
         drawn.push(el("tr", {}, el("td", {class: "gap", colspan: 2}, `… ${count(gap, "line")} alike`)));
     }
-    return el("details", {open: changed < 200}, el("summary", {}, el("strong", {}, title), `: ${count(changed, "line")} differ`),
+    return el("details", {open: changed < 200}, el("summary", {}, el("strong", {}, title), `: ${count(changed, "line")} ${changed === 1 ? "differs" : "differ"}`),
         el("div", {class: "changed", tabindex: 0, role: "region", "aria-label": title}, el("table", {}, el("thead", {class: "hidden"}, el("tr", {}, el("th", {scope: "col"}, "before"), el("th", {scope: "col"}, "now"))),
             el("tbody", {}, drawn.slice(0, 4000)))));
 }

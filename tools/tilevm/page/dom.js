@@ -140,3 +140,8 @@ function scaled(n, unit) {
 function count(n, word) {
     return grouped(n) + " " + word + (n === 1 ? "" : "s");
 }
+
+/* 5.531898021697998: "5.5319" */
+function short(n) {
+    return typeof n === "number" && !Number.isInteger(n) ? String(Number(n.toPrecision(5))) : String(n);
+}

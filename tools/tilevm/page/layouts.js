@@ -76,7 +76,6 @@ class TileView {
         this.element = el("div", {class: "tile"}, el("h3", {}, title), this.places ? this.canvas : el("p", {},
             "Too many registers and threads to draw; the bits below say it all."), this.bits());
         this.row = this.column = 0;
-        this.draw();
     }
 
     bits() {
@@ -87,24 +86,27 @@ class TileView {
                   strips ? [el("br"), "strip bits: ", list(this.layout.warp.slice(warps))] : "");
     }
 
-    colour_of(place) {
+    /* Red, green and blue of a place: the hue is the warp's or the register's, the lightness the lane's. */
+    colour_of(place, dark) {
         const {register, lane, warp} = split_place(this.layout, place);
-        const dark = matchMedia("(prefers-color-scheme: dark)").matches;
         const warps = 2 ** this.layout.warp.length, registers = 2 ** this.layout.register.length;
         const hue = this.colour === "register" ? 360 * register / registers : (360 * warp / Math.max(warps, 4) + 215) % 360;
-        const part = this.colour === "register" ? 0.5 : lane / 31;
-        return `hsl(${hue} 60% ${dark ? 25 + 40 * part : 88 - 45 * part}%)`;
+        const part = this.colour === "register" ? 0.5 : lane / 31, lightness = dark ? .25 + .4 * part : .88 - .45 * part;
+        const reach = .6 * Math.min(lightness, 1 - lightness);
+        const channel = n => {
+            const k = (n + hue / 30) % 12;
+            return 255 * (lightness - reach * Math.max(-1, Math.min(k - 3, 9 - k, 1)));
+        };
+        return [channel(0), channel(8), channel(4)];
     }
 
     draw() {
         if (!this.places)
             return;
-        this.picture = el("canvas", {width: this.canvas.width, height: this.canvas.height});
-        const context = this.picture.getContext("2d"), c = this.cell;
-        for (let i = 0; i < this.places.length; i++) {
-            context.fillStyle = this.places[i] < 0 ? "transparent" : this.colour_of(this.places[i]);
-            context.fillRect(i % this.columns * c, Math.floor(i / this.columns) * c, c, c);
-        }
+        const dark = matchMedia("(prefers-color-scheme: dark)").matches, pixels = new ImageData(this.columns, this.rows);
+        this.places.forEach((place, i) => place >= 0 && pixels.data.set([...this.colour_of(place, dark), 255], 4 * i));
+        this.picture = el("canvas", {width: this.columns, height: this.rows});
+        this.picture.getContext("2d").putImageData(pixels, 0, 0);
         this.go(this.row, this.column, false);
     }
 
@@ -115,7 +117,8 @@ class TileView {
             return;
         const context = this.canvas.getContext("2d"), c = this.cell;
         context.clearRect(0, 0, this.canvas.width, this.canvas.height);
-        context.drawImage(this.picture, 0, 0);
+        context.imageSmoothingEnabled = false;
+        context.drawImage(this.picture, 0, 0, this.canvas.width, this.canvas.height);
         const style = getComputedStyle(document.documentElement);
         context.lineWidth = 2;
         context.strokeStyle = style.getPropertyValue("--text");

@@ -56,17 +56,16 @@ static uint32_t depth_of(const bc_op *op)
     return depth;
 }
 
-static void add_code(json_doc *doc, cJSON *kernel, const cg_model *m)
+void page_add_code(json_doc *doc, cJSON *kernel, const bc_module *m, const bc_function *f)
 {
     cJSON *list = json_array(doc, kernel, "code");
-    bc_op_printer *printer = bc_op_printer_new(m->m, m->f);
-    const bc_block *body = m->f->body;
+    bc_op_printer *printer = bc_op_printer_new(m, f);
     uint32_t count = 0, line, column;
     tv_str file;
     bc_text text;
     bc_text_init(&text, NULL);
     doc->failed |= !printer;
-    for (const bc_op *op = body->first; op && printer; op = bc_next_op(op, body)) {
+    for (const bc_op *op = f->body->first; op && printer; op = bc_next_op(op, f->body)) {
         if (count++ >= PAGE_MOST_OPS)
             continue;
         cJSON *item = json_object(doc, list, NULL);
@@ -74,7 +73,7 @@ static void add_code(json_doc *doc, cJSON *kernel, const cg_model *m)
         json_made(doc, item, "text", &text);
         json_uint(doc, item, "offset", op->offset);
         json_uint(doc, item, "depth", depth_of(op));
-        if (bc_source_place(m->m, op->loc, &file, &line, &column))
+        if (bc_source_place(m, op->loc, &file, &line, &column))
             add_place(doc, item, file, line, column);
     }
     if (count > PAGE_MOST_OPS)
@@ -256,9 +255,20 @@ static void add_figures(json_doc *doc, cJSON *kernel, const cg_model *m)
         json_real(doc, machine, "tensor_flops_per_second", m->flops_peak);
 }
 
+/* The name that its author knows it by. */
+static void add_function(json_doc *doc, cJSON *kernel, tv_str symbol)
+{
+    tv_signature *signature;
+    if (tv_signature_open(symbol, NULL, (tv_sink){0}, &signature) != TV_OK)
+        return;
+    json_function(doc, kernel, "function", "function_name", tv_signature_function(signature));
+    tv_signature_close(signature);
+}
+
 static void add_shape(json_doc *doc, cJSON *kernel, const cg_model *m)
 {
     json_str(doc, kernel, "name", m->f->name->s);
+    add_function(doc, kernel, m->f->name->s);
     json_text(doc, kernel, "target", m->target->name);
     json_uint(doc, kernel, "threads", m->threads);
     if (m->consumers) {
@@ -294,7 +304,7 @@ cJSON *page_add_kernel(json_doc *doc, cJSON *kernels, const cg_model *model)
     cJSON *kernel = json_object(doc, kernels, NULL);
     add_shape(doc, kernel, model);
     add_figures(doc, kernel, model);
-    add_code(doc, kernel, model);
+    page_add_code(doc, kernel, model->m, model->f);
     add_ops(doc, kernel, model);
     add_memory(doc, kernel, model);
     add_loops(doc, kernel, model);

@@ -40,6 +40,8 @@ typedef struct page_options {
     const char *const *folders; /* where source files may be, besides the one of the file; PAGE_MOST_FOLDERS at most */
     size_t folder_count;
     const cg_launch *launch; /* that is predicted; NULL: of none */
+    bool quiet;              /* diagnostics have been told */
+    const cli_file *input;   /* what standard input held, which cannot be read again; NULL: it has not been read */
 } page_options;
 
 /* Adds the kernels of a file to the object; gives CLI_OK, or the exit code after a message. */
@@ -47,6 +49,8 @@ int page_add_side(json_doc *doc, cJSON *item, const page_options *options, const
 
 /* Adds the kernel to the list, and gives where it stands. */
 cJSON *page_add_kernel(json_doc *doc, cJSON *kernels, const cg_model *model);
+/* The ops of a function as they were written. */
+void page_add_code(json_doc *doc, cJSON *kernel, const bc_module *m, const bc_function *f);
 void page_add_plans(json_doc *doc, cJSON *kernel, const cg_explanation *explanation);
 
 /* Adds the source files that the model's ops name to the list, if they are not in it. They are looked for by the last

@@ -53,7 +53,7 @@ function heat_map(title, heat) {
     const parts = heat.shape.length ? Math.max(1, Math.round(heat.shape.reduce((a, b) => a * b, 1) / cells.length)) : 1;
     return el("figure", {class: "tile heat"}, el("figcaption", {}, el("strong", {}, title), el("br"),
         `${heat.element}[${heat.shape.join(", ")}]` + (parts > 1 ? `, a cell is the mean of about ${parts} elements` : ""), el("br"),
-        known.length ? `${heat.min} to ${heat.max}` : "no number", heat.nan ? `, ${heat.nan} NaN` : "", heat.inf ? `, ${heat.inf} infinite` : ""), canvas, said);
+        known.length ? `${short(heat.min)} to ${short(heat.max)}` : "no number", heat.nan ? `, ${heat.nan} NaN` : "", heat.inf ? `, ${heat.inf} infinite` : ""), canvas, said);
 }
 
 function heat_section(view) {

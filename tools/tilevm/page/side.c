@@ -80,6 +80,8 @@ static int add_file(side *s, const cli_file *file, const char *name)
 {
     cli_printer printer;
     tv_sink sink = cli_printing_sink(&printer, name, s->options->args->color);
+    if (s->options->quiet)
+        sink = (tv_sink){0};
     tv_module *module;
     int code = cli_exit_of(tv_module_open(file->bytes, file->size, NULL, sink, &module), name);
     if (code != CLI_OK)
@@ -95,7 +97,6 @@ static bool read_image(side *s, const char *path, cli_file *out)
     cli_images images;
     char *problem = NULL;
     bool taken = false;
-    snprintf(s->target, sizeof s->target, "%s", s->options->target ? s->options->target : "sm_80");
     if (cli_images_open(path, &images, &problem)) {
         const co_entry *entry = images.count ? &images.items[0].found.entry : NULL;
         if (!s->options->target && entry && entry->sm)
@@ -117,7 +118,9 @@ int page_add_side(json_doc *doc, cJSON *item, const page_options *options, const
 {
     side s = {.options = options, .doc = doc};
     cli_file file = {0};
-    if (!read_image(&s, path, &file))
+    bool again = options->input && strcmp(path, "-") == 0;
+    snprintf(s.target, sizeof s.target, "%s", options->target ? options->target : "sm_80");
+    if (!again && !read_image(&s, path, &file))
         return CLI_ERROR;
     const char *name = cli_file_name(&file, path), *folders[PAGE_MOST_FOLDERS + 1];
     char *folder = folder_of(path);
@@ -131,7 +134,7 @@ int page_add_side(json_doc *doc, cJSON *item, const page_options *options, const
     s.sources = (page_sources){.list = json_array(doc, item, "sources"),
                                .folders = folders,
                                .folder_count = options->folder_count + 1};
-    int code = add_file(&s, &file, name);
+    int code = add_file(&s, again ? options->input : &file, name);
     cli_file_free(&file);
     free(folder);
     return code;
