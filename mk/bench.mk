@@ -59,7 +59,8 @@ $(OUT)/bench_vm.so: $(OUT)/obj/tests/bench/bench_vm.o $(OUT)/libtests.a $(OUT)/l
 charts:
 	$(Q)$(PYTHON) tools/charts.py docs/pictures
 
-## pictures: draw what commands print, as the documents show it (PYTHON: one with tools/pictures/requirements.txt)
+## pictures: draw what commands print, as the documents show it (PYTHON: one with tools/pictures/requirements.txt; chromium)
 .PHONY: pictures
 pictures: all
 	$(Q)$(PYTHON) tools/pictures/terminals.py $(OUT) docs/pictures
+	$(Q)$(PYTHON) tools/pictures/report.py $(OUT) docs/pictures

@@ -65,6 +65,13 @@ check-corpus: all $(filter $(OUT)/corpus_%,$(TEST_BIN)) $(BUILD)/corpus/unpacked
 check-matrix: $(OUT)/matrix
 	$(Q)$(OUT)/matrix --part=$(TEST_PART) $(if $(filter asan,$(CONFIG)),--quick)
 
+## check-report: test reports and traces, their pages in headless Chromium (python3; without a browser, all but the pages)
+.PHONY: check-report
+check-report: all $(BUILD)/corpus/unpacked
+	$(Q)if command -v $(PYTHON) >/dev/null; then \
+	    $(PYTHON) tests/report/report.py $(OUT)/tilevm $(OUT)/report-work $(BUILD)/corpus; \
+	    else echo "report: skipped, there is no $(PYTHON)"; fi
+
 ## check-toml: read random documents as tilevm.toml, beside Python's tomllib (PYTHON: 3.11 or later)
 .PHONY: check-toml
 check-toml: $(OUT)/toml_dump

@@ -144,6 +144,7 @@ if build build tests corpus; then
     run matrix check-matrix
     run batches check-batches
     run toml check-toml ROUND="$round"
+    run report check-report
     run matrix-ptx check-matrix-ptx "$(in_parts 2)"
     run ptx check-ptx
     run loader check-loader

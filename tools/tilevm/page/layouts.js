@@ -182,7 +182,7 @@ function layouts_section(view) {
         return null;
     const conversions = numbers.filter(i => kernel.ops[kernel.values[i].op] && kernel.ops[kernel.values[i].op].name === "convert");
     const option = i => el("option", {value: i}, kernel.values[i].name + " : " + kernel.values[i].type);
-    const chooser = el("select", {id: "tile", change: () => show(Number(chooser.value))},
+    const chooser = el("select", {id: "choose-tile", change: () => show(Number(chooser.value))},
         conversions.length ? el("optgroup", {label: "conversions"}, conversions.map(option)) : "",
         el("optgroup", {label: "tiles"}, numbers.filter(i => !conversions.includes(i)).map(option)));
     const drawn = el("div", {class: "tiles"}), said = el("p", {class: "said mono", "aria-live": "off"}), text = el("p", {class: "dim"});
@@ -214,7 +214,7 @@ function layouts_section(view) {
     const made = section("layouts", "Layouts",
         el("p", {class: "dim"}, "Who holds which element: rows and columns are those of the tile, the colour is the warp and ",
            "its shade the lane. The mouse or the arrow keys move from element to element."),
-        el("div", {class: "row"}, el("label", {for: "tile"}, "Tile"), chooser,
+        el("div", {class: "row"}, el("label", {for: "choose-tile"}, "Tile"), chooser,
            choice("Colours show", ["warp and lane", "register"], colour, name => {
                colour = name;
                for (const tile of tiles) {

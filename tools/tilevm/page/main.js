@@ -32,7 +32,7 @@ function summary_section(view) {
     const k = view.kernel, missed = k.remarks.filter(remark => remark.kind === "missed");
     return section("summary", "Summary", el("p", {class: "mono dim"}, k.function && k.function !== k.name ? k.name : ""), facts([
         ["Target", k.target],
-        ["Threads of a block", k.consumers ? `${k.threads}: ${k.consumers} + ${k.producers}` : k.threads],
+        ["Threads of a block", k.consumers ? `${k.consumers} + ${k.producers} that copy` : k.threads],
         ["Registers of a thread, predicted", k.cost.registers],
         ["Shared memory", bytes(k.shared_bytes)],
         ["Blocks on a multiprocessor", k.cost.blocks],

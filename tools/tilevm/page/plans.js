@@ -16,7 +16,7 @@ function plans_section(view) {
         return plan.taken ? "" : plan.needs ? "needs " + plan.needs : "legal, " + cheaper;
     };
     const row = plan => [plan.taken ? el("strong", {}, plan.name + " (taken)") : plan.name,
-        [grouped(cost(plan)), el("span", {class: "hidden"}, timed ? " µs" : " cycles")],
+        [timed ? cost(plan).toFixed(1) : grouped(cost(plan)), el("span", {class: "hidden"}, timed ? " µs" : " cycles")],
         svg("svg", {viewBox: "0 0 160 14", width: 160, height: 14, "aria-hidden": "true"},
             svg("rect", {class: plan.taken ? "fill-b" : "fill-a soft", x: 0, y: 1, height: 12, width: Math.max(1, 160 * cost(plan) / most)})),
         taken ? (cost(plan) / cost(taken)).toFixed(2) : "", plan.bound, plan_words(plan),

@@ -61,7 +61,7 @@ function heat_section(view) {
     if (!arrays.length && !tiles.length)
         return null;
     const drawn = el("div", {class: "tiles"});
-    const chooser = el("select", {id: "heat", change: () => show(Number(chooser.value))}, tiles.map((tile, i) =>
+    const chooser = el("select", {id: "choose-heat", change: () => show(Number(chooser.value))}, tiles.map((tile, i) =>
         el("option", {value: i}, `op ${tile.op}: ${tile.element}[${tile.shape.join(", ")}]`)));
     const show = i => drawn.replaceChildren(el("div", {}, op_button(view, tiles[i].op), heat_map(`tile of op ${tiles[i].op}`, tiles[i])));
     if (tiles.length)
@@ -78,7 +78,7 @@ function heat_section(view) {
     return section("heat", "Arrays and tiles",
         el("p", {class: "dim"}, "Low values are dark blue, high ones yellow; red cells hold no number."),
         el("div", {class: "tiles"}, arrays.map(array => heat_map(`array ${array.name}${array.written ? ", written" : ""}`, array))),
-        tiles.length ? [el("h3", {}, "Tiles of the first tile block, as they were last"), el("div", {class: "row"}, el("label", {for: "heat"}, "Tile"), chooser), drawn] : "");
+        tiles.length ? [el("h3", {}, "Tiles of the first tile block, as they were last"), el("div", {class: "row"}, el("label", {for: "choose-heat"}, "Tile"), chooser), drawn] : "");
 }
 
 /* ---- order ---- */
