@@ -346,6 +346,7 @@ static tv_status run_entry(tv_vm *vm, const char *name, const uint32_t grid[3], 
     memset(entry->code.segment_runs, 0, entry->code.segment_count * sizeof *entry->code.segment_runs);
     if (!vm_observe_begin(vm, entry->function))
         return TV_NO_MEMORY;
+    vm->observed_from = vm_seconds();
     tv_status status = run_code(vm, entry, grid, params, sink);
     vm_observe_end(vm);
     return status;

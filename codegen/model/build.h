@@ -25,6 +25,8 @@ typedef struct cg_building {
     bool failed;  /* out of memory */
 } cg_building;
 
+/* Numbers all ops, and makes room for them and their values (codegen/model/number.c). False: out of memory. */
+bool cg_number_ops(cg_building *b);
 /* CG_NO_INDEX: it is none of the model's; NULL is not. */
 uint32_t cg_number_of(const cg_building *b, const ct_op *op);
 /* Of a ring, by the op that makes it or one that goes on with it. */

@@ -1,9 +1,9 @@
 /* What checks tell an observer: which block saw what another one released, and the shortest way to a conflict.
 
    A schedule that shows a conflict needs, of each of the two blocks, what it does before its access; and where a strong
-   access read what another block had written, on which may depend what a block does next, what that block had done up to
-   the write. All of it ran in this run, and a part of a run that is closed under these needs can run by itself in the
-   same order. So the steps are the events that are needed, in the order in which they ran, without all others. */
+   access read what another block had written, on which may depend what a block does next, what that block had done up
+   to the write. All of it ran in this run, and a part of a run that is closed under these needs can run by itself in
+   the same order. So the steps are the events that are needed, in the order in which they ran, without all others. */
 #include "vm/check/access.h"
 #include "vm/run/observe.h"
 

@@ -1,4 +1,4 @@
-/* What a run takes of time, told op by op; and the positions of ops for all who tell something. */
+/* Tells an observer; and the positions of ops for all who tell something. */
 #include "vm/run/observe.h"
 
 #include <stdlib.h>
@@ -46,7 +46,6 @@ bool vm_observe_begin(tv_vm *vm, const bc_function *function)
     p->count = i;
     qsort(p->items, p->count, sizeof *p->items, by_address);
     vm->positions = p;
-    vm->observed_from = vm_seconds();
     return true;
 }
 
@@ -66,7 +65,7 @@ uint32_t vm_observe_position(const tv_vm *vm, const bc_op *op)
 
 /* ---- time ---- */
 
-static void tell(const vm_frame *f, const bc_op *op, double from, double to)
+void vm_observe_spent(const vm_frame *f, const bc_op *op, double from, double to)
 {
     const tv_vm *vm = f->run->vm;
     vm_spent spent = {.block = {f->block[0], f->block[1], f->block[2]},
@@ -76,25 +75,4 @@ static void tell(const vm_frame *f, const bc_op *op, double from, double to)
     pthread_mutex_lock(&f->run->lock);
     vm->observer->spent(vm->observer->user, &spent);
     pthread_mutex_unlock(&f->run->lock);
-}
-
-/* Instructions that belong to no op are part of the one before them. */
-void vm_observe_block(vm_frame *f, const vm_inst *inst)
-{
-    const bc_op *op = NULL;
-    double began = vm_seconds(), from = began, now = began;
-    while (inst) {
-        const bc_op *next = inst->op ? inst->op : op;
-        if (next != op) {
-            if (op)
-                tell(f, op, from, now);
-            op = next;
-            from = vm_seconds(); /* what it took to tell is no op's */
-        }
-        inst = inst->run(f, inst);
-        now = vm_seconds();
-    }
-    if (op)
-        tell(f, op, from, now);
-    tell(f, NULL, began, now);
 }

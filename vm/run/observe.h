@@ -63,7 +63,6 @@ void vm_observe(tv_vm *vm, const vm_observer *observer);
 /* ---- for the machine ---- */
 
 struct vm_frame;
-struct vm_inst;
 struct bc_op;
 struct bc_function;
 
@@ -71,7 +70,7 @@ struct bc_function;
 bool vm_observe_begin(tv_vm *vm, const struct bc_function *function);
 void vm_observe_end(tv_vm *vm);
 uint32_t vm_observe_position(const tv_vm *vm, const struct bc_op *op);
-/* Runs the body of a tile block, and tells what its ops took. */
-void vm_observe_block(struct vm_frame *f, const struct vm_inst *inst);
+/* What the block took for an op, or all of it for NULL, by vm_seconds. */
+void vm_observe_spent(const struct vm_frame *f, const struct bc_op *op, double from, double to);
 
 #endif

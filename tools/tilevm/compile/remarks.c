@@ -9,6 +9,11 @@
 
 static const char *const kind_names[TV_REMARK_KIND_COUNT] = {"passed", "missed", "analysis"};
 
+const char *remarks_kind(tv_remark_kind kind)
+{
+    return kind_names[kind];
+}
+
 static const struct {
     const char *name, *text;
 } categories[] = {
@@ -264,30 +269,6 @@ static void take(void *user, const tv_remark *remark)
 tv_remark_sink remarks_sink(remarks *r)
 {
     return remarks_wanted(r) ? (tv_remark_sink){.user = r, .report = take} : (tv_remark_sink){0};
-}
-
-/* ---- JSON ---- */
-
-void remarks_json(json_doc *doc, cJSON *list, const char *target, const tv_remark *remark)
-{
-    cJSON *item = json_object(doc, list, NULL);
-    json_text(doc, item, "target", target);
-    json_text(doc, item, "kind", kind_names[remark->kind]);
-    json_text(doc, item, "category", remark->category);
-    json_text(doc, item, "name", remark->name);
-    json_str(doc, item, "kernel", remark->function);
-    if (remark->op.len)
-        json_str(doc, item, "op", remark->op);
-    if (remark->offset != TV_NO_OFFSET)
-        json_uint(doc, item, "offset", remark->offset);
-    cJSON *values = json_object(doc, item, "values");
-    for (size_t i = 0; i < remark->arg_count; i++)
-        if (remark->args[i].key.len) {
-            char key[64];
-            snprintf(key, sizeof key, "%.*s", (int)remark->args[i].key.len, remark->args[i].key.ptr);
-            json_str(doc, values, key, remark->args[i].value);
-        }
-    json_str(doc, item, "message", remark->message);
 }
 
 /* ---- ptxas ---- */

@@ -32,6 +32,8 @@ bool remarks_choose(remarks *r, const char *list, tv_str *out_bad);
 bool remarks_wanted(const remarks *r);
 tv_remark_sink remarks_sink(remarks *r);
 
+/* "passed" */
+const char *remarks_kind(tv_remark_kind kind);
 /* Adds the remark to the list, with its values by name. */
 void remarks_json(json_doc *doc, cJSON *list, const char *target, const tv_remark *remark);
 

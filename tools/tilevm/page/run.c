@@ -1,4 +1,4 @@
-/* A run on the virtual machine in the document: what it did, the arrays, the order of accesses, and what checks found. */
+/* A run on the virtual machine in the document: what it did, the arrays, the order of accesses, and findings. */
 #include "bytecode/module.h"
 #include "tools/tilevm/page/page.h"
 
