@@ -65,7 +65,7 @@ check-corpus: all $(filter $(OUT)/corpus_%,$(TEST_BIN)) $(BUILD)/corpus/unpacked
 check-matrix: $(OUT)/matrix
 	$(Q)$(OUT)/matrix --part=$(TEST_PART) $(if $(filter asan,$(CONFIG)),--quick)
 
-## check-report: test reports and traces, their pages in headless Chromium (python3; without a browser, all but the pages)
+## check-report: test reports and traces of runs, and the pages of reports in headless Chromium where there is one
 .PHONY: check-report
 check-report: all $(BUILD)/corpus/unpacked
 	$(Q)if command -v $(PYTHON) >/dev/null; then \

@@ -1,6 +1,6 @@
-/* A report on a kernel: `tilevm report`, and `tilevm check --report`. C makes a document, docs/reference/json.md#report,
-   of what the code generator and the virtual machine know; the page draws it. The page's own files, page.html, page.css
-   and the scripts, are put into the command when it is built.
+/* A report on a kernel: `tilevm report`, and `tilevm check --report`. C makes a document
+   (docs/reference/json.md) of what the code generator and the virtual machine know; the page draws it. The page's own
+   files, page.html, page.css and the scripts, are put into the command when it is built.
 
      side.c     a version of the kernel: compiled, and added to the document
      model.c    a compiled kernel as part of the document

@@ -91,14 +91,14 @@ static int add_file(side *s, const cli_file *file, const char *name)
     return code;
 }
 
-/* The image of the file that has the entry, and for which target it is unless that was said. */
+/* The image of the file that has the entry; of the only one, for which target it is unless that was said. */
 static bool read_image(side *s, const char *path, cli_file *out)
 {
     cli_images images;
     char *problem = NULL;
     bool taken = false;
     if (cli_images_open(path, &images, &problem)) {
-        const co_entry *entry = images.count ? &images.items[0].found.entry : NULL;
+        const co_entry *entry = images.count == 1 ? &images.items[0].found.entry : NULL;
         if (!s->options->target && entry && entry->sm)
             snprintf(s->target, sizeof s->target, "sm_%u%s", entry->sm % 10000, entry->exact ? "a" : "");
         taken = cli_images_take(&images, s->options->entry, out, &problem);
