@@ -126,8 +126,9 @@ static int run_twice(report_job *report)
     if (!run_memory_collect(&job->arena, &job->set, &memory) || !run_memory_save(&memory, &before)
         || !page_tiles_begin(&report->tiles, &vm)) {
         code = cli_error("out of memory");
-    } else if ((code = run_once(job, &vm)) != CLI_INTERRUPTED) {
+    } else if ((code = run_once(job, &vm)) != CLI_INTERRUPTED && code != CLI_ERROR) {
         tv_vm *plain = job->vm;
+        job->vm = NULL;
         tv_vm_stats stats = job->stats;
         report_file first = job->report;
         report_file_init(&job->report, first.path);

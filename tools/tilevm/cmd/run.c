@@ -293,7 +293,7 @@ static int run_job_steps(run_job *job)
     if (code != CLI_OK)
         return code;
     code = run_backend_kernel(job);
-    int traced = job->ran ? run_events_end(job) : CLI_OK;
+    int traced = job->ran && code != CLI_ERROR ? run_events_end(job) : CLI_OK;
     code = traced > code ? traced : code;
     if (job->options.coverage && job->ran) { /* also of a run that did not end well */
         int written = run_coverage_write(job);

@@ -259,7 +259,9 @@ static void add_figures(json_doc *doc, cJSON *kernel, const cg_model *m)
 static void add_function(json_doc *doc, cJSON *kernel, tv_str symbol)
 {
     tv_signature *signature;
-    if (tv_signature_open(symbol, NULL, (tv_sink){0}, &signature) != TV_OK)
+    tv_status status = tv_signature_open(symbol, NULL, (tv_sink){0}, &signature);
+    doc->failed |= status == TV_NO_MEMORY;
+    if (status != TV_OK)
         return;
     json_function(doc, kernel, "function", "function_name", tv_signature_function(signature));
     tv_signature_close(signature);

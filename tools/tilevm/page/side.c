@@ -22,8 +22,11 @@ static void add_plans(side *s, cJSON *kernel, const cg_model *model)
 {
     size_t entry;
     cg_explanation x;
-    if (tv_module_entry_find(model->m, model->f->name->s, (tv_sink){0}, &entry) != TV_OK
-        || cg_explain(model->m, entry, &s->how, s->request.launch, (tv_sink){0}, &x) != TV_OK)
+    tv_status status = tv_module_entry_find(model->m, model->f->name->s, (tv_sink){0}, &entry);
+    if (status == TV_OK)
+        status = cg_explain(model->m, entry, &s->how, s->request.launch, (tv_sink){0}, &x);
+    s->doc->failed |= status == TV_NO_MEMORY;
+    if (status != TV_OK)
         return;
     page_add_plans(s->doc, kernel, &x);
     cg_explanation_release(&x);
@@ -124,6 +127,7 @@ int page_add_side(json_doc *doc, cJSON *item, const page_options *options, const
         return CLI_ERROR;
     const char *name = cli_file_name(&file, path), *folders[PAGE_MOST_FOLDERS + 1];
     char *folder = folder_of(path);
+    doc->failed |= !folder;
     folders[0] = folder ? folder : ".";
     for (size_t i = 0; i < options->folder_count; i++)
         folders[i + 1] = options->folders[i];

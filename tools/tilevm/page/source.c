@@ -1,4 +1,5 @@
 /* The source files of a kernel, as far as they are at hand; see the header. */
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -16,12 +17,16 @@ static tv_str last_part(tv_str name)
 }
 
 /* Reads the file unless it is none, or too large. */
-static bool read_regular(const char *path, cli_file *out)
+static bool read_regular(json_doc *doc, const char *path, cli_file *out)
 {
     struct stat info;
+    char *problem = NULL;
     if (stat(path, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size > PAGE_MOST_SOURCE_BYTES)
         return false;
-    return cli_read(path, out, NULL);
+    bool fine = cli_read(path, out, &problem);
+    doc->failed |= !fine && !problem;
+    free(problem);
+    return fine;
 }
 
 static void add_text(json_doc *doc, const page_sources *sources, tv_str name, cJSON *item)
@@ -37,7 +42,7 @@ static void add_text(json_doc *doc, const page_sources *sources, tv_str name, cJ
         bc_text_char(&path, '/');
         bc_text_str(&path, part);
         doc->failed |= path.failed;
-        if (path.failed || !read_regular(path.ptr, &file))
+        if (path.failed || !read_regular(doc, path.ptr, &file))
             continue;
         json_str(doc, item, "text", (tv_str){(const char *)file.bytes, file.size});
         cli_file_free(&file);
