@@ -157,6 +157,21 @@ def test_run(t):
     t.run("check", lock, "-g", "4", "-q", "--report", t.path("check.html"), code=1)
 
 
+def test_large(t):
+    """Of a kernel that is too large for a page the first ops are shown, and the page says how many are not."""
+    lines = ["entry @large(%a: tile<ptr<f32>>) {", "  %v0, %t = load_ptr_tko weak %a : tile<ptr<f32>> -> tile<f32>, token"]
+    lines += [f"  %v{i + 1} = mulf %v{i}, %v{i // 2} : tile<f32>" for i in range(5100)]
+    lines += ["  %u = store_ptr_tko weak %a, %v5100 token=%t : tile<ptr<f32>>, tile<f32> -> token", "  return", "}"]
+    with open(t.path("large.tileir"), "w", encoding="utf-8") as file:
+        file.write("\n".join(lines))
+    large = t.assemble(t.path("large.tileir"), "large.tbc")
+    kernel = json.loads(t.run("report", large, "--json"))["kernels"][0]
+    t.check("ops that are left out", len(kernel["code"]) == len(kernel["ops"]) == 5000 and kernel["code_left_out"] == 103
+            and kernel["ops_left_out"] == 103, (len(kernel["code"]), len(kernel["ops"])))
+    t.check("nothing names one of them", all(indices_hold(kernel)) and all(op < 5000 for _, op in kernel["lines"]))
+    t.run("report", large, "-o", t.path("large.html"))
+
+
 def test_usage(t):
     vadd = os.path.join(KERNELS, "add_f32.tbc")
     t.run("report", code=2)
@@ -381,6 +396,13 @@ def test_diff_page(t):
         test_look(t, page, "two versions")
 
 
+def test_large_page(t):
+    with browser.Page(t.path("large.html")) as page:
+        t.check("it is said", "103 more ops left out" in page.value("document.querySelector('[data-kind=op]').textContent"))
+        page.click('[data-kind="op"] > [data-at="4999"]')
+        t.check("no errors, large", not page.errors, page.errors)
+
+
 def test_hostile_page(t):
     with browser.Page(t.path("hostile.html")) as page:
         t.check("no markup came to life", page.value("document.title") == "k – tilevm report"
@@ -393,7 +415,7 @@ def test_pages(t):
     if not browser.find():
         print("report-browser: skipped, there is no chromium")
         return
-    for test in (test_product, test_races_page, test_diff_page, test_hostile_page):
+    for test in (test_product, test_races_page, test_diff_page, test_large_page, test_hostile_page):
         try:
             test(t)
         except (EOFError, OSError, RuntimeError) as error:
@@ -407,6 +429,7 @@ def main():
     test_documents(t)
     test_source(t)
     test_run(t)
+    test_large(t)
     test_usage(t)
     test_limits(t, sys.argv[3] if len(sys.argv) > 3 else None)
     test_trace(t)

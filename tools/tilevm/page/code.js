@@ -121,7 +121,10 @@ function op_rows(kernel) {
 }
 
 function ptx_rows(kernel) {
-    return kernel.ptx_lines.map((text, i) => ({key: i + 1, number: i + 1, text: text.replace(/^\t/, "    ")}));
+    const rows = kernel.ptx_lines.map((text, i) => ({key: i + 1, number: i + 1, text: text.replace(/^\t/, "    ")}));
+    if (kernel.ptx_left_out)
+        rows.push({number: "", text: count(kernel.ptx_left_out, "more line") + " left out"});
+    return rows;
 }
 
 /* What there is to say about what was chosen. */

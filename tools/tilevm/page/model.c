@@ -84,6 +84,12 @@ void page_add_code(json_doc *doc, cJSON *kernel, const bc_module *m, const bc_fu
 
 /* ---- ops, values, layouts ---- */
 
+/* Is the op in the document? Of those that are not, no value, span or line is either. */
+static bool is_listed(uint32_t op)
+{
+    return op < PAGE_MOST_OPS;
+}
+
 static void add_op(json_doc *doc, cJSON *list, const cg_model *m, const cg_model_op *op)
 {
     static const char *const roles[] = {[CG_ROLE_ALL] = NULL,
@@ -153,7 +159,7 @@ static void add_ops(json_doc *doc, cJSON *kernel, const cg_model *m)
         add_op(doc, ops, m, &m->ops[i]);
     if (count < m->op_count)
         json_uint(doc, kernel, "ops_left_out", m->op_count - count);
-    for (uint32_t i = 0; i < m->value_count; i++)
+    for (uint32_t i = 0; i < m->value_count && (m->values[i].op == CG_NO_INDEX || is_listed(m->values[i].op)); i++)
         add_value(doc, values, m, &m->values[i]);
     for (uint32_t i = 0; i < m->layout_count; i++)
         add_layout(doc, layouts, m->layouts[i]);
@@ -194,9 +200,11 @@ static void add_memory(json_doc *doc, cJSON *kernel, const cg_model *m)
         add_ring(doc, rings, m, &m->rings[i]);
     for (uint32_t i = 0; i < m->span_count; i++) {
         const cg_model_span *s = &m->spans[i];
+        if (!is_listed(s->first))
+            continue;
         cJSON *item = json_object(doc, spans, NULL);
         json_uint(doc, item, "first", s->first);
-        json_uint(doc, item, "last", s->last);
+        json_uint(doc, item, "last", is_listed(s->last) ? s->last : PAGE_MOST_OPS - 1);
         json_uint(doc, item, "from", s->from);
         json_uint(doc, item, "to", s->to);
         add_index(doc, item, "ring", s->ring);
@@ -204,6 +212,8 @@ static void add_memory(json_doc *doc, cJSON *kernel, const cg_model *m)
             json_uint(doc, item, "of_warp", s->of_warp);
     }
     for (uint32_t i = 0; i < m->meeting_count; i++) {
+        if (!is_listed(m->meetings[i].op))
+            continue;
         cJSON *item = json_object(doc, meetings, NULL);
         json_uint(doc, item, "op", m->meetings[i].op);
         json_text(doc, item, "of", m->meetings[i].by_warp ? "warp" : "block");
@@ -217,6 +227,8 @@ static void add_loops(json_doc *doc, cJSON *kernel, const cg_model *m)
     cJSON *list = json_array(doc, kernel, "loops");
     for (uint32_t i = 0; i < m->loop_count; i++) {
         const cg_loop_cost *cost = m->loops[i].cost;
+        if (!is_listed(m->loops[i].op))
+            continue;
         cJSON *item = json_object(doc, list, NULL);
         json_uint(doc, item, "op", m->loops[i].op);
         json_uint(doc, item, "stages", cost->stages);
@@ -290,15 +302,37 @@ static void add_shape(json_doc *doc, cJSON *kernel, const cg_model *m)
     json_uint(doc, kernel, "registers_held", m->registers_held);
 }
 
+/* As many whole lines as there is room for. */
+static tv_str shown_ptx(tv_str ptx)
+{
+    size_t end = ptx.len < PAGE_MOST_PTX_BYTES ? ptx.len : PAGE_MOST_PTX_BYTES;
+    while (end < ptx.len && end && ptx.ptr[end - 1] != '\n')
+        end--;
+    return (tv_str){ptx.ptr, end};
+}
+
+static uint32_t count_lines(const char *text, size_t size)
+{
+    uint32_t count = 0;
+    for (size_t i = 0; i < size; i++)
+        count += text[i] == '\n';
+    return count;
+}
+
 static void add_ptx(json_doc *doc, cJSON *kernel, const cg_model *m)
 {
+    tv_str shown = shown_ptx(m->ptx);
+    uint32_t last = count_lines(shown.ptr, shown.len),
+             left = count_lines(shown.ptr + shown.len, m->ptx.len - shown.len);
     cJSON *lines = json_array(doc, kernel, "lines");
-    for (uint32_t i = 0; i < m->line_count; i++) {
+    for (uint32_t i = 0; i < m->line_count && m->lines[i].line <= last; i++) {
         cJSON *pair = json_array(doc, lines, NULL);
         json_uint(doc, pair, NULL, m->lines[i].line);
-        json_int(doc, pair, NULL, m->lines[i].op == CG_NO_INDEX ? -1 : (int64_t)m->lines[i].op);
+        json_int(doc, pair, NULL, is_listed(m->lines[i].op) ? (int64_t)m->lines[i].op : -1);
     }
-    json_str(doc, kernel, "ptx", m->ptx);
+    json_str(doc, kernel, "ptx", shown);
+    if (left)
+        json_uint(doc, kernel, "ptx_left_out", left);
 }
 
 cJSON *page_add_kernel(json_doc *doc, cJSON *kernels, const cg_model *model)

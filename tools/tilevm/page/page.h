@@ -21,7 +21,8 @@
 
 /* What is left out of a document that would be too large for a page; the document says so. */
 enum {
-    PAGE_MOST_OPS = 20000,
+    PAGE_MOST_OPS = 5000,
+    PAGE_MOST_PTX_BYTES = 1 << 20,
     PAGE_MOST_SOURCE_BYTES = 256 << 10,
     PAGE_MOST_SOURCES = 64,
     PAGE_MOST_FOLDERS = 16,
