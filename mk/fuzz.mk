@@ -21,6 +21,11 @@ RULE_KERNELS ?= 10000
 mutate-rules:
 	+$(Q)MAKE="$(MAKE)" MAKEFLAGS= sh tests/mutation/rules.sh $(BUILD) $(RULE_KERNELS) $(JOBS) $(RULE_FILES)
 
+## check-rules: see that each rule of mutate-rules is still in its file, once, and that its kernel exists
+.PHONY: check-rules
+check-rules:
+	$(Q)sh tests/mutation/rules.sh $(BUILD) 0 1
+
 FUZZ_NAMES := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_HEADERS := $(wildcard tests/fuzz/*.h)
 FUZZ_LIBS := $(OUT)/libtools.a $(OUT)/libtilevm.a

@@ -26,9 +26,7 @@ typedef struct cg_boxes {
 typedef struct cg_tensor_map {
     cg_boxes boxes;
     const cg_view *view;
-    /* As lowered: where it lies; of boxes that blocks share the first one's coordinate along `cut`, and its place. */
-    cg_val address, first, at;
-    cg_val prefetches; /* whether the grid is small */
+    struct cg_map_state *state; /* as lowered (codegen/ops/maps.c); NULL until then */
 } cg_tensor_map;
 
 /* The detail of a `maps`, all of the kernel's, and of the `unmap` behind it. */
@@ -38,7 +36,7 @@ typedef struct cg_tensor_maps {
     bool prefetches; /* in a small grid (codegen/passes/maps.c) */
     cg_ring **rings; /* that they fill */
     uint32_t ring_count;
-    cg_val taken; /* as lowered: the word that says that the memory of the maps is */
+    struct cg_maps_state *state; /* as lowered (codegen/ops/maps.c); NULL until then */
 } cg_tensor_maps;
 
 /* Why TMA cannot copy the tile of a load to its encoding: a text for users. NULL: it can, and *out says how. */

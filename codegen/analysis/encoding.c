@@ -73,7 +73,7 @@ cg_layout cg_encoding_layout(const cg_encoding *s, const cg_layout *l)
 
 bool cg_is_seen(const ct_op *op)
 {
-    return op->opcode == OP_reshape || op->opcode == OP_permute || (op->opcode == OP_ftof && op->turned)
+    return op->opcode == OP_reshape || op->opcode == OP_permute || (op->opcode == OP_ftof && op->way == CT_TURNED)
            || (op->opcode == OP_unpack && bc_elem_kind(ct_operands(op)[0]->type) == BC_I8
                && bc_elem_kind(cg_result(op, 0)->type) == BC_F4E2M1FN);
 }

@@ -25,7 +25,6 @@ enum { CG_NO_ROW_BIT = 255, CG_PANEL_BIT = 254 /* as a row bit: the lowest of th
 enum { CG_ENCODING_ALIGN = 1024 }; /* bytes, of what wgmma reads: the swizzle's period */
 
 typedef struct cg_encoding {
-    cg_val base;                          /* 32-bit shared address */
     uint32_t rows, columns, batch, bytes; /* bits of each; bytes of an element */
     uint32_t left_out;                    /* bits of the tile's index that say which part of it: the encoding has one */
     bool flipped;                         /* the rows are the tile's last dimension, the columns the one before it */
@@ -36,7 +35,7 @@ typedef struct cg_encoding {
     uint8_t row_bit[3]; /* which; CG_NO_ROW_BIT: none; the lowest bit of the panel's number follows the rows' */
 } cg_encoding;
 
-/* rows x columns of elements of `bytes`, all but the last as bits; base is left to the caller. */
+/* rows x columns of elements of `bytes`, all but the last as bits. */
 cg_encoding cg_encoding_new(uint32_t rows, uint32_t columns, uint32_t batch, uint32_t bytes, cg_feed feed);
 /* For a tile of which dimension `fast`, one of the last two, lies in 16-byte chunks; without the bits of left_out. */
 cg_encoding cg_encoding_for(const cg_shape *s, uint32_t fast, uint32_t bytes, cg_feed feed, uint32_t left_out);

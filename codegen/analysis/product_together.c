@@ -17,8 +17,8 @@ static uint32_t sums_of(const cg_func *c, const ct_op *op)
    would have to be the same. */
 static bool joins_by_instruction(const cg_func *c, const ct_op *op, const cg_product *p)
 {
-    return p->has_atom && p->atom.element_bits == 1 && !p->async && !p->turned && !p->reordered && !p->chained
-           && !op->detail && !c->strip_bits && !cg_encoding_of(p->lhs) && !cg_encoding_of(p->rhs);
+    return p->instruction == CG_BY_MMA && p->atom.element_bits == 1 && !p->chained && !op->detail && !c->strip_bits
+           && !cg_encoding_of(p->lhs) && !cg_encoding_of(p->rhs);
 }
 
 bool cg_may_join(const cg_func *c, const ct_op *op)
@@ -26,7 +26,7 @@ bool cg_may_join(const cg_func *c, const ct_op *op)
     if (!cg_is_product(op))
         return false;
     cg_product p = cg_product_of(c, op);
-    return p.blocked || joins_by_instruction(c, op, &p);
+    return p.instruction == CG_BY_BLOCKS || joins_by_instruction(c, op, &p);
 }
 
 /* Is the op one of another group, whose first op has found it? */

@@ -171,7 +171,7 @@ static const ct_op *taker_of(const ct_value *v, uint32_t *budget)
         const ct_op *op = use->op;
         --*budget;
         if (cg_is_product(op))
-            found = op->reordered && use->index == 0 ? op : NULL;
+            found = op->way == CT_REORDERED && use->index == 0 ? op : NULL;
         else if (ct_is_map(op) || op->opcode == OP_cat || bc_op_in(op->opcode, BC_OPS(RESHAPE) | BC_OPS(MOVE)))
             found = taker_of(cg_result(op, 0), budget);
     }

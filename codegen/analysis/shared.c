@@ -14,7 +14,7 @@ static bool is_load_of(const cg_ring *ring, const ct_op *op)
     for (uint32_t i = 0; ring && i < ring->load_count; i++)
         if (op == ring->loads[i].op)
             return true;
-    return ring && ring->beside && is_load_of(ring->beside, op);
+    return false;
 }
 
 /* Is the op a load of the ring, or of one that a loop around it has? */
@@ -22,7 +22,7 @@ static bool is_fed(const cg_ring *ring, const ct_op *op)
 {
     bool fed = is_load_of(ring, op);
     for (const ct_op *p = op ? op->block->parent : NULL; p && !fed; p = p->block->parent)
-        fed = p->opcode == OP_for && is_load_of(p->detail, op);
+        fed = cg_plan_of(p) && (is_load_of(cg_plan_of(p)->ring, op) || is_load_of(cg_plan_of(p)->beside, op));
     return fed;
 }
 
@@ -31,12 +31,13 @@ static uint64_t product_bytes(const cg_func *c, const ct_op *op, const cg_ring *
 {
     enum { COLUMNS = 3, ALIGN = 16 };
     cg_product p = cg_product_of(c, op);
+    uint32_t step = p.instruction == CG_BY_ELEMENT ? 0 : p.atom.k_bits;
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < op->operand_count; i++)
         if (i < 2 && !is_fed(ring, cg_source_of(op->operands[i])->op))
-            bytes += (tile_bytes(op->operands[i]) >> (p.k - (p.has_atom || p.blocked ? p.atom.k_bits : 0)))
-                     + (p.async ? CG_ENCODING_ALIGN : ALIGN);
-        else if (i >= COLUMNS && !p.has_atom)
+            bytes += (tile_bytes(op->operands[i]) >> (p.k - step))
+                     + (p.instruction == CG_BY_WGMMA ? CG_ENCODING_ALIGN : ALIGN);
+        else if (i >= COLUMNS && !cg_has_atom(&p))
             bytes += tile_bytes(op->operands[i]) + ALIGN;
     return bytes;
 }

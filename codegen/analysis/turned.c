@@ -7,7 +7,7 @@ cg_turned cg_turned_of(const cg_product *p, uint32_t warp_bits)
 {
     const ct_op *source = cg_source_of(p->rhs)->op;
     const cg_ring_load *load = source && source->opcode == CT_staged ? source->detail : NULL;
-    uint32_t longer = load && load->is_rounded; /* registers that rounding fragments would take */
+    uint32_t longer = load && cg_is_rounded(load); /* registers that rounding fragments would take */
     cg_turned t = {.p = p, .steps = p->k - p->atom.k_bits, .feed = load ? load->feed : CG_NO_FEED};
     uint32_t groups = warp_bits - CG_WARPGROUP_BITS;
     t.along_n = groups < p->n - CG_TURNED_COLUMN_BITS ? groups : p->n - CG_TURNED_COLUMN_BITS;

@@ -149,7 +149,8 @@ static void look_at_rings(const ct_op *loop, cg_loop_cost *cost, uint32_t *out_a
         const cg_ring *ring = op->opcode == CT_await ? cg_ring_of(op, 0) : NULL;
         if (!ring || cg_ring_distance(ring) == 0)
             continue;
-        uint32_t ahead = ring->by_groups && !ring->in_flight ? ring->slots : cg_ring_distance(ring);
+        uint32_t ahead = cg_is_between_groups(ring) && ring->end != CG_FREE_ITERATION_LATER ? ring->slots
+                                                                                            : cg_ring_distance(ring);
         cost->stages = ring->slots > cost->stages ? ring->slots : cost->stages;
         cost->in_flight += ahead * ring->slot_bytes;
         *out_ahead = !*out_ahead || ahead < *out_ahead ? ahead : *out_ahead;

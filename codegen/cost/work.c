@@ -125,9 +125,9 @@ static double operand_bytes(const cg_product *p, bool by_wgmma, double left, dou
 {
     enum { ROWS = 6 };
     double strips = by_wgmma && p->m > ROWS ? (double)(1u << (p->m - ROWS)) : 1;
-    if (p->turned) /* strips of 64 columns read all of the left operand */
+    if (p->instruction == CG_BY_TURNED_WGMMA) /* strips of 64 columns read all of the left operand */
         return left * (p->n > ROWS ? (double)(1u << (p->n - ROWS)) : 1) + right;
-    if (p->reordered)
+    if (p->instruction == CG_BY_REORDERED_MMA)
         return right * (double)(1u << p->along_m);
     if (by_wgmma)
         return right * strips + (p->chained ? 0 : left);
@@ -170,9 +170,10 @@ static void add_product(cg_func *c, const cg_machine *m, const ct_op *op, cg_wor
     double all = (double)((uint64_t)1 << (p.m + p.n + p.k + p.packed + p.batch - parts));
     double left = bytes_of(op->operands[0]->type) / (1u << parts),
            right = bytes_of(op->operands[1]->type) / (1u << parts);
-    if (!p.has_atom) {
+    if (!cg_has_atom(&p)) {
         w->cycles[CG_ISSUE] += all / (1 << CG_LANE_BITS) * PLAIN / m->issue;
-        w->cycles[CG_SHARED_MEMORY] += all / (1 << CG_LANE_BITS) * (p.blocked ? words_of_a_block(c, &p) : 1);
+        w->cycles[CG_SHARED_MEMORY] += all / (1 << CG_LANE_BITS)
+                                       * (p.instruction == CG_BY_BLOCKS ? words_of_a_block(c, &p) : 1);
         return;
     }
     w->cycles[CG_TENSOR_CORES] += all / tensor_rate(m, &p, by_wgmma);
@@ -186,7 +187,7 @@ static void add_product(cg_func *c, const cg_machine *m, const ct_op *op, cg_wor
 double cg_flops_peak(cg_func *c, const cg_machine *machine, const ct_op *product)
 {
     cg_product p = settled_product(c, product);
-    double rate = p.has_atom ? tensor_rate(machine, &p, cg_mma_is_async(c, product)) : 0;
+    double rate = cg_has_atom(&p) ? tensor_rate(machine, &p, cg_mma_is_async(c, product)) : 0;
     return 2 * rate * machine->multiprocessors * machine->tensor_ghz * 1e9;
 }
 

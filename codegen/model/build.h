@@ -16,6 +16,7 @@ typedef struct cg_building {
     cg_model_op *ops;
     cg_model_value *values;
     cg_model_ring *rings;
+    const struct cg_ring **ring_details; /* by ring: what passes have of it */
     cg_numbered *numbered;
     uint32_t *value_numbers; /* by ct_value.id, one more than in the model; 0: not met */
     const cg_layout **layouts;

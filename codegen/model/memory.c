@@ -1,4 +1,5 @@
 /* Shared memory in a model: rings, the bytes that each op has, and where threads meet. */
+#include "codegen/analysis/ring.h"
 #include "codegen/model/build.h"
 #include "codegen/values/effects.h"
 
@@ -6,19 +7,34 @@
 
 static const char *copied_by(const cg_ring *ring)
 {
-    return ring->by_maps      ? "the copy engine, by tensor maps"
-           : ring->by_groups  ? "the threads of the producers"
-           : ring->by_threads ? "each thread what it reads itself"
-                              : "all threads";
+    static const char *const who[] = {[CG_RING_OF_BLOCK] = "all threads",
+                                      [CG_RING_OF_THREADS] = "each thread what it reads itself",
+                                      [CG_RING_OF_GROUPS] = "the threads of the producers",
+                                      [CG_RING_OF_MAPS] = "the copy engine, by tensor maps"};
+    return who[ring->role];
 }
 
-/* Of the ring op at hand; `again`, and views of it, have slots of another one. */
-static void build_ring(cg_model_ring *out, const ct_op *op, uint32_t number)
+/* Of the ring op at hand. False: out of memory. */
+static bool build_ring(cg_func *c, cg_model_ring *out, const ct_op *op, uint32_t number)
 {
     const cg_ring *ring = op->detail;
-    *out = (cg_model_ring){.ring = ring, .op = number, .copied = copied_by(ring)};
-    for (uint32_t i = 0; i < ring->load_count && i < CG_RING_LOADS; i++)
-        out->load[i] = ring->loads[i].op ? ring->loads[i].op->number : CG_NO_INDEX;
+    cg_model_load *loads = bc_new(&c->arena, cg_model_load, ring->load_count + 1u);
+    for (uint32_t i = 0; loads && i < ring->load_count; i++)
+        loads[i] = (cg_model_load){.number = ring->loads[i].op ? ring->loads[i].op->number : CG_NO_INDEX,
+                                   .bytes = cg_ring_load_bytes(&ring->loads[i]),
+                                   .offset = ring->loads[i].offset};
+    *out = (cg_model_ring){.op = number,
+                           .slots = ring->slots,
+                           .slot_bytes = ring->slot_bytes,
+                           .ahead = cg_ring_distance(ring),
+                           .copied = copied_by(ring),
+                           .why = ring->why,
+                           .by_groups = cg_is_between_groups(ring),
+                           .by_wgmma = ring->async,
+                           .freed_later = ring->end == CG_FREE_ITERATION_LATER,
+                           .loads = loads,
+                           .load_count = ring->load_count};
+    return loads != NULL;
 }
 
 void cg_build_rings(cg_building *b)
@@ -28,17 +44,20 @@ void cg_build_rings(cg_building *b)
     for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
         count += op->opcode == CT_ring;
     b->rings = bc_new(&b->c->arena, cg_model_ring, count + 1u);
-    b->failed = b->failed || !b->rings;
-    for (const ct_op *op = body->first; op && b->rings; op = ct_next_op(op, body))
-        if (op->opcode == CT_ring)
-            build_ring(&b->rings[b->model.ring_count++], op, cg_number_of(b, op));
+    b->ring_details = bc_new(&b->c->arena, const cg_ring *, count + 1u);
+    b->failed = b->failed || !b->rings || !b->ring_details;
+    for (const ct_op *op = body->first; op && !b->failed; op = ct_next_op(op, body))
+        if (op->opcode == CT_ring) {
+            b->ring_details[b->model.ring_count] = op->detail;
+            b->failed = !build_ring(b->c, &b->rings[b->model.ring_count++], op, cg_number_of(b, op));
+        }
     b->model.rings = b->rings;
 }
 
 static uint32_t number_of_ring(const cg_building *b, const cg_ring *ring)
 {
     for (uint32_t i = 0; i < b->model.ring_count; i++)
-        if (b->model.rings[i].ring == ring)
+        if (b->ring_details[i] == ring)
             return i;
     return CG_NO_INDEX;
 }
@@ -55,7 +74,7 @@ uint32_t cg_ring_number(const cg_building *b, const ct_op *op)
 /* From the first op that has to do with the ring to the last one. */
 static cg_model_span span_of_ring(const cg_building *b, uint32_t ring, uint32_t rings_at)
 {
-    const cg_ring *r = b->model.rings[ring].ring;
+    const cg_ring *r = b->ring_details[ring];
     cg_model_span s = {.first = b->model.rings[ring].op, .ring = ring, .from = rings_at + r->offset};
     s.last = s.first;
     s.to = s.from + r->slots * r->slot_bytes;

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "codegen/analysis/ring.h"
 #include "codegen/kernel/groups.h"
 #include "codegen/model/build.h"
 #include "codegen/passes/pass.h"

@@ -6,7 +6,6 @@
 #ifndef TILEVM_CODEGEN_MODEL_MODEL_H
 #define TILEVM_CODEGEN_MODEL_MODEL_H
 
-#include "codegen/analysis/ring.h"
 #include "codegen/cost/cost.h"
 
 enum { CG_NO_INDEX = UINT32_MAX };
@@ -58,12 +57,22 @@ typedef struct cg_model_meeting {
     bool by_warp; /* those of each warp alone */
 } cg_model_meeting;
 
+/* A load that goes through a ring. */
+typedef struct cg_model_load {
+    uint32_t number;        /* op of the function, as the disassembler counts; CG_NO_INDEX: none */
+    uint32_t bytes, offset; /* in a slot */
+} cg_model_load;
+
 typedef struct cg_model_ring {
-    const cg_ring *ring;
-    uint32_t op;                  /* that makes it */
-    uint32_t from;                /* byte of shared memory */
-    const char *copied;           /* by whom, in words */
-    uint32_t load[CG_RING_LOADS]; /* op of the function that each of its loads is, as the disassembler counts */
+    uint32_t op;                       /* that makes it */
+    uint32_t from;                     /* byte of shared memory */
+    uint32_t slots, slot_bytes, ahead; /* ahead: iterations that copies run ahead */
+    const char *copied;                /* by whom, in words */
+    const char *why;                   /* it has so many slots; NULL: nothing is said */
+    bool by_groups, by_wgmma,
+        freed_later; /* between groups of warps; wgmma reads it; a slot is free an iteration later */
+    const cg_model_load *loads;
+    uint32_t load_count;
 } cg_model_ring;
 
 typedef struct cg_model_loop {

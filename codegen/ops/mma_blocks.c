@@ -92,7 +92,7 @@ static cg_val address_of(cg_func *c, side *s, uint32_t part)
         place = cg_new(c, CG_B32);
         cg_ins(c, "xor.b32 %v, %v, %x", place, cg_reg(c, s->place), part);
     }
-    cg_ins(c, "mad.lo.u32 %v, %v, %u, %v", address, place, s->o->encoding.bytes, s->o->encoding.base);
+    cg_ins(c, "mad.lo.u32 %v, %v, %u, %v", address, place, s->o->encoding.bytes, s->o->base);
     if (s->count < MOST_ADDRESSES) {
         s->part[s->count] = part;
         s->address[s->count++] = address;

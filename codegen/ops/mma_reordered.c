@@ -29,7 +29,7 @@ void cg_take_vectors(cg_func *c, const cg_operand *o, uint32_t part, cg_val *out
 {
     uint32_t half_bit = o->lanes.reg_bits - 1u, halves = o->lanes.reg[half_bit] ? 2 : 1;
     for (uint32_t half = 0; half < halves; half++) {
-        cg_place place = cg_flat_place(c, o->encoding.base, o->encoding.bytes, &o->lanes, part | half << half_bit);
+        cg_place place = cg_flat_place(c, o->base, o->encoding.bytes, &o->lanes, part | half << half_bit);
         cg_val x[4];
         for (uint32_t i = 0; i < 4; i++)
             x[i] = cg_new(c, CG_B32);

@@ -40,18 +40,18 @@ static cg_val scale_word(cg_func *c, bc_kind kind, const cg_val *scales, uint32_
     return cut;
 }
 
-void cg_take_scales(cg_func *c, const ct_op *op, cg_product *p, uint32_t side)
+void cg_take_scales(cg_func *c, const ct_op *op, const cg_product *p, uint32_t side)
 {
     const cg_layout *l = cg_value_of(c, p->result)->source + 2 + side;
     uint32_t bits = word_bits(p), alternate = p->scaling->alternate, words = cg_layout_regs(l) >> bits;
     const cg_val *scales = cg_get(c, ct_operands(op)[3 + side], l);
     cg_val *out = cg_vals(c, cg_layout_regs(l)), some[4];
     if (p->scaling->after) {
-        p->scales[side] = scales;
-        p->factors[side] = out;
+        p->scales->words[side] = scales;
+        p->scales->factors[side] = out;
         return;
     }
-    p->scales[side] = out;
+    p->scales->words[side] = out;
     for (uint32_t w = 0; scales && out && w < words; w++) {
         for (uint32_t i = 0; i < 1u << bits; i++)
             some[i] = scales[(w >> alternate << bits | i) << alternate | (w & alternate)];
@@ -66,7 +66,7 @@ static cg_val find_word(const cg_product *p, uint32_t side, uint32_t line, uint3
 {
     uint32_t first = line << line_bits(p) | step << run_bits(p);
     *out_byte = first & ((1u << word_bits(p)) - 1);
-    return p->scales[side][first >> word_bits(p) << p->scaling->alternate | odd];
+    return p->scales->words[side][first >> word_bits(p) << p->scaling->alternate | odd];
 }
 
 static void multiply_native(cg_func *c, const cg_product *p, const cg_val *a, const cg_val *b, const cg_scale_at *at,
@@ -89,9 +89,9 @@ static void multiply_native(cg_func *c, const cg_product *p, const cg_val *a, co
 static cg_val factor_of(cg_func *c, const cg_product *p, uint32_t side, uint32_t line, uint32_t block)
 {
     uint32_t at = line << (p->k - p->atom.k_bits + p->scaling->scale_bits) | block;
-    cg_val *factor = &p->factors[side][at];
+    cg_val *factor = &p->scales->factors[side][at];
     if (!factor->id)
-        *factor = cg_any_to_f32(c, p->scale_kind, p->scales[side][at]);
+        *factor = cg_any_to_f32(c, p->scale_kind, p->scales->words[side][at]);
     return *factor;
 }
 

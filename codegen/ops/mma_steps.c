@@ -93,7 +93,7 @@ static cg_val *right_of(const steps *s, uint32_t operand, uint32_t pair)
 static void take_right(cg_func *c, const cg_product *p, const cg_operand *o, uint32_t part, cg_val *out)
 {
     enum { OF_A_STEP = 4 };
-    if (!p->reordered)
+    if (p->instruction != CG_BY_REORDERED_MMA)
         cg_take_right(c, p, o, part, out);
     else if (part & 1)
         memcpy(out, out + OF_A_STEP, OF_A_STEP * sizeof *out);

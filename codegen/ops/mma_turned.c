@@ -87,7 +87,7 @@ static right right_of(cg_func *c, const cg_turned *t, cg_val base)
     right b = {.t = t,
                .places = cg_encoding_layout(&load_of(v)->encoding, &at),
                .base = base,
-               .rounds = bc_elem_kind(cg_source_of(v)->type) == BC_F32 && !load_of(v)->is_rounded};
+               .rounds = bc_elem_kind(cg_source_of(v)->type) == BC_F32 && !cg_is_rounded(load_of(v))};
     if (t->feed == CG_FEED_MIXED)
         find_bytes(c, &b);
     return b;
@@ -154,11 +154,11 @@ void cg_turned_begin(cg_func *c, cg_ring *ring)
     const cg_product *p = cg_value_of(c, cg_result(ring->product, 0))->product;
     cg_turned t = cg_turned_of(p, c->warp_bits);
     cg_val base = cg_new(c, CG_B32);
-    if (!ring->ahead && !(ring->ahead = new_buffer(c, &t)))
+    if (!ring->state->ahead && !(ring->state->ahead = new_buffer(c, &t)))
         return;
-    cg_ins(c, "add.u32 %v, %v, %u", base, cg_groups_slot(c, ring, ring->read), load_of(p->rhs)->offset);
+    cg_ins(c, "add.u32 %v, %v, %u", base, cg_groups_slot(c, ring, ring->state->read), load_of(p->rhs)->offset);
     right b = right_of(c, &t, base);
-    load_piece(c, &b, 0, ring->ahead);
+    load_piece(c, &b, 0, ring->state->ahead);
 }
 
 /* ---- the product ---- */
@@ -229,12 +229,12 @@ static void multiply_piece(cg_func *c, const work *w, uint32_t piece, const cg_v
 static bool begin_work(cg_func *c, const ct_op *op, const cg_turned *t, work *w)
 {
     const cg_product *p = t->p;
-    cg_encoding left = load_of(p->lhs)->encoding;
+    const cg_encoding *left = &load_of(p->lhs)->encoding;
     *w = (work){.t = t,
-                .steps = left_steps(c, t, &left),
+                .steps = left_steps(c, t, left),
                 .always = cg_reg(c, cg_const(CG_PRED, 1)),
                 .never = cg_reg(c, cg_const(CG_PRED, 0))};
-    w->descriptor = cg_wgmma_descriptor(c, &left, false, &w->steps);
+    w->descriptor = cg_wgmma_descriptor(c, left, cg_tile_in_slot(cg_source_of(p->lhs)->op), false, &w->steps);
     w->name = cg_wgmma_name(c, op, p, width_of(t), true);
     cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED,
               "wgmma.{Instruction=%s}, transposed, the right operand from {From=%s}", w->name, "registers");
@@ -246,7 +246,7 @@ static void multiply_in_place(cg_func *c, const ct_op *op, work *w, const right 
     const cg_turned *t = w->t;
     uint32_t count = (uint32_t)1 << (t->p->m + t->p->n - CG_LANE_BITS - c->warp_bits);
     cg_ring *ring = cg_ring_of(cg_source_of(t->p->rhs)->op, cg_source_of(t->p->rhs)->op->from->operand_count);
-    cg_val *buffers[2] = {op->in_flight ? ring->ahead : new_buffer(c, t), new_buffer(c, t)};
+    cg_val *buffers[2] = {op->in_flight ? ring->state->ahead : new_buffer(c, t), new_buffer(c, t)};
     w->sums = cg_wgmma_sums(c, op, acc, count, &w->from_zero);
     if (!buffers[0] || !buffers[1] || !w->sums) {
         cg_no_memory(c);
@@ -298,7 +298,7 @@ static void multiply_adding_up(cg_func *c, const work *w, const right *b, cg_val
 void cg_multiply_turned(cg_func *c, const ct_op *op, const cg_product *p, cg_val *acc)
 {
     cg_turned t = cg_turned_of(p, c->warp_bits);
-    right b = right_of(c, &t, load_of(p->rhs)->encoding.base);
+    right b = right_of(c, &t, cg_tile_in_slot(cg_source_of(p->rhs)->op));
     work w;
     if (!begin_work(c, op, &t, &w))
         cg_no_memory(c);

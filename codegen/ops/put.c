@@ -30,7 +30,7 @@ static uint32_t slots_on_their_way(const cg_ring *ring)
 static const cg_ring_load *load_that_is_put(const cg_ring *ring)
 {
     const cg_ring_load *load = ring->loads;
-    while (!load->is_put)
+    while (!cg_is_put(load))
         load++;
     return load;
 }
@@ -131,7 +131,7 @@ static void put_transposed(cg_func *c, const cg_ring_load *load, cg_val base)
         cg_place_label(c, behind);
     cg_barrier(c); /* all lie in registers */
     behind = leave_idle(c, load);
-    if (load->is_rounded)
+    if (cg_is_rounded(load))
         round_all(c, words, count);
     for (uint32_t i = 0; i < count / per_block; i++)
         write_block(c, load, base, &at, i * block, words + (size_t)per_block * i);
@@ -146,12 +146,12 @@ static void put_slot(cg_func *c, cg_ring *ring)
 {
     const cg_ring_load *load = load_that_is_put(ring);
     cg_val base = cg_new(c, CG_B32);
-    cg_ins(c, "add.u32 %v, %v, %u", base, cg_groups_slot(c, ring, ring->put), load->offset);
-    if (load->is_transposed)
+    cg_ins(c, "add.u32 %v, %v, %u", base, cg_groups_slot(c, ring, ring->state->put), load->offset);
+    if (cg_is_transposed(load))
         put_transposed(c, load, base);
     else
         put_rounded(c, load, base);
-    cg_ins(c, "mbarrier.arrive.shared::cta.b64 _, [%v]", cg_groups_barrier(c, ring, ring->put, 0));
+    cg_ins(c, "mbarrier.arrive.shared::cta.b64 _, [%v]", cg_groups_barrier(c, ring, ring->state->put, 0));
     cg_groups_put_next(c, ring);
 }
 
@@ -166,8 +166,8 @@ void cg_lower_put(cg_func *c, const ct_op *op)
     uint32_t ahead = slots_on_their_way(ring), behind = cg_label(c);
     cg_val few = cg_new(c, CG_PRED);
     cg_ins(c, "cp.async.commit_group");
-    cg_ins(c, "add.u32 %v, %v, 1", ring->put_count, ring->put_count);
-    cg_ins(c, "setp.le.u32 %v, %v, %u", few, ring->put_count, ahead);
+    cg_ins(c, "add.u32 %v, %v, 1", ring->state->put_count, ring->state->put_count);
+    cg_ins(c, "setp.le.u32 %v, %v, %u", few, ring->state->put_count, ahead);
     cg_ins(c, "@%v bra.uni %l", few, behind);
     cg_ins(c, "cp.async.wait_group %u", ahead);
     put_slot(c, ring);
@@ -186,7 +186,7 @@ void cg_lower_put_rest(cg_func *c, const ct_op *op)
     cg_val none = cg_new(c, CG_PRED);
     cg_ins(c, "cp.async.wait_group 0");
     cg_place_label(c, again);
-    cg_ins(c, "setp.eq.u32 %v, %v, 0", none, ring->put_count);
+    cg_ins(c, "setp.eq.u32 %v, %v, 0", none, ring->state->put_count);
     cg_ins(c, "@%v bra.uni %l", none, behind);
     put_slot(c, ring);
     cg_ins(c, "bra.uni %l", again);

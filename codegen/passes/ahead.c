@@ -40,7 +40,7 @@ typedef struct candidate {
     cg_trips *trips;
     ct_op *loop;      /* the `for` whose next iteration it copies for, too; NULL: none */
     ct_block *around; /* that loop's body, or `body`: what is made in it is made anew for copies */
-    cg_ring *ring;    /* in_slice: so is this value */
+    cg_ring *ring;    /* in its slice: so is this value */
 } candidate;
 
 /* ---- which loads ---- */
@@ -74,7 +74,7 @@ static bool is_known(const candidate *x, const ct_value *v, uint32_t depth)
     for (uint32_t i = 0; i < v->op->operand_count; i++)
         if (!is_known(x, v->op->operands[i], depth - 1))
             return false;
-    x->ring->in_slice[v->id] = inside;
+    x->ring->slice.has[v->id] = inside;
     return true;
 }
 
@@ -297,10 +297,15 @@ static void put_ring(const candidate *x)
     cg_ring_put_behind(c, CT_commit, ring, x->ring->loads[x->ring->load_count - 1].op);
     cg_ring_put(c, CT_release, ring, x->body->last);
     cg_ring_stage_loads(c, x->ring, ring);
-    if (x->loop)
-        x->loop->detail = x->ring;
-    else
+    if (!x->loop) {
         x->trips->ring = x->ring;
+        return;
+    }
+    cg_plan *plan = x->loop->detail = bc_new(&c->arena, cg_plan, 1);
+    if (plan)
+        plan->ring = x->ring;
+    else
+        cg_no_memory(c);
 }
 
 /* ---- loops ---- */
@@ -335,7 +340,7 @@ static ct_op *loop_around(ct_op *strips)
 static bool is_in_ring(const ct_op *op)
 {
     for (const ct_op *p = op->block->parent; p; p = p->block->parent)
-        if (p->opcode == OP_for && p->detail)
+        if (cg_plan_of(p))
             return true;
     return false;
 }
@@ -346,13 +351,9 @@ static bool look(candidate *x, ct_op *loop, bool tells)
     cg_func *c = x->c;
     x->loop = loop;
     x->around = loop ? loop->regions[0] : x->body;
-    x->ring = bc_new(&c->arena, cg_ring, 1);
-    if (!x->ring || !(x->ring->in_slice = bc_new(&c->arena, bool, c->ir->value_count + 1u))) {
-        cg_no_memory(c);
+    x->ring = cg_ring_plan(c, CG_RING_OF_THREADS);
+    if (!x->ring)
         return false;
-    }
-    x->ring->known = c->ir->value_count;
-    x->ring->by_threads = true;
     uint32_t others = find_loads(x, tells);
     if (!x->ring->load_count || (loop && others))
         return false;

@@ -38,7 +38,7 @@ void cg_order_longest_first(cg_func *c)
 static bool is_narrow(const cg_func *c, const ct_op *product, int64_t side)
 {
     enum { MOST = 32 };
-    return side <= MOST && cg_product_of(c, product).async;
+    return side <= MOST && cg_product_of(c, product).instruction == CG_BY_WGMMA;
 }
 
 cg_bands cg_bands_of(cg_func *c)

@@ -77,7 +77,8 @@ static void look_at_block(tiles *t, const cg_func *c, const ct_op *op)
 {
     enum { ALONE = 6, TOGETHER = 4 };
     bc_kind in = bc_elem_kind(op->operands[0]->type);
-    bool blocked = op->opcode == OP_mmaf && (in == BC_F32 || in == BC_F64) && !cg_product_of(c, op).has_atom;
+    cg_product p = cg_product_of(c, op);
+    bool blocked = op->opcode == OP_mmaf && (in == BC_F32 || in == BC_F64) && !cg_has_atom(&p);
     t->is_wide = in == BC_F64;
     t->is_together = blocked && has_company(op);
     t->block = blocked ? (t->is_together ? TOGETHER : ALONE) - (uint32_t)t->is_wide : 0;

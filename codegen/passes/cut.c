@@ -147,7 +147,7 @@ static bool is_wanted(cutting *x)
     cg_product p = cg_product_of(x->c, x->product);
     bool turned = x->k[0] != 1 || x->k[1] != 0; /* in memory */
     bool tf32 = p.in == BC_TF32 && !turned && cg_wgmma_takes(x->c, x->product, &p) && cg_may_turn(x->c, x->product, &p);
-    x->parts = tf32 ? parts_of(x, SLOTS) : p.async && !p.adds_up ? parts_of(x, GOOD_SLOTS) : 0;
+    x->parts = tf32 ? parts_of(x, SLOTS) : p.instruction == CG_BY_WGMMA && !p.adds_up ? parts_of(x, GOOD_SLOTS) : 0;
     return x->parts;
 }
 

@@ -117,7 +117,7 @@ cg_early_kind cg_early_kind_of(const cg_func *c, const ct_block *body, const ct_
     for (const ct_op *op = body->first; op; op = ct_next_op(op, body)) {
         has_loops = has_loops || ct_is_loop(op);
         multiplies = multiplies || cg_is_product(op);
-        blocked = blocked || (cg_is_product(op) && cg_product_of(c, op).blocked);
+        blocked = blocked || (cg_is_product(op) && cg_product_of(c, op).instruction == CG_BY_BLOCKS);
     }
     return blocked                                               ? CG_EARLY_BLOCKED
            : p->distance > 1 || p->takes_source                  ? CG_EARLY_SOURCES

@@ -95,7 +95,7 @@ static void put_copies(expansion *x, ct_value *start, uint32_t n, uint32_t part,
     ct_insert_before(later, place);
     if (x->more && !ct_add_operands(x->f, later, &x->more, 1))
         cg_no_memory(x->c);
-    if (x->ring->by_threads)
+    if (x->ring->role == CG_RING_OF_THREADS)
         ((cg_distance *)later->detail)->ring = x->ring;
     ct_map_set(&map, &x->body->args[0], &later->results[0]);
     for (ct_op *op = x->body->first; op; op = op->next)
@@ -165,7 +165,7 @@ static ct_op *behind_reads(const expansion *x)
 
 static void fill_body(expansion *x, ct_op *place)
 {
-    if (x->ring->refills) {
+    if (x->ring->end == CG_FREE_ONCE_READ) {
         cg_ring_put(x->c, CT_await, x->value, place);
         put_part(x, &x->body->args[0], cg_ring_distance(x->ring), behind_reads(x));
         cg_ring_put_releases(x->c, x->loop, x->value);
@@ -242,7 +242,9 @@ static void expand_both(cg_func *c, ct_op *loop, cg_ring *beside, cg_ring *ring)
     if (!c->failed && beside->again)
         go_through_again(&x);
     beside->value = x.value;
-    loop->detail = ring->load_count ? ring : NULL;
+    beside->joined = ring->load_count != 0;
+    if (!beside->joined)
+        loop->detail = NULL; /* its slots live as long as loops read them, not as this one runs */
     if (!c->failed && ring->load_count)
         y = begin(c, loop, ring);
     if (c->failed)
@@ -262,11 +264,11 @@ void cg_pass_expand(cg_func *c)
     for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
         if (op->opcode != OP_for)
             continue;
-        cg_ring *ring = op->detail;
-        if (ring && ring->beside)
-            expand_both(c, op, ring->beside, ring);
-        else if (ring)
-            expand(c, op, ring);
+        const cg_plan *plan = op->detail;
+        if (plan && plan->beside)
+            expand_both(c, op, plan->beside, plan->ring);
+        else if (plan)
+            expand(c, op, plan->ring);
         op = c->failed ? op : cg_load_early(c, op);
     }
 }

@@ -176,7 +176,7 @@ static ct_op *put_product(const flipping *x, ct_value *acc)
     if (!product)
         return NULL;
     swap_attributes(old, product);
-    product->reordered = x->reordered;
+    product->way = x->reordered ? CT_REORDERED : CT_AS_IT_IS;
     ct_insert_before(product, old);
     ct_replace_uses(&old->results[0], &product->results[0]);
     ct_remove(old);

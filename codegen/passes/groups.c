@@ -98,7 +98,7 @@ static void copy_loads(const cg_splitting *x, const cg_ring_place *p)
             cg_ring_copy_load(x->c, op, &p->ring->loads[done], p->value);
             pass_token_on(x, op);
             if (++done == p->ring->load_count) {
-                if (p->ring->puts)
+                if (cg_ring_puts(p->ring))
                     cg_ring_put_behind(x->c, CT_put, p->value, op);
                 cg_ring_put_behind(x->c, CT_commit, p->value, op);
             }
@@ -111,7 +111,7 @@ static void copy_loads(const cg_splitting *x, const cg_ring_place *p)
    consumers could wait for them while producers wait for another ring. */
 static void put_rest(const cg_splitting *x, const cg_ring_place *p, ct_block *producers)
 {
-    if (!p->ring->puts)
+    if (!cg_ring_puts(p->ring))
         return;
     if (x->count > 1 || x->kept_count) {
         cg_ring_put_behind(x->c, CT_put_rest, p->value, p->copy);
@@ -295,7 +295,7 @@ static void consume_kept(const cg_splitting *x, const cg_kept_load *kept)
 static bool has_pieces(const cg_splitting *x, const ct_op *product)
 {
     cg_product p = cg_product_of(x->c, product);
-    return !product->turned || cg_turned_of(&p, x->c->warp_bits).steps;
+    return product->way != CT_TURNED || cg_turned_of(&p, x->c->warp_bits).steps;
 }
 
 static void consume(const cg_splitting *x, const cg_ring_place *p)
@@ -305,7 +305,7 @@ static void consume(const cg_splitting *x, const cg_ring_place *p)
     ct_op *product = may_fly ? product_in_flight(p->loop, &carried) : NULL;
     for (uint32_t i = 0; i < p->ring->load_count; i++)
         p->ring->loads[i].op = p->loads[i];
-    if (p->product->turned)
+    if (p->product->way == CT_TURNED)
         p->ring->product = p->product;
     cg_take_roundings(p->product);
     p->ring->why = x->budget->why;
@@ -313,7 +313,7 @@ static void consume(const cg_splitting *x, const cg_ring_place *p)
     cg_ring_stage_loads(x->c, p->ring, p->value);
     cg_ring_put(x->c, CT_await, p->value, p->product);
     cg_ring_put_behind(x->c, CT_release, p->value, p->last);
-    p->ring->in_flight = product;
+    p->ring->end = product ? CG_FREE_ITERATION_LATER : CG_FREE_BEHIND_ITERATION;
     if (product) {
         product->in_flight = product->in_place = true;
         ct_op *loop = loop_of_flight(p->loop, &carried);
@@ -393,12 +393,13 @@ static void spread_copies(cg_ring *ring)
 {
     for (uint32_t i = 0; i < ring->load_count; i++) {
         cg_ring_load *load = &ring->loads[i];
-        load->layout = load->is_transposed
-                           ? transposing_layout(load, CG_PRODUCER_WARP_BITS)
-                           : copy_layout(load, ring->by_maps ? CG_STARTER_WARP_BITS : CG_PRODUCER_WARP_BITS);
-        if (load->is_put)
-            load->places = load->is_transposed ? places_of_blocks(&load->layout)
-                                               : cg_encoding_layout(&load->encoding, &load->layout);
+        load->layout =
+            cg_is_transposed(load)
+                ? transposing_layout(load, CG_PRODUCER_WARP_BITS)
+                : copy_layout(load, ring->role == CG_RING_OF_MAPS ? CG_STARTER_WARP_BITS : CG_PRODUCER_WARP_BITS);
+        if (cg_is_put(load))
+            load->places = cg_is_transposed(load) ? places_of_blocks(&load->layout)
+                                                  : cg_encoding_layout(&load->encoding, &load->layout);
     }
 }
 
@@ -415,7 +416,7 @@ static void place_rings(const cg_splitting *x, cg_groups *detail)
         cg_ring *ring = x->rings[i]->detail;
         ring->barriers = at;
         at += ring->slots * CG_RING_BARRIER_BYTES;
-        detail->to_all = detail->to_all || ring->to_all;
+        detail->to_all = detail->to_all || cg_ring_to_all(ring);
     }
     detail->by_maps = x->budget->maps;
     if (detail->by_maps) {

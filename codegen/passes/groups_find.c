@@ -57,7 +57,7 @@ static void share_ring(cg_splitting *x, uint32_t which, uint32_t first)
 /* Each product of the loop gets a ring for what it takes. */
 static bool add_rings(cg_splitting *x, ct_op *loop)
 {
-    const cg_ring *all = loop->detail;
+    const cg_ring *all = cg_plan_of(loop)->ring;
     uint32_t first = x->count;
     for (uint32_t i = 0; i < all->load_count; i++) {
         ct_op *product = NULL, *last = NULL;
@@ -75,7 +75,7 @@ static bool add_rings(cg_splitting *x, ct_op *loop)
                                      .is_first = true};
             if (!place->ring)
                 return false;
-            *place->ring = (cg_ring){.async = true, .behind = all->behind, .by_groups = true};
+            *place->ring = (cg_ring){.async = true, .behind = all->behind, .role = CG_RING_OF_GROUPS};
             x->count++;
         }
         place->loads[place->ring->load_count] = all->loads[i].op;
@@ -134,7 +134,8 @@ static void keep_operand(cg_splitting *x, const cg_ring_place *p, uint32_t i)
     if (!ring || cg_load_obstacle(x->c, load, NULL, &ring->loads[0]) || cg_order_holds_back(x->c, x->f->body, load))
         return;
     ring->load_count = ring->slots = 1;
-    ring->async = ring->by_groups = true;
+    ring->async = true;
+    ring->role = CG_RING_OF_GROUPS;
     *kept = (cg_kept_load){.ring = ring, .load = load};
     x->kept_count++;
 }
@@ -174,9 +175,9 @@ static bool is_held_back(const cg_splitting *x)
 
 static bool are_fed(const cg_splitting *x)
 {
-    bool turned = x->places[0].product->turned;
+    uint8_t way = x->places[0].product->way;
     for (uint32_t i = 0; i < x->count; i++)
-        if (!is_fed(&x->places[i]) || x->places[i].product->turned != turned)
+        if (!is_fed(&x->places[i]) || (x->places[i].product->way == CT_TURNED) != (way == CT_TURNED))
             return false;
     return true;
 }
@@ -192,10 +193,10 @@ static cg_group_work work_of(const cg_splitting *x)
     const bc_type *first = x->places[0].product->results[0].type;
     bool is_chain = x->count > 1 || x->places[0].last != x->places[0].product;
     cg_group_work work = {.consumers = cg_threads(x->c),
-                          .kind = x->places[0].ring->puts        ? CG_PUT
-                                  : x->places[0].product->turned ? CG_TURNED
-                                  : is_chain                     ? CG_CHAIN
-                                                                 : CG_ONE,
+                          .kind = cg_ring_puts(x->places[0].ring)          ? CG_PUT
+                                  : x->places[0].product->way == CT_TURNED ? CG_TURNED
+                                  : is_chain                               ? CG_CHAIN
+                                                                           : CG_ONE,
                           .rows = first->shape[first->rank - 2],
                           .is_persistent = cg_is_persistent(x, &x->places[0])};
     for (uint32_t i = 0; i < x->count; i++) {
@@ -210,10 +211,12 @@ static cg_group_work work_of(const cg_splitting *x)
 static bool find_loops(cg_splitting *x)
 {
     for (ct_op *op = x->f->body->first; op; op = ct_next_op(op, x->f->body)) {
-        const cg_ring *ring = op->opcode == OP_for ? op->detail : NULL;
+        const cg_plan *plan = cg_plan_of(op);
+        const cg_ring *ring = plan ? plan->ring : NULL;
         if (op->likely)
             return false;
-        if (ring && !ring->by_threads && (!ring->async || ring->slots < 2 || ring->parts || !add_rings(x, op)))
+        if (ring && ring->role != CG_RING_OF_THREADS
+            && (!ring->async || ring->slots < 2 || ring->parts || !add_rings(x, op)))
             return false;
     }
     return x->count && are_fed(x) && !is_held_back(x);
@@ -305,7 +308,7 @@ static bool is_computed(const cg_splitting *x)
 {
     for (uint32_t i = 0; i < x->count; i++) {
         cg_product p = cg_product_of(x->c, x->places[i].product);
-        if (p.turned && !cg_may_turn(x->c, x->places[i].product, &p))
+        if (p.instruction == CG_BY_TURNED_WGMMA && !cg_may_turn(x->c, x->places[i].product, &p))
             return false;
     }
     return true;
@@ -338,7 +341,7 @@ bool cg_groups_find(cg_splitting *x)
     if (cg_choices_of(x->c)->groups == CG_NEVER || !find_loops(x))
         return false;
     const char *waste = cg_maps_waste(x);
-    bool maps_first = x->places[0].product->turned;
+    bool maps_first = x->places[0].product->way == CT_TURNED;
     x->why = waste ? waste : "such products are faster without them";
     for (uint32_t i = 0; i < 2 * count; i++) {
         const struct way *way = &ways[maps_first ? i % count : i / 2];

@@ -31,7 +31,7 @@ typedef struct chain {
 
 static cg_ring *ring_of(const ct_op *loop)
 {
-    return loop->detail;
+    return cg_plan_of(loop)->ring;
 }
 
 /* ---- what is the same ---- */
@@ -68,8 +68,8 @@ static bool lie_alike(const cg_ring_load *a, const cg_ring_load *b)
 
 static bool may_keep(const ct_op *op)
 {
-    return op->opcode == OP_for && op->detail && ring_of(op)->by_threads && !ring_of(op)->refills
-           && !ring_of(op)->beside;
+    const cg_plan *plan = cg_plan_of(op);
+    return plan && plan->ring->role == CG_RING_OF_THREADS && plan->ring->end != CG_FREE_ONCE_READ && !plan->beside;
 }
 
 /* Which load of the other loop, of those that are not taken, brings the tile that the first one's does. */
@@ -102,11 +102,11 @@ static void add_loop(chain *x, ct_op *loop)
 
 static bool has_ring(const ct_op *op)
 {
-    bool has = op->opcode == OP_for && op->detail;
+    bool has = cg_plan_of(op);
     for (uint32_t r = 0; r < op->region_count && !has; r++)
         for (const ct_op *in = op->regions[r] ? op->regions[r]->first : NULL; in && !has;
              in = ct_next_op(in, op->regions[r]))
-            has = in->opcode == OP_for && in->detail;
+            has = cg_plan_of(in);
     return has;
 }
 
@@ -145,7 +145,7 @@ static cg_ring *new_first(const chain *x)
     cg_ring *from = ring_of(x->loops[0]), *ring = bc_new(&x->c->arena, cg_ring, 1);
     if (!ring)
         return NULL;
-    *ring = (cg_ring){.in_slice = from->in_slice, .known = from->known, .by_threads = true, .threads = from->threads};
+    *ring = (cg_ring){.slice = from->slice, .role = CG_RING_OF_THREADS, .threads = from->threads};
     for (uint32_t i = 0; i < from->load_count; i++)
         if (stays(x, i))
             ring->loads[ring->load_count++] = from->loads[i];
@@ -161,8 +161,7 @@ static cg_ring *new_again(const chain *x, cg_ring *first, uint32_t k)
         return NULL;
     *ring = *first;
     ring->load_count = 0;
-    ring->in_slice = from->in_slice;
-    ring->known = from->known;
+    ring->slice = from->slice;
     ring->again = first;
     ring->last = k + 1 == x->count;
     for (uint32_t i = 0, at = 0; i < ring_of(x->loops[0])->load_count; i++) {
@@ -272,13 +271,12 @@ static void keep(const chain *x)
         cg_ring *ring = ring_of(x->loops[k]);
         uint32_t fit = rest[k].load_count ? (s.room - bytes) / rest[k].slot_bytes : 0;
         *ring = rest[k];
-        ring->beside = kept[k];
+        cg_plan_of(x->loops[k])->beside = kept[k];
         ring->offset = bytes;
         ring->slots = fit < ring->slots ? fit : ring->slots;
         ring->slots = ring->slots < s.kept ? ring->slots : s.kept;
         kept[k]->slots = s.kept;
         kept[k]->why = ring->why = s.why;
-        kept[k]->joined = ring->load_count != 0;
     }
 }
 

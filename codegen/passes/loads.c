@@ -49,7 +49,7 @@ static ct_op *only_product(const ct_block *body)
 static bool has_blocked(const cg_func *c, const ct_block *body)
 {
     for (const ct_op *op = body->first; op; op = op->next)
-        if (cg_is_product(op) && cg_product_of(c, op).blocked)
+        if (cg_is_product(op) && cg_product_of(c, op).instruction == CG_BY_BLOCKS)
             return true;
     return false;
 }
@@ -106,7 +106,6 @@ static const char *feed_obstacle(cg_func *c, ct_op *op, const ct_block *body, ui
                           .fast = fast,
                           .feed = feed,
                           .layout = l,
-                          .is_transposed = across,
                           .vector_bits = piece,
                           .encoding = cg_encoding_for(&s, across ? 2 * s.rank - 3 - fast : fast, bytes, feed,
                                                       half_bit(&s, fast, tile->type))};
@@ -229,10 +228,10 @@ static bool is_fed(candidate *p, const ct_op *op, const cg_product *product)
                        *right = cg_ring_load_for(p->ring, op->operands[1]);
     if (!left || !right || !cg_wgmma_reads(product, true, false, &left->encoding))
         return false;
-    if (op->turned && product->k == product->atom.k_bits && !left->is_transposed)
+    if (op->way == CT_TURNED && product->k == product->atom.k_bits && !cg_is_transposed(left))
         return false; /* nothing is in flight over iterations: `mma.sync`, which can read both, is faster */
-    return op->turned ? cg_may_turn(p->c, op, product) || right->feed == CG_FEED_SECONDS
-                      : cg_wgmma_reads(product, false, false, &right->encoding);
+    return op->way == CT_TURNED ? cg_may_turn(p->c, op, product) || right->feed == CG_FEED_SECONDS
+                                : cg_wgmma_reads(product, false, false, &right->encoding);
 }
 
 /* Finds out whether wgmma can compute the only product of the body, of bytes or tf32: as it is, or turned where N is
@@ -246,12 +245,12 @@ static void choose_wgmma(candidate *p)
     cg_product product = cg_product_of(p->c, found);
     if (!cg_wgmma_takes(p->c, found, &product))
         return;
-    found->direct = true;
+    found->way = CT_DIRECT;
     if (cg_mma_is_async(p->c, found) && is_fed(p, found, &product))
         return;
-    found->direct = false;
+    found->way = CT_AS_IT_IS;
     cg_set_turned(found, cg_may_turn(p->c, found, &product) || cg_wgmma_fits(&product));
-    if (found->turned && !is_fed(p, found, &product))
+    if (found->way == CT_TURNED && !is_fed(p, found, &product))
         cg_set_turned(found, false);
 }
 
@@ -412,38 +411,34 @@ static bool choose_slots(const candidate *p, bool others, bool is_inner)
 
 /* ---- the pass ---- */
 
-static cg_ring *new_ring(cg_func *c)
-{
-    cg_ring *ring = bc_new(&c->arena, cg_ring, 1);
-    if (!ring || !(ring->in_slice = bc_new(&c->arena, bool, c->ir->value_count + 1u))) {
-        cg_no_memory(c);
-        return NULL;
-    }
-    ring->known = c->ir->value_count;
-    return ring;
-}
-
 /* What both rings copy for an iteration is awaited together, so they have as many slots. */
 static void set_rings(const candidate *p)
 {
     cg_ring *ring = p->ring, *own = p->own;
-    p->loop->detail = ring->load_count ? ring : own;
+    cg_plan *plan = p->loop->detail = bc_new(&p->c->arena, cg_plan, 1);
+    if (!plan) {
+        cg_no_memory(p->c);
+        return;
+    }
+    plan->ring = ring->load_count ? ring : own;
     if (!own->load_count)
         return;
     cg_ring_share_threads(own);
     own->offset = ring->slots * ring->slot_bytes;
-    own->joined = ring->load_count;
     own->last = true;
-    ring->beside = own;
+    plan->beside = ring->load_count ? own : NULL;
 }
 
 /* may_turn: at first; what stays where it is has been told about when the loop is looked at again. */
 static void look_at_loop(cg_func *c, ct_op *loop, bool is_inner, bool may_turn)
 {
-    candidate p = {.c = c, .loop = loop, .body = loop->regions[0], .ring = new_ring(c), .own = new_ring(c)};
+    candidate p = {.c = c,
+                   .loop = loop,
+                   .body = loop->regions[0],
+                   .ring = cg_ring_plan(c, CG_RING_OF_BLOCK),
+                   .own = cg_ring_plan(c, CG_RING_OF_THREADS)};
     if (!p.ring || !p.own)
         return;
-    p.own->by_threads = true;
     if (may_turn)
         choose_wgmma(&p);
     bool others = find_loads(&p, may_turn);
@@ -459,17 +454,15 @@ static void look_at_loop(cg_func *c, ct_op *loop, bool is_inner, bool may_turn)
     cg_ring_place_loads(p.own);
     if (choose_slots(&p, others, is_inner))
         set_rings(&p);
-    else if (product) {
+    else if (product)
         cg_set_turned(product, false);
-        product->direct = false;
-    }
 }
 
 /* Is the op in a loop with a ring? */
 static bool is_in_ring(const ct_op *op)
 {
     for (const ct_op *p = op->block->parent; p; p = p->block->parent)
-        if (p->opcode == OP_for && p->detail)
+        if (cg_plan_of(p))
             return true;
     return false;
 }
@@ -502,7 +495,7 @@ void cg_pass_loads(cg_func *c)
 void cg_loads_straight(cg_func *c)
 {
     for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
-        ct_op *product = op->opcode == OP_for && op->detail ? cg_turned_product(op->regions[0]) : NULL;
+        ct_op *product = cg_plan_of(op) ? cg_turned_product(op->regions[0]) : NULL;
         if (!product)
             continue;
         cg_set_turned(product, false);
@@ -514,13 +507,13 @@ void cg_loads_straight(cg_func *c)
 void cg_drop_streams(cg_func *c)
 {
     for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
-        cg_ring *ring = op->opcode == OP_for ? op->detail : NULL, *own = ring && ring->by_threads ? ring : NULL;
-        if (ring && ring->beside)
-            own = ring->beside;
-        if (!own)
+        cg_plan *plan = cg_plan_of(op);
+        cg_ring *own = !plan ? NULL : plan->beside ? plan->beside : plan->ring;
+        if (!own || own->role != CG_RING_OF_THREADS)
             continue;
-        ring->beside = NULL;
-        op->detail = own == ring ? NULL : ring;
+        if (own == plan->ring)
+            op->detail = NULL;
+        plan->beside = NULL;
         for (uint32_t i = 0; i < own->load_count; i++)
             cg_plan_early(c, op, own->loads[i].op, "warps of their own copy for this kernel", false);
     }

@@ -46,7 +46,7 @@ static uint32_t registers_of(const cg_func *c, const ct_block *body, const cg_ri
 static bool has_reordered(const ct_block *body)
 {
     for (const ct_op *op = body->first; op; op = op->next)
-        if (op->reordered)
+        if (op->way == CT_REORDERED)
             return true;
     return false;
 }

@@ -17,7 +17,7 @@ const char *cg_maps_waste(const cg_splitting *x)
         return "a plan without them is asked for";
     for (uint32_t i = 0; i < x->count; i++)
         for (uint32_t k = 0; k < x->places[i].ring->load_count; k++)
-            if (x->places[i].ring->loads[k].is_transposed)
+            if (cg_is_transposed(&x->places[i].ring->loads[k]))
                 return "threads transpose a tile on its way";
     return cg_may_use_ptx(x->c, CG_PTX_OF_MAPS) ? NULL : "they need PTX 8.5";
 }
@@ -76,7 +76,7 @@ static const char *boxes_of(const cg_splitting *x, const ct_op *op, const cg_rin
     const char *why = load->vector_bits < cg_chunk_bits(bc_results(op->from)[0].type)
                           ? "rows are not known to start at multiples of 16 bytes"
                           : cg_boxes_obstacle(op, &load->encoding, load->fast, out);
-    out->rounds = load->is_rounded;
+    out->rounds = cg_is_rounded(load);
     if (!why && load->to_all && !cg_boxes_share(out, x->c->cluster))
         why = "a tile cannot be divided among the blocks of the cluster";
     return why;
@@ -251,7 +251,7 @@ static bool is_one_of_one(const cg_splitting *x)
 {
     enum { GROUP = 128 };
     const cg_ring_place *p = &x->places[0];
-    return cg_threads(x->c) == GROUP && x->count == 1 && !cg_product_before(p->last) && !p->product->turned;
+    return cg_threads(x->c) == GROUP && x->count == 1 && !cg_product_before(p->last) && p->product->way != CT_TURNED;
 }
 
 /* Of one tile a block: are several blocks better? Measured on an H200, microseconds without and with maps: tall
@@ -262,7 +262,7 @@ enum { LEAST_CYCLES_OF_BLOCK = 256 };
 static const char *waste_of_block(const cg_splitting *x)
 {
     const cg_ring_place *p = &x->places[0];
-    if (!is_one_of_one(x) || cg_is_persistent(x, p) || p->ring->rounds)
+    if (!is_one_of_one(x) || cg_is_persistent(x, p) || cg_ring_rounds(p->ring))
         return NULL;
     return cg_cycles_of(p) < LEAST_CYCLES_OF_BLOCK
                ? "steps are short, and several blocks on a multiprocessor hide each other's latency"
@@ -303,7 +303,7 @@ static const char *tma_objection(const cg_splitting *x, const cg_ring_place *p)
     /* By no other block. 128x64x64, microseconds by maps and by threads: 8192 2,165 and 1,913, 4096 261 and 247,
        2048 34.2 and 35.3, 1024 9.7 and 8.7; of e4m3, which adds up, 1,184 and 1,411. */
     enum { FEW_COLUMNS = 64 };
-    if (p->ring->rounds || cg_product_before(p->last) || x->count > 1 || !cg_is_persistent(x, p))
+    if (cg_ring_rounds(p->ring) || cg_product_before(p->last) || x->count > 1 || !cg_is_persistent(x, p))
         return NULL;
     int64_t ahead = (int64_t)p->ring->slots - NOT_ON_THEIR_WAY;
     if (ahead * cg_cycles_of(p) < LEAST_CYCLES)
@@ -450,9 +450,7 @@ static bool list_rings(cg_splitting *x)
         return false;
     for (uint32_t i = 0; i < x->ring_count; i++) {
         cg_ring *ring = maps->rings[maps->ring_count++] = x->rings[i]->detail;
-        ring->by_maps = true;
-        for (uint32_t k = 0; k < ring->load_count; k++)
-            ring->to_all = ring->to_all || ring->loads[k].to_all;
+        ring->role = CG_RING_OF_MAPS;
     }
     return true;
 }

@@ -30,6 +30,10 @@ tv_status cg_watch_of(const bc_module *m, const tv_compile_options *options, tv_
    violation. Requires layouts. */
 bool cg_verify_layouts(cg_func *c, ct_fault *out_fault);
 
+/* Do the plans of loops, products and the kernel hold together? Rings have slots, places and roles that fit each other,
+   loads registers, products an instruction for the way in which they are computed. If not, *out_fault describes the
+   first violation. */
+bool cg_verify_plan(cg_func *c, ct_fault *out_fault);
 /* After `shared`: are all buffers of each group of warps within the available memory, and does none overlap a live
    ring? */
 bool cg_verify_shared(cg_func *c, ct_fault *out_fault);

@@ -12,11 +12,11 @@ void cg_remark_stays(const cg_func *c, const ct_op *load, const char *why)
 
 void cg_remark_ring(const cg_func *c, const ct_op *loop, const cg_ring *ring)
 {
-    const char *by = ring->by_maps      ? "TMA"
-                     : ring->puts       ? "producer warps, through registers"
-                     : ring->by_groups  ? "producer warps"
-                     : ring->by_threads ? "the threads that read them"
-                                        : "all threads";
+    const char *by = ring->role == CG_RING_OF_MAPS      ? "TMA"
+                     : cg_ring_puts(ring)               ? "producer warps, through registers"
+                     : cg_is_between_groups(ring)       ? "producer warps"
+                     : ring->role == CG_RING_OF_THREADS ? "the threads that read them"
+                                                        : "all threads";
     if (loop)
         cg_remark(c, loop, CG_REMARK_Pipelined, TV_REMARK_PASSED,
                   "pipelined: {Loads=%u} loads in {Stages=%u} stages, copied by {By=%s}; {InFlight=%u} bytes in "
@@ -104,7 +104,7 @@ void cg_ring_stage_loads(cg_func *c, cg_ring *ring, ct_value *value)
             return;
         }
         op->opcode = CT_staged;
-        op->in_registers = ring->by_threads;
+        op->in_registers = ring->role == CG_RING_OF_THREADS;
         op->detail = &ring->loads[i];
     }
 }

@@ -246,7 +246,7 @@ static uint32_t alignment_of_rings(const cg_sharing *s)
     enum { LINE = 128 };
     uint32_t align = LINE;
     for (uint32_t i = 0; i < s->effect_count; i++)
-        if (s->effects[i]->ring && !s->effects[i]->ring->by_threads)
+        if (s->effects[i]->ring && s->effects[i]->ring->role != CG_RING_OF_THREADS)
             align = CG_ENCODING_ALIGN;
     return align;
 }

@@ -13,14 +13,14 @@ static bool is_slice(cg_ring *ring, const ct_block *body, const ct_value *v, boo
 {
     if (!v->op)
         return v->block != body || v == &body->args[0];
-    if (!ct_is_inside(v->op->block, body) || ring->in_slice[v->id])
+    if (!ct_is_inside(v->op->block, body) || ring->slice.has[v->id])
         return true;
     if (depth == 0 || v->op->block != body || !cg_is_slice_op(v->op, tiles))
         return false;
     for (uint32_t i = 0; i < v->op->operand_count; i++)
         if (!is_slice(ring, body, ct_operands(v->op)[i], tiles, depth - 1))
             return false;
-    ring->in_slice[v->id] = true;
+    ring->slice.has[v->id] = true;
     return true;
 }
 

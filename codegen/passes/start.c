@@ -18,7 +18,7 @@
 static uint32_t slots_at_start(const cg_splitting *x)
 {
     enum { CYCLES = 2560, CYCLES_BETWEEN = 1536, BYTES = 160 << 10 };
-    bool is_plain = x->count == 1 && !x->places[0].product->turned && !cg_product_before(x->places[0].last);
+    bool is_plain = x->count == 1 && x->places[0].product->way != CT_TURNED && !cg_product_before(x->places[0].last);
     int64_t enough = is_plain ? CYCLES : CYCLES_BETWEEN;
     uint32_t most = UINT32_MAX, rings = 0, bytes = 0, count = 1;
     int64_t cycles = 0;
@@ -89,7 +89,7 @@ static void put_landed(const cg_splitting *x, ct_op *end)
 
 ct_block *cg_make_starters(cg_splitting *x, const ct_block *producers)
 {
-    if (x->c->cluster || x->places[0].ring->rounds) /* cp.async does not round */
+    if (x->c->cluster || cg_ring_rounds(x->places[0].ring)) /* cp.async does not round */
         return NULL;
     ct_map map;
     ct_block *block = ct_map_new(x->f, &map) ? ct_clone_block(x->f, producers, NULL, &map) : NULL;

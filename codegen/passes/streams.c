@@ -217,8 +217,9 @@ static void choose_slots(const stream *x)
     cg_slot_budget budget = cg_slot_budget_of(c, &work);
     ring->slots = budget.slots;
     ring->why = budget.why;
-    ring->refills = ring->slots == 1 && work.iterations > 1 && are_long(ring);
-    if (ring->slots < 2 && !ring->refills)
+    if (ring->slots == 1 && work.iterations > 1 && are_long(ring))
+        ring->end = CG_FREE_ONCE_READ;
+    else if (ring->slots < 2)
         cg_remark(c, x->loop, CG_REMARK_NotPipelined, TV_REMARK_MISSED,
                   "not pipelined: {Why=%s}; two stages need {Bytes=%u} of {Room=%u} bytes of shared memory",
                   cg_loops_stay_plain(c) ? "optimisation level 0 pipelines no loop"
@@ -233,7 +234,7 @@ static void choose_slots(const stream *x)
 static bool has_ring(const ct_block *body)
 {
     for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
-        if (op->opcode == OP_for && op->detail)
+        if (cg_plan_of(op))
             return true;
     return false;
 }
@@ -269,21 +270,21 @@ void cg_find_streams(cg_func *c, ct_op *loop, bool products)
 {
     if (c->strip_bits)
         return; /* codegen/passes/ahead.c */
-    stream x = {.c = c, .loop = loop, .body = loop->regions[0], .ring = bc_new(&c->arena, cg_ring, 1)};
-    if (!x.ring || !(x.ring->in_slice = bc_new(&c->arena, bool, c->ir->value_count + 1u))) {
+    stream x = {.c = c, .loop = loop, .body = loop->regions[0], .ring = cg_ring_plan(c, CG_RING_OF_THREADS)};
+    cg_plan *plan = bc_new(&c->arena, cg_plan, 1);
+    if (!x.ring || !plan) {
         cg_no_memory(c);
         return;
     }
-    x.ring->known = c->ir->value_count;
-    x.ring->by_threads = true;
+    plan->ring = x.ring;
     find_loads(&x, loop_obstacle(&x, products));
     if (!x.ring->load_count)
         return;
     cg_ring_place_loads(x.ring);
     choose_slots(&x);
-    bool runs_ahead = x.ring->slots >= 2 || x.ring->refills;
+    bool runs_ahead = x.ring->slots >= 2 || x.ring->end == CG_FREE_ONCE_READ;
     if (runs_ahead)
-        loop->detail = x.ring;
+        loop->detail = plan;
     cg_ring_share_threads(x.ring);
     for (uint32_t i = 0; i < x.ring->load_count && !runs_ahead; i++)
         cg_plan_early(c, loop, x.ring->loads[i].op, "its loop is not pipelined", true);

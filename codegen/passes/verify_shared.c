@@ -110,7 +110,7 @@ static void add_lasting(lives *x, const ct_op *op)
     const cg_ring *ring = op->opcode == CT_ring && !op->operand_count ? op->detail : NULL;
     if (ring)
         add(x, op, span_at(x->c, ring->offset, ring->slots * ring->slot_bytes), "its ring overlaps another live ring");
-    if (ring && ring->by_groups)
+    if (ring && cg_is_between_groups(ring))
         add(x, op, span_at(x->c, ring->barriers, ring->slots * CG_RING_BARRIER_BYTES),
             "the barriers of its ring lie where something else is");
     if (op->opcode == CT_maps && x->c->groups)

@@ -248,9 +248,7 @@ static ct_op *allocate(ct_func *f, const ct_op *like, uint32_t operand_count, ui
                   .region_count = (uint8_t)region_count,
                   .in_flight = like->in_flight,
                   .in_place = like->in_place,
-                  .turned = like->turned,
-                  .direct = like->direct,
-                  .reordered = like->reordered,
+                  .way = like->way,
                   .in_registers = like->in_registers,
                   .plain = like->plain,
                   .likely = like->likely,
@@ -271,8 +269,8 @@ ct_op *ct_op_new(ct_func *f, ct_opcode opcode, const ct_op *from, uint32_t opera
     ct_op *op = allocate(f, from, operand_count, result_count, 0);
     if (op) {
         op->opcode = (uint8_t)opcode;
-        op->in_flight = op->in_place = op->turned = op->direct = op->reordered = false;
-        op->in_registers = op->plain = op->likely = false;
+        op->way = CT_AS_IT_IS;
+        op->in_flight = op->in_place = op->in_registers = op->plain = op->likely = false;
     }
     return op;
 }
@@ -283,8 +281,8 @@ ct_op *ct_op_like(ct_func *f, bc_opcode opcode, const ct_op *from, uint32_t oper
     ct_op *op = allocate(f, from, operand_count, result_count, region_count);
     if (op) {
         op->opcode = (uint8_t)opcode;
-        op->in_flight = op->in_place = op->turned = op->direct = op->reordered = false;
-        op->in_registers = op->plain = op->likely = false;
+        op->way = CT_AS_IT_IS;
+        op->in_flight = op->in_place = op->in_registers = op->plain = op->likely = false;
     }
     return op;
 }

@@ -32,6 +32,14 @@ struct ct_use {
 };
 enum { CT_READ_IN_SEVERAL = UINT16_MAX };
 
+/* How passes have a product computed. */
+typedef enum ct_way {
+    CT_AS_IT_IS,  /* by what its shape and types allow */
+    CT_DIRECT,    /* by loads: wgmma reads its bytes or tf32 where the ring has them */
+    CT_TURNED,    /* by loads: by wgmma, transposed (codegen/ops/mma_turned.c) */
+    CT_REORDERED, /* by flip: K and rows counted as threads hold the left operand (codegen/analysis/reordered.h) */
+} ct_way;
+
 struct ct_value {
     const bc_type *type; /* ct_own_type: of a kind that Tile IR has not got (ops.def) */
     ct_op *op;           /* what makes it; NULL: an argument of `block` */
@@ -54,9 +62,7 @@ struct ct_op {
     /* Of a product, said by passes that make a ring for it, for those behind them and for its lowering: */
     bool in_flight; /* by groups, skew, expand: its result is there only after mma_await */
     bool in_place;  /* by groups, skew: it adds to the registers of its accumulator, which nobody reads any more */
-    bool turned;    /* by loads: computed transposed (codegen/ops/mma_turned.c); of an ftof: left to such a product */
-    bool direct;    /* by loads: wgmma reads its bytes or tf32 where the ring has them */
-    bool reordered; /* by flip: K and rows counted as threads hold the left operand (codegen/analysis/reordered.h) */
+    uint8_t way;    /* ct_way: by loads, flip; of an ftof, CT_TURNED: left to a product that is */
     /* Of a `staged`, by expand, ahead: */
     bool in_registers; /* it reads its tile, which others read in registers */
     bool plain;  /* of a loop, by lift: another version of it is expected to run, so that nothing runs ahead in it */

@@ -114,7 +114,7 @@ cg_meeting cg_meeting_between(const cg_effect *earlier, cg_before how, const cg_
 {
     if (earlier->kind == CG_ACCESSES && later->kind == CG_ACCESSES)
         return accesses_conflict(earlier, how, later) ? CG_ALL_WARPS : CG_NOBODY;
-    if (earlier->ring && earlier->ring == later->ring && earlier->ring->by_threads)
+    if (earlier->ring && earlier->ring == later->ring && earlier->ring->role == CG_RING_OF_THREADS)
         return CG_NOBODY; /* each thread fills what it has read */
     return reads_shared(earlier) && writes_shared(later) ? meeting_of_spans(&earlier->span, &later->span) : CG_NOBODY;
 }

@@ -55,7 +55,7 @@ bool cg_share(cg_func *c, const ct_op *op, bc_kind kind, const cg_layout *l, cg_
 
 /* To an encoding (codegen/values/encode.c): stores the elements of a tile whose index bits in `mask` have the value
    `part` (as many bits as mask): at the places of their index without these bits. A mask of 0 stores all. */
-void cg_encode(cg_func *c, const cg_encoding *s, bc_kind kind, const cg_layout *l, const cg_val *regs, uint32_t mask,
-               uint32_t part);
+void cg_encode(cg_func *c, const cg_encoding *s, cg_val base, bc_kind kind, const cg_layout *l, const cg_val *regs,
+               uint32_t mask, uint32_t part);
 
 #endif

@@ -1,13 +1,13 @@
-/* Asynchronous copies of 4 to 16 bytes and mbarriers. PTX ISA: cp.async and its groups, cp.async.mbarrier.arrive,
-   mbarrier.
+/* Asynchronous copies of 4 to 16 bytes. PTX ISA: cp.async and its groups, cp.async.mbarrier.arrive.
 
-   A copy reads and writes as late as it may: when its thread waits for the group, in an order drawn at random. Until
-   then its bytes are marked, and whoever touches them is reported. So is a copy whose source has become something else
-   since it began, be it by the same thread: it might have read either. */
+   A copy reads and writes as late as it may: when its thread waits for the group, in an order drawn at random, or when
+   an arrival at an mbarrier that follows it happens, which is some time after its instruction, at the latest when all
+   others wait. Until then its bytes are marked and hold nothing of use, and whoever touches them is reported. So is a
+   copy whose source has become something else since it began, be it by the same thread: it might have read either. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/ptxsim/decode.h"
+#include "tests/ptxsim/mbarrier.h"
 
 /* ---- decoding ---- */
 
@@ -56,13 +56,6 @@ void ps_decode_cp_group(ps_decoder *d)
         ps_decode_fail(d, "the number of groups must be an immediate");
 }
 
-static void want_mbarrier(ps_decoder *d, unsigned index)
-{
-    ps_want_address(d, index);
-    if (!d->error[0] && d->in->space == PS_GENERIC && d->in->operands[index].var)
-        d->in->space = (uint8_t)d->in->operands[index].var->space;
-}
-
 void ps_decode_cp_mbarrier(ps_decoder *d)
 {
     d->in->mode = ps_take(d, "noinc");
@@ -70,66 +63,7 @@ void ps_decode_cp_mbarrier(ps_decoder *d)
     ps_take(d, "b64");
     d->in->exec = ps_exec_cp_mbarrier;
     ps_want_count(d, 1, 1);
-    want_mbarrier(d, 0);
-}
-
-enum { MB_ARRIVE, MB_ARRIVE_DROP, MB_TEST, MB_TRY };
-
-/* mbarrier.init, inval, expect_tx, complete_tx, arrive, arrive_drop, test_wait, try_wait, pending_count */
-void ps_decode_mbarrier(ps_decoder *d)
-{
-    static const char *const words[] = {"arrive",      "arrive_drop", "init",     "inval", "expect_tx",
-                                        "complete_tx", "test_wait",   "try_wait", NULL};
-    enum { ARRIVE, DROP, INIT, INVAL, EXPECT, COMPLETE, TEST, TRY };
-    ps_insn *in = d->in;
-    int op = ps_take_one(d, words);
-    in->wide = ps_take(d, "expect_tx"); /* arrive.expect_tx */
-    in->high = ps_take(d, "parity");
-    in->low = ps_take(d, "noComplete");
-    ps_take_order(d);
-    in->space = (uint8_t)ps_take_space(d);
-    ps_take(d, "b64");
-    unsigned first = 0; /* operand that is the address */
-    switch (op) {
-    case INIT:
-        in->exec = ps_exec_mbarrier_init;
-        ps_want_count(d, 2, 2);
-        break;
-    case INVAL:
-        in->exec = ps_exec_mbarrier_init;
-        in->mode = 1;
-        ps_want_count(d, 1, 1);
-        break;
-    case EXPECT:
-    case COMPLETE:
-        in->exec = ps_exec_mbarrier_tx;
-        in->mode = op == COMPLETE;
-        ps_want_count(d, 2, 2);
-        break;
-    case ARRIVE:
-    case DROP:
-        in->exec = ps_exec_mbarrier_arrive;
-        in->mode = op == DROP ? MB_ARRIVE_DROP : MB_ARRIVE;
-        first = in->count && in->operands[0].kind != PS_ADDRESS;
-        ps_want_count(d, first + 1 + in->wide, first + 2);
-        break;
-    case TEST:
-    case TRY:
-        in->exec = ps_exec_mbarrier_wait;
-        in->mode = op == TRY ? MB_TRY : MB_TEST;
-        first = 1;
-        ps_want_count(d, 3, op == TRY ? 4 : 3);
-        break;
-    default: ps_decode_fail(d, "the simulator does not know this operation"); return;
-    }
-    in->first_source = (uint8_t)first;
-    if (first && op >= TEST)
-        ps_want(d, 0, PS_PRED, false);
-    else if (first)
-        ps_want(d, 0, PS_B64, false);
-    want_mbarrier(d, first);
-    for (unsigned i = first + 1; i < in->count && !d->error[0]; i++)
-        ps_want(d, i, op >= TEST && i == 2 && !in->high ? PS_B64 : PS_B32, false);
+    ps_want_mbarrier(d, 0);
 }
 
 /* ---- copies ---- */
@@ -168,6 +102,7 @@ ps_flow ps_exec_cp_async(ps_warp *w, const ps_insn *in, uint32_t active)
                                                .read = length,
                                                .thread = (uint16_t)l,
                                                .group = w->copy_group[l]};
+        memset(block->shared + offset, PS_POISON, bytes);
         if (source)
             memcpy(w->copies[w->copy_count - 1].was, source, length);
     }
@@ -193,23 +128,13 @@ static void finish_copy(ps_warp *w, const ps_copy *c)
         check_source(w, c, from);
         memcpy(to, from, c->read);
     }
-    ps_shadow_end(w, c->in, c->thread, w->block, c->to, c->bytes);
+    ps_shadow_end(w, c->in, c->thread, w->block, c->to, c->bytes,
+                  c->arrival ? c->arrival_time : w->times[w->clock_index]);
 }
 
-/* Does the copies of lanes whose group is older than the newest `groups_left` of that lane. A copy that was not
-   committed (its group is still open) counts as the newest of all; groups_left 0 with all: everything. */
-static void finish_groups(ps_warp *w, uint32_t lanes, uint32_t groups_left, bool open_too)
+/* Does the first `due` copies, in any order. */
+static void finish_first(ps_warp *w, size_t due)
 {
-    size_t due = 0;
-    for (size_t i = 0; i < w->copy_count; i++) { /* those that are due come first */
-        ps_copy c = w->copies[i];
-        uint32_t committed = w->copy_group[c.thread];
-        bool now = lanes >> c.thread & 1 && (open_too || (c.group < committed && committed - c.group > groups_left));
-        if (!now)
-            continue;
-        w->copies[i] = w->copies[due];
-        w->copies[due++] = c;
-    }
     for (size_t i = due; i > 0; i--) {
         size_t pick = (size_t)(ps_random(w->sim) % i);
         finish_copy(w, &w->copies[pick]);
@@ -219,10 +144,26 @@ static void finish_groups(ps_warp *w, uint32_t lanes, uint32_t groups_left, bool
     w->copy_count -= due;
 }
 
-void ps_copies_finish(ps_warp *w, uint32_t lanes, uint32_t groups_left)
+/* Brings copy `index` before those that are not due. */
+static void bring_forward(ps_warp *w, size_t index, size_t *due)
 {
-    if (w->copy_count)
-        finish_groups(w, lanes, groups_left, groups_left == 0);
+    ps_copy c = w->copies[index];
+    w->copies[index] = w->copies[*due];
+    w->copies[(*due)++] = c;
+}
+
+/* Does the copies of lanes whose group is older than the newest `groups_left` of that lane. A copy that was not
+   committed (its group is still open) counts as the newest of all; groups_left 0 with all: everything. */
+static void finish_groups(ps_warp *w, uint32_t lanes, uint32_t groups_left, bool open_too)
+{
+    size_t due = 0;
+    for (size_t i = 0; i < w->copy_count; i++) { /* those that are due come first */
+        const ps_copy *c = &w->copies[i];
+        uint32_t committed = w->copy_group[c->thread];
+        if (lanes >> c->thread & 1 && (open_too || (c->group < committed && committed - c->group > groups_left)))
+            bring_forward(w, i, &due);
+    }
+    finish_first(w, due);
 }
 
 ps_flow ps_exec_cp_commit(ps_warp *w, const ps_insn *in, uint32_t active)
@@ -245,195 +186,93 @@ ps_flow ps_exec_cp_wait(ps_warp *w, const ps_insn *in, uint32_t active)
     return PS_NEXT;
 }
 
-/* ---- mbarriers ---- */
+/* ---- arrivals ---- */
 
-/* The initialised mbarrier at a shared offset, or NULL. */
-static ps_mbarrier *find_mbarrier(ps_block *block, uint32_t offset)
-{
-    for (size_t i = 0; i < block->mbarrier_count; i++)
-        if (block->mbarriers[i].live && block->mbarriers[i].address == offset)
-            return &block->mbarriers[i];
-    return NULL;
-}
-
-static ps_mbarrier *mbarrier_at(ps_warp *w, const ps_insn *in, unsigned lane, ps_space space, uint64_t address)
-{
-    ps_block *block;
-    uint32_t offset;
-    ps_mbarrier *b = NULL;
-    if (!ps_place(w, in, lane, space, address, 8, 8, PS_STORES | PS_UNCHECKED))
-        return NULL;
-    if (ps_shared_offset(w, space, address, &block, &offset))
-        b = find_mbarrier(block, offset);
-    if (!b)
-        ps_report(w, in, (int)lane, PTXSIM_MBARRIER, "'%s': there is no initialised mbarrier at 0x%llx", in->opcode,
-                  (unsigned long long)address);
-    return b;
-}
-
-static void init_mbarrier(ps_warp *w, const ps_insn *in, unsigned lane, uint64_t address, uint64_t count)
-{
-    ps_block *block;
-    uint32_t offset;
-    if (!ps_place(w, in, lane, (ps_space)in->space, address, 8, 8, PS_STORES)
-        || !ps_shared_offset(w, (ps_space)in->space, address, &block, &offset))
-        return;
-    if (count == 0 || count >= 1u << 20)
-        ps_report(w, in, (int)lane, PTXSIM_MBARRIER, "'%s': %llu arrivals; 1 to 2^20 - 1 are possible", in->opcode,
-                  (unsigned long long)count);
-    if (find_mbarrier(block, offset))
-        ps_report(w, in, (int)lane, PTXSIM_MBARRIER, "'%s': there is an mbarrier at 0x%llx already; .inval comes first",
-                  in->opcode, (unsigned long long)address);
-    ps_mbarrier *b = NULL;
-    for (size_t i = 0; i < block->mbarrier_count && !b; i++)
-        if (!block->mbarriers[i].live)
-            b = &block->mbarriers[i];
-    if (!b) {
-        block->mbarriers =
-            ps_grow(block->mbarriers, block->mbarrier_count, &block->mbarrier_size, sizeof *block->mbarriers);
-        b = &block->mbarriers[block->mbarrier_count++];
-        b->times = ps_alloc((size_t)block->cluster->warp_count * 2, sizeof(uint32_t));
-    }
-    uint32_t *times = b->times;
-    memset(times, 0, (size_t)block->cluster->warp_count * 2 * sizeof *times);
-    *b = (ps_mbarrier){.address = offset,
-                       .live = true,
-                       .expected = (int64_t)count,
-                       .pending = (int64_t)count,
-                       .times = times,
-                       .done_times = times + block->cluster->warp_count};
-}
-
-/* mode 1: inval */
-ps_flow ps_exec_mbarrier_init(ps_warp *w, const ps_insn *in, uint32_t active)
-{
-    uint64_t address[PS_LANES], scratch[PS_LANES];
-    ps_addresses(w, in, &in->operands[0], active, address);
-    const uint64_t *count = in->mode ? NULL : ps_source(w, in, &in->operands[1], active, scratch);
-    PS_FOR_LANES(l, active)
-    {
-        if (count) {
-            init_mbarrier(w, in, l, address[l], count[l]);
-        } else {
-            ps_mbarrier *b = mbarrier_at(w, in, l, (ps_space)in->space, address[l]);
-            if (b)
-                b->live = false;
-        }
-    }
-    return PS_NEXT;
-}
-
-/* Ends the phase when nothing is missing. */
-static void mbarrier_step(ps_warp *w, ps_mbarrier *b)
-{
-    if (b->pending != 0 || b->tx != 0)
-        return;
-    b->phase++;
-    b->pending = b->expected;
-    memcpy(b->done_times, b->times, w->block->cluster->warp_count * sizeof *b->times);
-    w->sim->progress++;
-}
-
-static void mbarrier_arrive(ps_warp *w, const ps_insn *in, unsigned lane, ps_mbarrier *b, uint64_t count)
-{
-    if ((int64_t)count > b->pending)
-        ps_report(w, in, (int)lane, PTXSIM_MBARRIER, "'%s': %llu arrivals, and only %lld are pending", in->opcode,
-                  (unsigned long long)count, (long long)b->pending);
-    else
-        b->pending -= (int64_t)count;
-    ps_release(w, b->times);
-}
-
-ps_flow ps_exec_mbarrier_arrive(ps_warp *w, const ps_insn *in, uint32_t active)
-{
-    unsigned first = in->first_source;
-    uint64_t address[PS_LANES], scratch[PS_LANES], state[PS_LANES] = {0};
-    ps_addresses(w, in, &in->operands[first], active, address);
-    const uint64_t *number = in->count > first + 1u ? ps_source(w, in, &in->operands[first + 1], active, scratch)
-                                                    : NULL;
-    PS_FOR_LANES(l, active)
-    {
-        ps_mbarrier *b = mbarrier_at(w, in, l, (ps_space)in->space, address[l]);
-        if (!b)
-            continue;
-        state[l] = b->phase;
-        if (in->wide)
-            b->tx += (int64_t)(number[l] & ps_mask(32));
-        if (in->mode == MB_ARRIVE_DROP)
-            b->expected--;
-        mbarrier_arrive(w, in, l, b, in->wide || !number ? 1 : number[l]);
-        mbarrier_step(w, b);
-    }
-    if (first)
-        ps_result(w, &in->operands[0], PS_B64, active, state);
-    return PS_NEXT;
-}
-
-/* expect_tx; mode 1: complete_tx */
-ps_flow ps_exec_mbarrier_tx(ps_warp *w, const ps_insn *in, uint32_t active)
-{
-    uint64_t address[PS_LANES], scratch[PS_LANES];
-    ps_addresses(w, in, &in->operands[0], active, address);
-    const uint64_t *bytes = ps_source(w, in, &in->operands[1], active, scratch);
-    PS_FOR_LANES(l, active)
-    {
-        ps_mbarrier *b = mbarrier_at(w, in, l, (ps_space)in->space, address[l]);
-        if (!b)
-            continue;
-        b->tx += in->mode ? -(int64_t)bytes[l] : (int64_t)bytes[l];
-        mbarrier_step(w, b);
-    }
-    return PS_NEXT;
-}
-
-void ps_mbarrier_complete_tx(ps_warp *w, const ps_insn *in, ps_block *block, uint32_t offset, uint32_t bytes)
-{
-    ps_mbarrier *b = find_mbarrier(block, offset);
-    if (!b) {
-        ps_report(w, in, -1, PTXSIM_MBARRIER, "'%s': the mbarrier at shared byte %u is gone", in->opcode,
-                  (unsigned)offset + PS_SHARED_START);
-        return;
-    }
-    b->tx -= bytes;
-    ps_release(w, b->times);
-    mbarrier_step(w, b);
-}
-
-ps_flow ps_exec_mbarrier_wait(ps_warp *w, const ps_insn *in, uint32_t active)
-{
-    uint64_t address[PS_LANES], scratch[PS_LANES];
-    uint32_t done = 0;
-    ps_addresses(w, in, &in->operands[1], active, address);
-    const uint64_t *state = ps_source(w, in, &in->operands[2], active, scratch);
-    PS_FOR_LANES(l, active)
-    {
-        ps_mbarrier *b = mbarrier_at(w, in, l, (ps_space)in->space, address[l]);
-        if (b && (in->high ? (b->phase & 1) != (state[l] & 1) : b->phase > state[l])) {
-            done |= (uint32_t)1 << l;
-            ps_acquire(w, b->done_times);
-        }
-    }
-    if (done != active)
-        w->yielded = true;
-    ps_result_mask(w, &in->operands[0], active, done);
-    return PS_NEXT;
-}
+/* An arrival of lanes of a warp that happens when the copies before it have. */
+typedef struct ps_arrival {
+    ps_warp *w;
+    const ps_insn *in;
+    uint32_t lanes, number; /* of the warp's arrivals, from 1 */
+    uint32_t *times;        /* what the warp knew */
+    uint64_t address[PS_LANES];
+} ps_arrival;
 
 /* The thread's copies so far, then an arrival; without .noinc the arrival is not one of those that were counted. */
 ps_flow ps_exec_cp_mbarrier(ps_warp *w, const ps_insn *in, uint32_t active)
 {
-    uint64_t address[PS_LANES];
-    ps_addresses(w, in, &in->operands[0], active, address);
-    finish_groups(w, active, 0, true);
+    ps_cluster *c = w->block->cluster;
+    ps_arrival a = {.w = w, .in = in, .lanes = active, .number = ++w->arrivals};
+    size_t bytes = c->warp_count * sizeof *a.times;
+    ps_addresses(w, in, &in->operands[0], active, a.address);
     PS_FOR_LANES(l, active)
     {
-        ps_mbarrier *b = mbarrier_at(w, in, l, (ps_space)in->space, address[l]);
+        ps_mbarrier *b = ps_mbarrier_at(w, in, l, (ps_space)in->space, a.address[l]);
         if (!b)
-            continue;
-        if (!in->mode)
+            a.lanes &= ~((uint32_t)1 << l);
+        else if (!in->mode)
             b->pending++;
-        mbarrier_arrive(w, in, l, b, 1);
-        mbarrier_step(w, b);
     }
+    for (size_t i = 0; i < w->copy_count; i++)
+        if (active >> w->copies[i].thread & 1 && !w->copies[i].arrival) {
+            w->copies[i].arrival = a.number;
+            w->copies[i].arrival_time = w->times[w->clock_index];
+        }
+    ps_tick(w);
+    a.times = ps_alloc(1, bytes);
+    memcpy(a.times, w->times, bytes);
+    c->arrivals = ps_grow(c->arrivals, c->arrival_count, &c->arrival_size, sizeof *c->arrivals);
+    c->arrivals[c->arrival_count++] = a;
     return PS_NEXT;
+}
+
+static void arrive(ps_cluster *c, size_t index)
+{
+    ps_arrival a = c->arrivals[index];
+    ps_warp *w = a.w;
+    size_t due = 0;
+    memmove(&c->arrivals[index], &c->arrivals[index + 1], (--c->arrival_count - index) * sizeof a);
+    for (size_t i = 0; i < w->copy_count; i++)
+        if (a.lanes >> w->copies[i].thread & 1 && w->copies[i].arrival && w->copies[i].arrival <= a.number)
+            bring_forward(w, i, &due);
+    finish_first(w, due);
+    PS_FOR_LANES(l, a.lanes)
+    {
+        ps_mbarrier *b = ps_mbarrier_at(w, a.in, l, (ps_space)a.in->space, a.address[l]);
+        if (b)
+            ps_mbarrier_arrive(w, a.in, l, b, 1, a.times);
+    }
+    free(a.times);
+}
+
+bool ps_arrivals_progress(ps_cluster *c, bool surely)
+{
+    if (!c->arrival_count)
+        return false;
+    uint64_t random = ps_random(c->blocks[0].sim);
+    if (!surely && random % 16)
+        return false;
+    size_t picked = (size_t)((random >> 8) % c->arrival_count), first = 0;
+    while (c->arrivals[first].w != c->arrivals[picked].w) /* those of one warp happen in order */
+        first++;
+    arrive(c, first);
+    return true;
+}
+
+void ps_copies_finish(ps_warp *w)
+{
+    ps_cluster *c = w->block->cluster;
+    for (size_t i = 0; i < c->arrival_count;)
+        if (c->arrivals[i].w == w)
+            arrive(c, i);
+        else
+            i++;
+    if (w->copy_count)
+        finish_groups(w, PS_ALL, 0, true);
+}
+
+void ps_arrivals_forget(ps_cluster *c)
+{
+    for (size_t i = 0; i < c->arrival_count; i++)
+        free(c->arrivals[i].times);
+    c->arrival_count = 0;
 }

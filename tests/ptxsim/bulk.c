@@ -90,8 +90,10 @@ static void bring(const ps_transfer *t, uint8_t *to)
 void ps_transfer_start(const ps_transfer *t)
 {
     ps_cluster *c = t->w->block->cluster;
-    if (t->to_block)
+    if (t->to_block) {
         ps_shadow_begin(t->w, t->in, t->lane, t->to_block, (uint32_t)t->to, t->bytes);
+        memset(t->to_block->shared + t->to, PS_POISON, t->bytes);
+    }
     c->transfers = ps_grow(c->transfers, c->transfer_count, &c->transfer_size, sizeof *c->transfers);
     c->transfers[c->transfer_count] = *t;
     if (is_from_global(t)) {
@@ -147,7 +149,7 @@ static void finish(ps_cluster *c, size_t index)
         ps_shadow_touch(t.w, t.in, t.lane, t.from_block, (uint32_t)t.from, t.bytes, PS_LOADS);
     if (t.to_block) {
         unsigned log2 = t.w->sim->module.granule_log2;
-        ps_shadow_end(t.w, t.in, t.lane, t.to_block, (uint32_t)t.to, t.bytes);
+        ps_shadow_end(t.w, t.in, t.lane, t.to_block, (uint32_t)t.to, t.bytes, t.w->times[t.w->clock_index]);
         for (uint32_t g = (uint32_t)t.to >> log2; g <= ((uint32_t)t.to + t.bytes - 1) >> log2; g++)
             t.to_block->shadow[g].state |= PS_ASYNC_PROXY;
         ps_mbarrier_complete_tx(t.w, t.in, t.mbarrier_block, t.mbarrier, t.bytes);

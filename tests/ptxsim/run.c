@@ -11,8 +11,7 @@ enum {
     QUANTUM_STEPS = 96,    /* most that a warp gets before another's turn */
     FAIR_AFTER = 4000,     /* steps of a divided warp until groups other than the first get a turn */
     IDLE_YIELDS = 20000,   /* yields without progress that count as a deadlock */
-    MAX_SHARED = 227 * 1024,
-    POISON = 0xA5
+    MAX_SHARED = 227 * 1024
 };
 
 /* ---- memory, random numbers ---- */
@@ -135,7 +134,7 @@ void ps_exit_lanes(ps_warp *w, uint32_t mask)
     w->sim->progress++;
     if (w->live)
         return;
-    ps_copies_finish(w, PS_ALL, 0);
+    ps_copies_finish(w);
     w->block->live_warps--;
     w->block->cluster->live_warps--;
     ps_barriers_recheck(w->block);
@@ -319,6 +318,8 @@ static void free_cluster(ps_cluster *c)
     free(c->barrier.times);
     free(c->published);
     free(c->transfers);
+    ps_arrivals_forget(c);
+    free(c->arrivals);
     free(c);
 }
 
@@ -378,7 +379,7 @@ static void start_warp(ps_warp *w)
     memset(w->row_known, 0, m->rows * sizeof *w->row_known);
     memset(w->predicate_known, 0, m->predicates * sizeof *w->predicate_known);
     memset(w->return_pc, 0, m->function_count * sizeof *w->return_pc);
-    memset(w->local, POISON, (size_t)m->local_bytes * PS_LANES);
+    memset(w->local, PS_POISON, (size_t)m->local_bytes * PS_LANES);
     memset(w->times, 0, (size_t)w->block->cluster->warp_count * 4 * sizeof *w->times);
     memset(w->row_epoch, 0, m->rows * sizeof *w->row_epoch);
     ps_wgmma_start(w);
@@ -388,7 +389,7 @@ static void start_warp(ps_warp *w)
     w->group_count = 1;
     w->current = w->carry = w->since_switch = w->cluster_phase = 0;
     w->has_seen = w->yielded = w->forced = w->moved = false;
-    w->copy_count = w->acquired_count = 0;
+    w->copy_count = w->acquired_count = w->arrivals = 0;
     memset(w->copy_group, 0, sizeof w->copy_group);
     memset(w->bulk_group, 0, sizeof w->bulk_group);
 }
@@ -404,6 +405,7 @@ static void start_cluster(ps_cluster *c, uint64_t number)
     ps_pages_clear(&c->pages);
     ps_grid_enter(c, number);
     c->reader_count = c->transfer_count = 0;
+    ps_arrivals_forget(c);
     c->yields = 0;
     memset(c->published, 0, c->warp_count * sizeof *c->published);
     memset(c->barrier.times, 0, c->warp_count * sizeof *c->barrier.times);
@@ -415,7 +417,7 @@ static void start_cluster(ps_cluster *c, uint64_t number)
         for (unsigned i = 0; i < 3; i++)
             block->id[i] = (uint32_t)corner[i] * sim->cluster[i] + place[i];
         block->live_warps = block->warp_count;
-        memset(block->shared, POISON, (size_t)block->shared_bytes);
+        memset(block->shared, PS_POISON, (size_t)block->shared_bytes);
         memset(block->shadow, 0, ((size_t)(block->shared_bytes >> m->granule_log2) + 1) * sizeof *block->shadow);
         for (unsigned i = 0; i < PS_BARRIERS; i++) {
             uint32_t *times = block->barriers[i].times;
@@ -458,7 +460,7 @@ static bool run_cluster(ps_cluster *c, bool alone)
     while (c->live_warps && sim->steps < end && !sim->stopped) {
         uint64_t random = ps_random(sim);
         uint32_t start = (uint32_t)random % c->warp_count, quantum = 1 + (uint32_t)(random >> 32) % QUANTUM_STEPS;
-        bool any = ps_transfers_progress(c, false);
+        bool any = ps_transfers_progress(c, false) || ps_arrivals_progress(c, false);
         for (uint32_t n = 0; n < c->warp_count && !any; n++) {
             uint32_t i = (start + n) % c->warp_count;
             ps_warp *w = &c->blocks[i / per_block].warps[i % per_block];
@@ -470,7 +472,7 @@ static bool run_cluster(ps_cluster *c, bool alone)
             c->yields = 0;
         }
         if (!any || (c->yields > IDLE_YIELDS && alone)) {
-            if (ps_transfers_progress(c, true))
+            if (ps_transfers_progress(c, true) || ps_arrivals_progress(c, true))
                 continue;
             report_deadlock(c);
             return false;
@@ -711,7 +713,7 @@ uint64_t ps_heap_new(ptxsim *sim, uint64_t size)
     if (size > HEAP_BYTES - sim->heap_bytes)
         return 0;
     uint8_t *bytes = ps_alloc((size_t)size + 1, 1);
-    memset(bytes, POISON, (size_t)size);
+    memset(bytes, PS_POISON, (size_t)size);
     uint64_t address = sim->next_address;
     insert_buffer(sim,
                   (ps_buffer){.address = address, .size = size, .bytes = bytes, .name = "malloc", .is_heap = true});

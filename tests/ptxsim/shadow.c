@@ -34,6 +34,12 @@ void ps_acquire(ps_warp *w, const uint32_t *times)
     join(w, w->times, times);
 }
 
+void ps_tell(ps_warp *w, uint32_t *times, const uint32_t *known)
+{
+    join(w, times, known);
+    w->sim->progress++;
+}
+
 void ps_fence(ps_warp *w)
 {
     ps_grid_fence(w->block->cluster);
@@ -227,11 +233,14 @@ void ps_shadow_begin(ps_warp *w, const ps_insn *in, unsigned lane, ps_block *blo
         block->shadow[g].state |= PS_PENDING;
 }
 
-void ps_shadow_end(ps_warp *w, const ps_insn *in, unsigned lane, ps_block *block, uint32_t offset, uint32_t size)
+void ps_shadow_end(ps_warp *w, const ps_insn *in, unsigned lane, ps_block *block, uint32_t offset, uint32_t size,
+                   uint32_t time)
 {
     unsigned log2 = w->sim->module.granule_log2;
-    for (uint32_t g = offset >> log2; g <= (offset + size - 1) >> log2; g++)
+    for (uint32_t g = offset >> log2; g <= (offset + size - 1) >> log2; g++) {
         note_write(w, in, lane, &block->shadow[g], false);
+        block->shadow[g].write_time = time;
+    }
 }
 
 /* ---- global memory: pages that a cluster has touched ---- */

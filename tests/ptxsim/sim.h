@@ -25,7 +25,8 @@ enum {
     PS_BARRIERS = 16,
     PS_MAX_OPERANDS = 12,
     PS_MAX_MODIFIERS = 20,
-    PS_MAX_RESIDENT = 64 /* clusters that run side by side when one waits for long */
+    PS_MAX_RESIDENT = 64, /* clusters that run side by side when one waits for long */
+    PS_POISON = 0xA5      /* bytes that nobody has written */
 };
 #define PS_ALL UINT32_MAX
 
@@ -268,7 +269,8 @@ typedef struct ps_copy {
     uint32_t to, bytes, read; /* shared offset; bytes written, bytes of them read */
     uint16_t thread;
     uint32_t group;
-    uint8_t was[16]; /* what it would have read when it began */
+    uint32_t arrival, arrival_time; /* the first arrival at an mbarrier behind it, and the warp's time then; 0: none */
+    uint8_t was[16];                /* what it would have read when it began */
 } ps_copy;
 
 /* A tensor map in global memory: how often it was published, or how often that was when a warp acquired it. */
@@ -301,6 +303,7 @@ struct ps_warp {
     size_t copy_count, copy_size;
     uint32_t copy_group[PS_LANES]; /* groups committed: cp.async, cp.async.bulk */
     uint32_t bulk_group[PS_LANES];
+    uint32_t arrivals;        /* cp.async.mbarrier.arrive so far */
     struct ps_wgmma *wgmma;   /* wgmma.c */
     ps_publication *acquired; /* tensor maps (tensor.c) */
     size_t acquired_count, acquired_size;
@@ -375,6 +378,9 @@ struct ps_cluster {
     uint64_t yields, progress;     /* scheduling: yields since progress was made */
     struct ps_transfer *transfers; /* bulk copies on their way (bulk.c) */
     size_t transfer_count, transfer_size;
+    struct ps_arrival
+        *arrivals; /* of copies at mbarriers that have not happened, in the order of their issue (async.c) */
+    size_t arrival_count, arrival_size;
 };
 
 struct ptxsim {
@@ -451,9 +457,10 @@ bool ps_shared_offset(ps_warp *w, ps_space space, uint64_t address, ps_block **o
 /* shadow.c: notes an access of a thread to shared memory, and reports what it is not ordered after. */
 void ps_shadow_touch(ps_warp *w, const ps_insn *in, unsigned lane, ps_block *block, uint32_t offset, uint32_t size,
                      unsigned access);
-/* The bytes will be written by an asynchronous operation of this thread / have been. */
+/* The bytes will be written by an asynchronous operation of this thread / have been, at that time of the warp. */
 void ps_shadow_begin(ps_warp *w, const ps_insn *in, unsigned lane, ps_block *block, uint32_t offset, uint32_t size);
-void ps_shadow_end(ps_warp *w, const ps_insn *in, unsigned lane, ps_block *block, uint32_t offset, uint32_t size);
+void ps_shadow_end(ps_warp *w, const ps_insn *in, unsigned lane, ps_block *block, uint32_t offset, uint32_t size,
+                   uint32_t time);
 /* The same for global memory. Two writes of one block that come from one op (that is, under one comment) are not
    reported: its source may mean the same element twice. */
 void ps_shadow_global(ps_warp *w, const ps_insn *in, unsigned lane, uint64_t address, uint32_t size, unsigned access);
@@ -472,6 +479,8 @@ void ps_grid_touch(ps_warp *w, const ps_insn *in, unsigned lane, uint64_t addres
 /* Order: everything this warp knows so far is known to whoever acquires `times`; and the other way round. */
 void ps_release(ps_warp *w, uint32_t *times);
 void ps_acquire(ps_warp *w, const uint32_t *times);
+/* What was known at some time is known to whoever acquires `times`. */
+void ps_tell(ps_warp *w, uint32_t *times, const uint32_t *known);
 /* A step of the warp's own time, without a release: its lanes have met. */
 void ps_tick(ps_warp *w);
 void ps_fence(ps_warp *w);
@@ -496,8 +505,11 @@ void ps_exit_lanes(ps_warp *w, uint32_t mask);
 /* control.c */
 void ps_barriers_recheck(ps_block *block);
 
-/* async.c: copies still to come when a block ends, or that wait_group waits for. */
-void ps_copies_finish(ps_warp *w, uint32_t lanes, uint32_t groups_left);
+/* async.c: copies and arrivals still to come when a warp ends. */
+void ps_copies_finish(ps_warp *w);
+/* Makes an arrival of copies at an mbarrier happen: perhaps one, or surely one. False: none happened. */
+bool ps_arrivals_progress(ps_cluster *c, bool surely);
+void ps_arrivals_forget(ps_cluster *c);
 /* wgmma.c */
 bool ps_wgmma_pending(const ps_warp *w, uint32_t slot);
 void ps_wgmma_start(ps_warp *w);

@@ -125,6 +125,7 @@ if build build tests corpus; then
     run layers check-layers
     run sizes check-sizes
     run format check-format
+    run rules check-rules
     run docs check-docs
     run api-docs check-api-docs
     run examples-files check-examples

@@ -174,6 +174,17 @@ static const example examples[] = {
      "setp.eq.u32 %p0, %t, 0; @%p0 mbarrier.init.shared.b64 [%sh+512], 64; bar.sync 0;\n" COPY
      "cp.async.mbarrier.arrive.noinc.shared.b64 [%sh+512];\nWAIT: mbarrier.test_wait.parity.shared.b64 %p2, [%sh+512], "
      "0; @!%p2 bra WAIT;\n" NEXT "ld.shared.u32 %r0, [%r1];"},
+    {"copies that arrive at an mbarrier, read without a wait", 32, PTXSIM_ASYNC, "may be writing it",
+     "setp.eq.u32 %p0, %t, 0; @%p0 mbarrier.init.shared.b64 [%sh+512], 32; bar.warp.sync -1;\n" COPY
+     "cp.async.mbarrier.arrive.noinc.shared.b64 [%sh+512];\nld.shared.u32 %r0, [%own];"},
+    {"the same behind a wait for the group", 32, CLEAN, "",
+     "setp.eq.u32 %p0, %t, 0; @%p0 mbarrier.init.shared.b64 [%sh+512], 32; bar.warp.sync -1;\n" COPY
+     "cp.async.mbarrier.arrive.noinc.shared.b64 [%sh+512];\n" WAIT_ALL "ld.shared.u32 %r0, [%own];"},
+    {"what was written behind an arrival of copies", 64, PTXSIM_RACE, "",
+     "setp.eq.u32 %p0, %t, 0; @%p0 mbarrier.init.shared.b64 [%sh+512], 32; bar.sync 0; setp.lt.u32 %p1, %t, 32;\n"
+     "@!%p1 bra WAIT; cp.async.mbarrier.arrive.noinc.shared.b64 [%sh+512]; st.shared.u32 [%own], %t; bra END;\n"
+     "WAIT: mbarrier.test_wait.parity.shared.b64 %p2, [%sh+512], 0; @!%p2 bra WAIT; sub.u32 %r1, %own, 128;\n"
+     "st.shared.u32 [%r1], 7; END:"},
     {"an mbarrier nobody completes", 32, PTXSIM_DEADLOCK, "waits here for ever",
      "setp.eq.u32 %p0, %t, 0; @%p0 mbarrier.init.shared.b64 [%sh+512], 33; bar.warp.sync -1; "
      "mbarrier.arrive.shared.b64 %d0, [%sh+512];"

@@ -169,26 +169,25 @@ static void add_ops(json_doc *doc, cJSON *kernel, const cg_model *m)
 
 static void add_ring(json_doc *doc, cJSON *list, const cg_model *m, const cg_model_ring *r)
 {
-    const cg_ring *ring = r->ring;
-    cJSON *item = json_object(doc, list, NULL), *loads;
+    cJSON *item = json_object(doc, list, NULL);
     json_uint(doc, item, "op", r->op);
     json_uint(doc, item, "from", r->from);
-    json_uint(doc, item, "slots", ring->slots);
-    json_uint(doc, item, "slot_bytes", ring->slot_bytes);
-    json_uint(doc, item, "ahead", cg_ring_distance(ring));
+    json_uint(doc, item, "slots", r->slots);
+    json_uint(doc, item, "slot_bytes", r->slot_bytes);
+    json_uint(doc, item, "ahead", r->ahead);
     json_text(doc, item, "copied_by", r->copied);
-    json_bool(doc, item, "between_groups", ring->by_groups);
-    json_bool(doc, item, "read_by_wgmma", ring->async);
-    json_bool(doc, item, "freed_later", ring->in_flight);
-    if (ring->why)
-        json_text(doc, item, "why", ring->why);
-    json_text(doc, item, "text", m->ops[r->op].detail.len ? m->ops[r->op].detail.ptr : "");
-    loads = json_array(doc, item, "loads");
-    for (uint32_t i = 0; i < ring->load_count; i++) {
+    json_bool(doc, item, "between_groups", r->by_groups);
+    json_bool(doc, item, "read_by_wgmma", r->by_wgmma);
+    json_bool(doc, item, "freed_later", r->freed_later);
+    if (r->why)
+        json_text(doc, item, "why", r->why);
+    json_str(doc, item, "text", m->ops[r->op].detail);
+    cJSON *loads = json_array(doc, item, "loads");
+    for (uint32_t i = 0; i < r->load_count; i++) {
         cJSON *load = json_object(doc, loads, NULL);
-        add_index(doc, load, "number", r->load[i]);
-        json_uint(doc, load, "bytes", cg_ring_load_bytes(&ring->loads[i]));
-        json_uint(doc, load, "offset", ring->loads[i].offset);
+        add_index(doc, load, "number", r->loads[i].number);
+        json_uint(doc, load, "bytes", r->loads[i].bytes);
+        json_uint(doc, load, "offset", r->loads[i].offset);
     }
 }
 
