@@ -123,10 +123,10 @@ static tv_status refuse_version(const tv_module *m, const tv_compile_options *op
                                 uint8_t ptx, tv_sink sink)
 {
     char message[160];
-    snprintf(message, sizeof message, "the code for %s needs PTX %u.%u; what takes it knows PTX up to %u.%u",
+    snprintf(message, sizeof message, "the code for %s needs PTX %u.%u, but the PTX version is limited to %u.%u",
              target->name, ptx / 10u, ptx % 10u, options->ptx_version / 10, options->ptx_version % 10);
     bc_report_message(m, sink, &(bc_place){.offset = TV_NO_OFFSET, .row = BC_NO_ROW}, BC_RULE_G_GEN_01, TV_ERROR,
-                      "use a newer driver, or compile for an older GPU if there is one", bc_str(message));
+                      "use a newer driver or ptxas, or compile for an older target", bc_str(message));
     return TV_UNSUPPORTED;
 }
 

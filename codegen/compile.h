@@ -12,7 +12,7 @@ typedef struct cg_request {
     const bc_function *only;                  /* the kernel that is compiled; NULL: all */
     const cg_witness *witness;                /* gets a model of each kernel that is compiled; NULL: nobody does */
     void *user;                               /* passed to compiled, */
-    void (*compiled)(void *user, cg_func *c); /* which sees each kernel before its memory is given back; NULL: nobody */
+    void (*compiled)(void *user, cg_func *c); /* called for each kernel before its memory is freed; NULL: not called */
 } cg_request;
 
 /* tv_compile_ptx, with what is requested besides. */

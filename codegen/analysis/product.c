@@ -86,6 +86,34 @@ bool cg_is_product(const ct_op *op)
     return op && bc_op_in(op->opcode, BC_OPS(PRODUCT));
 }
 
+bool cg_has_products(const ct_block *block)
+{
+    for (const ct_op *op = block->first; op; op = ct_next_op(op, block))
+        if (cg_is_product(op))
+            return true;
+    return false;
+}
+
+ct_op *cg_product_in(const ct_block *block)
+{
+    ct_op *op = block->first;
+    while (op && !cg_is_product(op))
+        op = op->next;
+    return op;
+}
+
+ct_op *cg_only_product(const ct_block *block)
+{
+    ct_op *found = NULL;
+    for (ct_op *op = block->first; op; op = ct_next_op(op, block))
+        if (cg_is_product(op)) {
+            if (found || op->block != block)
+                return NULL;
+            found = op;
+        }
+    return found;
+}
+
 const ct_op *cg_largest_product(const ct_func *f)
 {
     const ct_op *found = NULL;

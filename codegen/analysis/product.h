@@ -94,6 +94,12 @@ static inline uint32_t cg_rows_of_atoms(const cg_product *p)
 }
 /* Is the op a matrix product? NULL is not. */
 bool cg_is_product(const ct_op *op);
+/* Is there one in the block, or in what it contains? */
+bool cg_has_products(const ct_block *block);
+/* The first one that stands in the block itself; NULL: there is none. */
+ct_op *cg_product_in(const ct_block *block);
+/* The only one in the block and in what it contains, if it stands in the block itself; else NULL. */
+ct_op *cg_only_product(const ct_block *block);
 /* The product of the largest tile; NULL: there is none. */
 const ct_op *cg_largest_product(const ct_func *f);
 /* What the op multiplies. */

@@ -36,6 +36,22 @@ bool cg_ring_to_all(const cg_ring *ring)
     return all;
 }
 
+bool cg_is_in_plan(const ct_op *op)
+{
+    const ct_op *around = op->block->parent;
+    while (around && !cg_plan_of(around))
+        around = around->block->parent;
+    return around;
+}
+
+bool cg_has_plan(const ct_block *block)
+{
+    for (const ct_op *op = block->first; op; op = ct_next_op(op, block))
+        if (cg_plan_of(op))
+            return true;
+    return false;
+}
+
 cg_ring *cg_ring_plan(cg_func *c, cg_ring_role role)
 {
     cg_ring *ring = bc_new(&c->arena, cg_ring, 1);

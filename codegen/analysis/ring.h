@@ -94,6 +94,10 @@ static inline cg_plan *cg_plan_of(const ct_op *op)
     return op->opcode == OP_for ? op->detail : NULL;
 }
 
+/* Has a loop around the op a plan; has one in the block? */
+bool cg_is_in_plan(const ct_op *op);
+bool cg_has_plan(const ct_block *block);
+
 static inline bool cg_is_between_groups(const cg_ring *ring)
 {
     return ring->role >= CG_RING_OF_GROUPS;

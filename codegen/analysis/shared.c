@@ -17,7 +17,7 @@ static bool is_load_of(const cg_ring *ring, const ct_op *op)
     return false;
 }
 
-/* Is the op a load of the ring, or of one that a loop around it has? */
+/* Does the op load a tile of the ring, or of the ring of an enclosing loop? */
 static bool is_fed(const cg_ring *ring, const ct_op *op)
 {
     bool fed = is_load_of(ring, op);
@@ -26,7 +26,7 @@ static bool is_fed(const cg_ring *ring, const ct_op *op)
     return fed;
 }
 
-/* A step of the instruction along K, or one column and row; and all scales. */
+/* Bytes of an instruction's step along K, of one column and one row; and all scales. */
 static uint64_t product_bytes(const cg_func *c, const ct_op *op, const cg_ring *ring)
 {
     enum { COLUMNS = 3, ALIGN = 16 };
@@ -42,7 +42,7 @@ static uint64_t product_bytes(const cg_func *c, const ct_op *op, const cg_ring *
     return bytes;
 }
 
-/* Partial results of every warp, of every operand. */
+/* The partial results of all warps, for every operand. */
 static uint64_t fold_bytes(const cg_func *c, const ct_op *op)
 {
     enum { ALIGN = 16 };
@@ -62,7 +62,7 @@ static uint64_t bytes_of_op(const cg_func *c, const ct_op *op, const cg_ring *ri
     if (cg_is_product(op))
         return product_bytes(c, op, ring);
     if (op->opcode == OP_extract && tile_bytes(op->operands[0]) <= CG_MAX_SCRATCH)
-        return tile_bytes(op->operands[0]); /* larger ones are chosen from registers */
+        return tile_bytes(op->operands[0]); /* larger tiles are selected from registers */
     if (op->opcode < OP_LIMIT && bc_op_in(op->opcode, BC_OPS(FOLD)))
         return fold_bytes(c, op);
     bool hands_round = op->opcode < OP_LIMIT && bc_op_in(op->opcode, BC_OPS(ACCESS)) && !cg_is_weak_access(op)
@@ -75,8 +75,9 @@ static bool has_elements(const ct_value *v)
     return bc_is_tile(v->type) && v->type->rank;
 }
 
-/* What is computed from constants and indices alone, cheaply, is so in every layout (codegen/passes/layouts.c): no tile
-   of it is brought from one to another. Marks the op's results, whose operands come before them. */
+/* A cheap value computed from constants and indices alone is computed in every layout in which it is needed
+   (codegen/passes/layouts.c), so its tile is never converted. Marks the results of the op; its operands come before
+   it. */
 static void mark_made_anew(const ct_op *op, bool *anew)
 {
     const bc_op_classes seen = BC_OPS(RESHAPE) | BC_OPS(MOVE);
@@ -88,7 +89,7 @@ static void mark_made_anew(const ct_op *op, bool *anew)
         anew[op->results[i].id] = all;
 }
 
-/* One element of each thread, if tiles of the op may be wanted in other layouts. */
+/* One element of each thread, if tiles of the op may be needed in other layouts. */
 static uint64_t conversion_bytes(const cg_func *c, const ct_op *op, const cg_ring *ring, const bool *anew)
 {
     enum { MOST_OF_AN_ELEMENT = 8 };

@@ -10,13 +10,13 @@
 
 enum {
     BIN_BYTES = 4,
-    MOST_BINS = 1024,     /* as much shared memory as rings leave to the rest at least */
-    ELEMENTS_OF_A_BIN = 4 /* fewer additions to global memory by this, which pays for those to shared memory */
+    MOST_BINS = 1024,     /* as much shared memory as rings always leave */
+    ELEMENTS_OF_A_BIN = 4 /* per address, so that saved additions to global memory pay for those to shared */
 };
 
 /* ---- which ops ---- */
 
-/* What all elements are; NULL: nothing that is known. */
+/* The scalar that all elements are. NULL: it is not known. */
 static const ct_value *scalar_behind(const ct_value *v)
 {
     while (v->type->rank && v->op && (v->op->opcode == OP_reshape || v->op->opcode == OP_broadcast))
@@ -60,9 +60,9 @@ void cg_want_bins(cg_func *c, const cg_bins *b, const cg_layout *l)
     cg_want(c, b->index, l);
 }
 
-/* ---- one bin of each thread after the other ---- */
+/* ---- the bins of a thread, one after the other ---- */
 
-/* Whether the thread has one of those from number `from` on. */
+/* Does the thread have one of the bins from number `from` on? */
 static cg_val has_bin(cg_func *c, const cg_bins *b, uint32_t from)
 {
     cg_val inside = cg_new(c, CG_PRED);
@@ -80,7 +80,7 @@ static cg_val own_bin(cg_func *c, cg_val memory)
     return at;
 }
 
-/* The bin of number `from` and more that the thread has; at: its first. */
+/* The thread's bin from number `from` on; at: its first one. */
 static cg_access bin_of(cg_func *c, const cg_bins *b, cg_val at, uint32_t from)
 {
     return (cg_access){.kind = BC_I32,

@@ -162,7 +162,7 @@ void cg_groups_ring(cg_func *c, cg_ring *ring)
     ring->state->read = register_of(c, 0);
     ring->state->write = register_of(c, 0);
     ring->state->read_phase = register_of(c, 0);
-    ring->state->write_phase = register_of(c, 1); /* slots that nobody has read are free */
+    ring->state->write_phase = register_of(c, 1); /* slots that were never read are free */
     ring->state->freed = register_of(c, 0);
     if (ring->at_start)
         ring->state->left = register_of(c, ring->at_start);

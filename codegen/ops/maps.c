@@ -9,6 +9,7 @@
 #include "codegen/ops/maps.h"
 
 #include "codegen/kernel/groups.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/ops/slots.h"
 #include "codegen/ptx/emit.h"
@@ -41,11 +42,11 @@ static uint32_t least(uint32_t a, uint32_t b)
    set, and by shared memory, of which each takes 1 KiB besides. */
 static uint32_t blocks_at_once(const cg_func *c)
 {
-    enum { REGISTERS = 1 << 16, KIB_BITS = 10 };
     uint32_t most = c->target->threads / cg_all_threads(c), launched = c->groups->launched;
     if (launched)
-        most = least(most, REGISTERS / (launched * cg_all_threads(c)));
-    uint32_t shared = (c->target->shared_kib + 1u) << KIB_BITS, own = cg_shared_bytes(c) + (1u << KIB_BITS);
+        most = least(most, CG_REGISTERS / (launched * cg_all_threads(c)));
+    uint32_t shared = ((uint32_t)c->target->shared_kib << 10) + CG_SYSTEM_SHARED,
+             own = cg_shared_bytes(c) + CG_SYSTEM_SHARED;
     return least(most, shared / own);
 }
 

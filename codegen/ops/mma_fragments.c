@@ -123,8 +123,8 @@ cg_val cg_odd_blocks(cg_func *c)
     return mask;
 }
 
-/* A fragment of A in a[0..3] as one of its even blocks there and one of its odd ones in a[4..7], given p->scales->odd_blocks.
- */
+/* Splits a fragment of A in a[0..3]: its even blocks stay there, its odd ones go to a[4..7]. p->scales->odd_blocks
+   must be given. */
 static void split_blocks(cg_func *c, const cg_product *p, cg_val *a)
 {
     for (int i = 0; i < 4; i++) {

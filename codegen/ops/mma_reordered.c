@@ -1,5 +1,5 @@
-/* The right operand of reordered products (codegen/analysis/reordered.h), in rows of K in shared memory: what a lane
-   needs for two steps along K is a vector of 16 bytes there. */
+/* The right operand of reordered products (codegen/analysis/reordered.h), in rows along K in shared memory. A lane
+   reads its elements for two steps along K as a vector of 16 bytes. */
 #include "codegen/analysis/reordered.h"
 #include "codegen/ops/mma.h"
 #include "codegen/ptx/ptx.h"
@@ -8,7 +8,7 @@
 
 cg_layout cg_vector_lanes(const cg_func *c, const cg_product *p)
 {
-    enum { COLUMN_LANES = 3, STEPS = 4 /* the first place of K that counts them */ };
+    enum { COLUMN_LANES = 3, STEPS = 4 /* the first place of K that counts steps */ };
     uint32_t one = 1, columns = p->n - p->along_n;
     cg_layout l = {.warp_bits = (uint8_t)c->warp_bits};
     for (uint32_t i = STEPS; i < p->k; i++)

@@ -1,4 +1,4 @@
-/* What the printers of passes share, and the printer of the last pass. */
+/* The parts that printers of passes have in common, and the printer of the last pass. */
 #include "codegen/analysis/boxes.h"
 #include "codegen/analysis/product.h"
 #include "codegen/kernel/groups.h"
@@ -13,7 +13,7 @@ typedef struct dumping {
     cg_describe_fn *describe;
 } dumping;
 
-/* ---- what an op's detail says ---- */
+/* ---- the detail of an op ---- */
 
 static void say_ring(const cg_ring *ring, bc_text *out)
 {
@@ -31,7 +31,7 @@ static void say_ring(const cg_ring *ring, bc_text *out)
     bc_text_puts(out, cg_ring_to_all(ring) ? ", for all blocks" : "");
 }
 
-/* Of a loop, which has got what is in it or is about to. */
+/* Prints the plan of a loop, whether its ops exist already or not. */
 static void say_plan(const cg_plan *plan, bc_text *out)
 {
     bool first = plan->ring->load_count;

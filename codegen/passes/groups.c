@@ -15,15 +15,14 @@
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/turned.h"
 #include "codegen/kernel/groups.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/passes/groups_find.h"
 #include "codegen/passes/block_order.h"
 #include "codegen/passes/maps.h"
 #include "codegen/passes/pass.h"
 #include "codegen/passes/persist.h"
-#include "codegen/passes/ring.h"
+#include "codegen/passes/loads.h"
 #include "codegen/passes/start.h"
-
-enum { LEAST_IN_FLIGHT = 3 /* slots: of the product before, which is freed last, of the one that runs, of the next */ };
 
 /* ---- the producers ---- */
 
@@ -48,7 +47,7 @@ static bool is_root(const ct_op *op)
    may have to come before it (cg_order_holds_back), so that both groups read the same. */
 static bool is_number(const cg_splitting *x, const ct_op *op)
 {
-    const bc_type *type = op->opcode == OP_load_view_tko || op->opcode == OP_load_ptr_tko ? op->results[0].type : NULL;
+    const bc_type *type = ct_is_load(op) ? op->results[0].type : NULL;
     return type && bc_shape_elems(type->shape, type->rank) == 1 && cg_is_weak_access(op)
            && !cg_order_holds_back(x->c, x->f->body, op);
 }
@@ -210,12 +209,7 @@ static void put_cursors(const cg_splitting *x)
 static ct_op *product_in_flight(const ct_op *loop, uint32_t *out_index)
 {
     const ct_block *body = loop->regions[0];
-    ct_op *found = NULL;
-    for (ct_op *op = body->first; op; op = ct_next_op(op, body)) {
-        if (cg_is_product(op) && (found || op->block != body))
-            return NULL;
-        found = cg_is_product(op) ? op : found;
-    }
+    ct_op *found = cg_only_product(body);
     const ct_use *use = found ? found->results[0].uses : NULL;
     if (!use || use->next || use->op != body->last)
         return NULL;
@@ -301,7 +295,7 @@ static bool has_pieces(const cg_splitting *x, const ct_op *product)
 static void consume(const cg_splitting *x, const cg_ring_place *p)
 {
     uint32_t carried;
-    bool may_fly = p->ring->behind && p->ring->slots >= LEAST_IN_FLIGHT && has_pieces(x, p->product);
+    bool may_fly = p->ring->behind && p->ring->slots >= CG_SLOTS_IN_FLIGHT && has_pieces(x, p->product);
     ct_op *product = may_fly ? product_in_flight(p->loop, &carried) : NULL;
     for (uint32_t i = 0; i < p->ring->load_count; i++)
         p->ring->loads[i].op = p->loads[i];

@@ -8,8 +8,9 @@
 #include "codegen/analysis/product.h"
 #include "codegen/analysis/shared.h"
 #include "codegen/analysis/turned.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/passes/maps.h"
-#include "codegen/passes/ring.h"
+#include "codegen/passes/loads.h"
 
 /* Of two ops of a block. */
 static bool is_earlier(const ct_op *op, const ct_op *other)
@@ -90,8 +91,7 @@ static bool add_rings(cg_splitting *x, ct_op *loop)
 
 static uint32_t consumer_registers(const cg_splitting *x)
 {
-    enum { MOST = 255 };
-    return x->budget->consumers ? x->budget->consumers : MOST;
+    return x->budget->consumers ? x->budget->consumers : CG_THREAD_REGISTERS;
 }
 
 /* Registers of a thread for a product: its sums, and what another one hands to it. */
@@ -121,11 +121,10 @@ static int registers_left(const cg_splitting *x, const cg_ring_place *p, const c
 /* The products' operand i, when it is better kept in shared memory than in registers. */
 static void keep_operand(cg_splitting *x, const cg_ring_place *p, uint32_t i)
 {
-    enum { FOR_THE_REST = 36 }; /* registers: addresses, indices, statistics of rows */
     ct_op *load = cg_source_of(p->product->operands[i])->op;
     cg_kept_load *kept = &x->kept[x->kept_count];
     if (!load || load->opcode != OP_load_view_tko || ct_is_inside(load->block, p->loop->regions[0])
-        || x->kept_count == CG_MOST_KEPT || registers_left(x, p, p->product->operands[i]) >= FOR_THE_REST)
+        || x->kept_count == CG_MOST_KEPT || registers_left(x, p, p->product->operands[i]) >= CG_OTHER_REGISTERS)
         return;
     for (uint32_t k = 0; k < x->kept_count; k++)
         if (x->kept[k].load == load)
@@ -227,13 +226,10 @@ static bool find_loops(cg_splitting *x)
 /* Bytes of shared memory of a block when so many share a multiprocessor: each needs 1 KiB besides. */
 uint32_t cg_groups_shared(const cg_splitting *x)
 {
-    enum { OF_THE_SYSTEM = 1 << 10 };
-    return (cg_static_shared(x->c->target) + OF_THE_SYSTEM) / x->budget->blocks - OF_THE_SYSTEM;
+    return (cg_static_shared(x->c->target) + CG_SYSTEM_SHARED) / x->budget->blocks - CG_SYSTEM_SHARED;
 }
 
 /* Bytes of shared memory in which results are on their way to memory, in pieces if they are longer. */
-enum { LEAST_OF_RESULTS = 8 << 10, MOST_OF_RESULTS = 32 << 10 };
-
 /* Of that, for the rings, beside so many bytes of results at most. */
 static uint32_t room_for_rings(const cg_splitting *x, uint32_t most)
 {
@@ -242,8 +238,8 @@ static uint32_t room_for_rings(const cg_splitting *x, uint32_t most)
         uint32_t bytes = 2u << cg_shape_of(x->places[i].last->results[0].type).tile_bits;
         results = bytes > results ? bytes : results;
     }
-    most = most < LEAST_OF_RESULTS ? LEAST_OF_RESULTS : most;
-    results = results < LEAST_OF_RESULTS ? LEAST_OF_RESULTS : results > most ? most : results;
+    most = most < CG_LEAST_OF_RESULTS ? CG_LEAST_OF_RESULTS : most;
+    results = results < CG_LEAST_OF_RESULTS ? CG_LEAST_OF_RESULTS : results > most ? most : results;
     uint32_t least = cg_scratch_least(x->c, x->f->body, NULL), all = cg_groups_shared(x);
     least = least > results ? least : results;
     return least < all ? all - least : 0;
@@ -254,7 +250,7 @@ static uint32_t bytes_behind(const cg_splitting *x)
 {
     uint32_t slots = x->kept_count, maps = x->budget->maps ? x->maps->count + 1 /* for their alignment */ : 0;
     for (uint32_t i = 0; i < x->count; i++)
-        slots += x->places[i].is_first ? CG_MOST_SLOTS : 0;
+        slots += x->places[i].is_first ? CG_RING_SLOTS : 0;
     return slots * CG_RING_BARRIER_BYTES + maps * CG_MAP_BYTES;
 }
 
@@ -270,7 +266,7 @@ static bool share_room(const cg_splitting *x, uint32_t room)
         return false;
     for (uint32_t i = 0; i < x->count; i++)
         x->places[i].ring->slots = 1;
-    uint32_t asked = cg_choices_of(x->c)->stages, most = asked && asked < CG_MOST_SLOTS ? asked : CG_MOST_SLOTS;
+    uint32_t asked = cg_choices_of(x->c)->stages, most = asked && asked < CG_RING_SLOTS ? asked : CG_RING_SLOTS;
     for (uint32_t slots = 2; slots <= most; slots++)
         for (uint32_t i = x->count; i-- > 0;)
             if (x->places[i].is_first && used + x->places[i].ring->slot_bytes <= room) {
@@ -296,8 +292,8 @@ static bool runs_ahead(const cg_splitting *x)
    brings another one. */
 static bool choose_slots(const cg_splitting *x)
 {
-    uint32_t most = MOST_OF_RESULTS / x->budget->blocks;
-    for (uint32_t pieces = most; pieces >= LEAST_OF_RESULTS; pieces /= 2)
+    uint32_t most = CG_MOST_OF_RESULTS / x->budget->blocks;
+    for (uint32_t pieces = most; pieces >= CG_LEAST_OF_RESULTS; pieces /= 2)
         if (share_room(x, room_for_rings(x, pieces)) && runs_ahead(x))
             return true;
     return share_room(x, room_for_rings(x, most));

@@ -19,15 +19,15 @@ static const struct {
 #include "codegen/passes/passes.def"
 };
 
-#ifdef TV_VERIFY_EACH /* builds for tests */
+#ifdef TV_VERIFY_EACH /* in builds for tests */
 enum { ALWAYS_VERIFY = 1 };
 #else
 enum { ALWAYS_VERIFY = 0 };
 #endif
 
-/* ---- what is wanted ---- */
+/* ---- the requested output ---- */
 
-/* The bits of the passes that a word names; 0: none. */
+/* The bits of the passes that a word names. 0: none. */
 static uint32_t passes_named(tv_str word)
 {
     for (uint32_t i = 0; i < TV_COUNT(passes); i++)
@@ -87,14 +87,14 @@ tv_status cg_watch_of(const bc_module *m, const tv_compile_options *options, tv_
     return TV_OK;
 }
 
-/* ---- what is said ---- */
+/* ---- output ---- */
 
 static void put_symbol(const cg_func *c, bc_text *text)
 {
     bc_print_symbol(text, c->f->name->s);
 }
 
-/* Hands out and releases the text. */
+/* Passes the text to the user and releases it. */
 static void hand_out(cg_func *c, bc_text *text)
 {
     if (text->failed)
@@ -155,7 +155,7 @@ static void put_time(cg_func *c, uint32_t pass, uint64_t spent)
 
 /* ---- defects ---- */
 
-/* A defect of ours, whatever the module. */
+/* Reports a defect of the compiler itself, whatever the module. */
 static void report_fault(cg_func *c, uint32_t pass, const char *when, const ct_fault *fault)
 {
     bc_text message;

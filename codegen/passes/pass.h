@@ -14,7 +14,7 @@ typedef void cg_dump_fn(cg_func *c, bc_text *out);
     cg_dump_fn cg_dump_##name;
 #include "codegen/passes/passes.def"
 
-/* The output of the passes that is requested in addition to PTX. */
+/* The output that is requested in addition to PTX. */
 typedef struct cg_watch {
     uint32_t dumps; /* passes that are printed: a bit for each, by position; */
     tv_str kernel;  /* of this kernel only, unless it is empty */

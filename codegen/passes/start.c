@@ -6,8 +6,9 @@
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
 #include "codegen/kernel/groups.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/passes/maps.h"
-#include "codegen/passes/ring.h"
+#include "codegen/rewrite/ring.h"
 
 /* ---- how many slots ---- */
 
@@ -17,9 +18,8 @@
    with 7; of 8-bit elements that are read as fragments, 1,971, 2,051 and 2,088. */
 static uint32_t slots_at_start(const cg_splitting *x)
 {
-    enum { CYCLES = 2560, CYCLES_BETWEEN = 1536, BYTES = 160 << 10 };
     bool is_plain = x->count == 1 && x->places[0].product->way != CT_TURNED && !cg_product_before(x->places[0].last);
-    int64_t enough = is_plain ? CYCLES : CYCLES_BETWEEN;
+    int64_t enough = is_plain ? CG_START_CYCLES : CG_START_CYCLES_BETWEEN;
     uint32_t most = UINT32_MAX, rings = 0, bytes = 0, count = 1;
     int64_t cycles = 0;
     for (uint32_t i = 0; i < x->count && x->places[i].loop == x->places[0].loop; i++) {
@@ -30,7 +30,7 @@ static uint32_t slots_at_start(const cg_splitting *x)
         cycles += cg_cycles_of(&x->places[i]) * x->budget->blocks;
     }
     while (count < most && (count + 1) * rings + x->kept_count <= CG_MOST_STARTS && count * cycles < enough
-           && (count + 1) * bytes <= BYTES)
+           && (count + 1) * bytes <= CG_START_BYTES)
         count++;
     return count;
 }

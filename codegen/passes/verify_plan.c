@@ -4,6 +4,7 @@
 #include "codegen/analysis/product.h"
 #include "codegen/analysis/ring.h"
 #include "codegen/kernel/groups.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/passes/early.h"
 #include "codegen/passes/pass.h"
 
@@ -54,7 +55,6 @@ static bool check_loads(const checking *x, const cg_ring *ring)
 
 static bool check_slots(const checking *x, const cg_ring *ring)
 {
-    enum { LEAST_IN_FLIGHT = 3 };
     bool of_threads = ring->role == CG_RING_OF_THREADS, groups = cg_is_between_groups(ring);
     if (!ring->slots)
         return is_faulty(x, "its ring has no slot");
@@ -62,7 +62,7 @@ static bool check_slots(const checking *x, const cg_ring *ring)
         return is_faulty(x, "only the one slot of threads is filled anew once it is read");
     if (of_threads && ring->slots == 1 && ring->end != CG_FREE_ONCE_READ)
         return is_faulty(x, "the one slot of threads would be filled while it is read");
-    if (ring->end == CG_FREE_ITERATION_LATER && (!groups || !ring->behind || ring->slots < LEAST_IN_FLIGHT))
+    if (ring->end == CG_FREE_ITERATION_LATER && (!groups || !ring->behind || ring->slots < CG_SLOTS_IN_FLIGHT))
         return is_faulty(x, "its ring has no slot for a product that runs on");
     if (ring->at_start > ring->slots || (ring->at_start && !groups))
         return is_faulty(x, "threads fill slots at the start that its ring does not have");
@@ -133,13 +133,12 @@ static bool check_way(const checking *x, const ct_op *op)
 
 static bool check_groups(const checking *x, const cg_groups *g)
 {
-    enum { REGISTERS = 1 << 16, STEP = 8 };
     uint32_t all = g->consumers * cg_threads(x->c) + g->producers * CG_PRODUCER_THREADS;
     if (g->ring_bytes > g->shared || g->shared > cg_static_shared(x->c->target))
         return is_faulty(x, "its rings have more than the block's shared memory");
-    if (g->launched % STEP || g->consumers % STEP || g->producers % STEP)
+    if (g->launched % CG_REGISTER_STEP || g->consumers % CG_REGISTER_STEP || g->producers % CG_REGISTER_STEP)
         return is_faulty(x, "registers are given back in eights");
-    if ((g->launched != 0) != (g->consumers && g->producers) || all > REGISTERS
+    if ((g->launched != 0) != (g->consumers && g->producers) || all > CG_REGISTERS
         || all > g->launched * cg_all_threads(x->c))
         return is_faulty(x, "its groups have more registers than the block was launched with");
     if (g->to_all && !(g->by_maps && x->c->cluster))
@@ -156,7 +155,7 @@ static bool check_op(const checking *x)
         return true;
     if (op->opcode == OP_for)
         return check_plan(x, op->detail);
-    if (cg_early_is_load(op))
+    if (ct_is_load(op))
         return check_early(x, op->detail);
     if (op->opcode == CT_groups)
         return check_groups(x, op->detail);

@@ -1,9 +1,9 @@
-/* Tiles from registers to encodings, whole or in parts. */
+/* Stores tiles from registers to encodings, whole or in parts. */
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/memory.h"
 #include "codegen/values/values.h"
 
-/* The layout with the index bits of mask above all others. */
+/* The layout with the index bits of mask moved above all others. */
 static cg_layout with_on_top(const cg_layout *l, uint32_t mask)
 {
     cg_layout r = *l;
@@ -16,7 +16,7 @@ static cg_layout with_on_top(const cg_layout *l, uint32_t mask)
     return r;
 }
 
-/* Splits the register bits: those whose image has bits from `low` on, as a mask; l keeps the others. */
+/* Removes the register bits whose image has bits from `low` on, and returns them as a mask. */
 static uint32_t take_upper_bits(cg_layout *l, uint32_t low)
 {
     uint32_t upper = 0, count = 0;
@@ -29,7 +29,7 @@ static uint32_t take_upper_bits(cg_layout *l, uint32_t low)
     return upper;
 }
 
-/* The place of an element is base + its index in `at`, whose bits from `low` on the threads must have as `top`. */
+/* Stores elements at base + their index in `at`, if the thread's bits from `low` on are `top`. */
 static void fill_where(cg_func *c, const cg_encoding *s, cg_val base, bc_kind kind, const cg_layout *at,
                        const cg_val *regs, uint32_t low, uint32_t top)
 {

@@ -1,5 +1,5 @@
 /* Places the ops of rings; see the header. */
-#include "codegen/passes/ring.h"
+#include "codegen/rewrite/ring.h"
 
 #include "codegen/kernel/remarks.h"
 
@@ -27,6 +27,27 @@ void cg_remark_ring(const cg_func *c, const ct_op *loop, const cg_ring *ring)
         cg_remark(c, ring->loads[i].op, CG_REMARK_LoadAhead, TV_REMARK_PASSED,
                   "loaded ahead: {Bytes=%u} bytes in each of {Stages=%u} stages, copied by {By=%s}",
                   cg_ring_load_bytes(&ring->loads[i]), ring->slots, by);
+}
+
+void cg_remark_few_slots(const cg_func *c, const ct_op *loop, const char *why, uint32_t bytes, uint32_t room)
+{
+    cg_remark(c, loop, CG_REMARK_NotPipelined, TV_REMARK_MISSED,
+              "not pipelined: {Why=%s}; two stages need {Bytes=%u} of {Room=%u} bytes of shared memory",
+              why                      ? why
+              : cg_loops_stay_plain(c) ? "optimisation level 0 pipelines no loop"
+                                       : "too little shared memory",
+              2 * bytes, room);
+}
+
+/* ---- its loads ---- */
+
+const char *cg_ring_add(cg_ring *ring, cg_obstacle_fn *obstacle, const void *user, ct_op *load)
+{
+    if (ring->load_count == CG_RING_LOADS)
+        return "the limit of prefetched loads is reached";
+    const char *why = obstacle(user, load, &ring->loads[ring->load_count]);
+    ring->load_count += !why;
+    return why;
 }
 
 /* ---- its ops ---- */

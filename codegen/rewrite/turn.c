@@ -2,9 +2,9 @@
    product itself rounds f32 to tf32, and producers round or transpose tiles of A that need it (codegen/ops/put.c),
    since copies do neither and wgmma truncates. */
 #include "codegen/analysis/product.h"
-#include "codegen/passes/ring.h"
+#include "codegen/rewrite/ring.h"
 
-/* Does the op round to nearest, as the product can do by itself, what nobody else takes? */
+/* Does the op round f32 to tf32, to nearest, for one user? The product can do this itself. */
 static bool is_rounding(const ct_op *op)
 {
     return op->opcode == OP_ftof && bc_elem_kind(op->results[0].type) == BC_TF32
@@ -65,8 +65,8 @@ static void set_straight(ct_op *product, cg_ring_load *right, bool straight)
     read_by(right, straight ? CG_FEED_ROWS : CG_FEED_SECONDS);
 }
 
-/* Of a product of which both operands have K contiguous: wgmma reads both of them from the ring, once they are rounded
-   there; else it is turned, and rounds the right one as fragments. */
+/* For a product whose operands both have K contiguous: wgmma reads both from the ring, if they are rounded there;
+   otherwise the product is transposed, and rounds the right operand in fragments. */
 static void choose_side(const cg_func *c, ct_op *product, cg_ring *ring, bool maps)
 {
     cg_ring_load *left = load_of(ring, product->operands[0]), *right = load_of(ring, product->operands[1]);
