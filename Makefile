@@ -36,6 +36,7 @@ include mk/gpu.mk
 include mk/bench.mk
 include mk/install.mk
 include mk/python.mk
+include mk/web.mk
 include mk/static.mk
 include mk/deb.mk
 include mk/release.mk

@@ -12,7 +12,7 @@
 
 /* ---- comparing ---- */
 
-static double cost_of(const cg_plan *plan, bool by_time)
+static double cost_of(const cg_candidate *plan, bool by_time)
 {
     return by_time ? plan->us : plan->cycles;
 }
@@ -26,7 +26,7 @@ static bool is_timed(const cg_explanation *e)
     return true;
 }
 
-static bool is_same_loop(const cg_loop_plan *a, const cg_loop_plan *b)
+static bool is_same_loop(const cg_loop_candidate *a, const cg_loop_candidate *b)
 {
     bool multiplies = a->product && b->product;
     return strcmp(a->route, b->route) == 0 && a->stages == b->stages && a->in_flight == b->in_flight
@@ -34,7 +34,7 @@ static bool is_same_loop(const cg_loop_plan *a, const cg_loop_plan *b)
            && (multiplies ? strcmp(a->product, b->product) == 0 : a->product == b->product);
 }
 
-static bool is_same(const cg_plan *a, const cg_plan *b)
+static bool is_same(const cg_candidate *a, const cg_candidate *b)
 {
     bool same = a->threads == b->threads && a->producers == b->producers && a->registers == b->registers
                 && a->shared == b->shared && a->blocks == b->blocks && a->cluster == b->cluster
@@ -90,7 +90,7 @@ static void put_needs(const cg_weighing *x, const cg_choices *c, bc_text *out)
     }
 }
 
-static bool name_plan(cg_weighing *x, cg_plan *plan)
+static bool name_plan(cg_weighing *x, cg_candidate *plan)
 {
     bc_text text;
     bc_text_init(&text, &x->out->arena.allocator);
@@ -111,11 +111,11 @@ static bool name_plan(cg_weighing *x, cg_plan *plan)
 static tv_status weigh(cg_weighing *x, const cg_choices *choices, double *out_cost)
 {
     cg_explanation *e = x->out;
-    cg_plan plan = {.choices = *choices};
+    cg_candidate plan = {.choices = *choices};
     *out_cost = 0;
-    if (e->weighed == CG_MOST_PLANS)
+    if (e->weighed >= CG_MOST_PLANS)
         return TV_OK;
-    tv_status status = cg_plan_of(x, &plan);
+    tv_status status = cg_weigh_plan(x, &plan);
     e->weighed++;
     if (status == TV_NO_MEMORY || (status != TV_OK && x->first))
         return status;
@@ -156,6 +156,11 @@ static const cg_choices singles[] = {
     {.registers = CG_NEVER},
 };
 
+const cg_choices *cg_choice_at(uint32_t i)
+{
+    return i < TV_COUNT(singles) ? &singles[i] : NULL;
+}
+
 /* Both, if they are about different things. */
 static bool join(const cg_choices *a, const cg_choices *b, cg_choices *out)
 {
@@ -177,9 +182,9 @@ static bool join(const cg_choices *a, const cg_choices *b, cg_choices *out)
     return true;
 }
 
-static const cg_plan *cheapest(const cg_explanation *e, bool legal)
+static const cg_candidate *cheapest(const cg_explanation *e, bool legal)
 {
-    const cg_plan *best = NULL;
+    const cg_candidate *best = NULL;
     bool by_time = is_timed(e);
     for (uint32_t i = 0; i < e->plan_count; i++)
         if (!(legal && e->plans[i].needs) && (!best || cost_of(&e->plans[i], by_time) < cost_of(best, by_time)))
@@ -234,13 +239,13 @@ static uint32_t find_promises(const cg_weighing *x, cg_assumption *out)
 /* Leaves out what changes nothing. */
 static tv_status drop_needless(cg_weighing *x, cg_choices *choices, cg_assumption *kept, double best)
 {
-    for (uint32_t i = choices->assumed_count; i-- > 0;) {
+    for (uint32_t i = choices->assumed_count; i-- > 0 && x->out->weighed < CG_MOST_PLANS;) {
         cg_assumption without = kept[i];
         double cost;
         memmove(&kept[i], &kept[i + 1], sizeof *kept * (choices->assumed_count - i - 1));
         choices->assumed_count--;
-        cg_plan plan = {.choices = *choices};
-        tv_status status = cg_plan_of(x, &plan);
+        cg_candidate plan = {.choices = *choices};
+        tv_status status = cg_weigh_plan(x, &plan);
         x->out->weighed++;
         if (status == TV_NO_MEMORY)
             return status;
@@ -262,10 +267,10 @@ static tv_status weigh_promises(cg_weighing *x)
     if (!all)
         return TV_NO_MEMORY;
     cg_choices choices = {.assumed = all, .assumed_count = find_promises(x, all)};
-    cg_plan plan = {.choices = choices};
+    cg_candidate plan = {.choices = choices};
     if (!choices.assumed_count || choices.assumed_count > MOST_PARAMETERS)
         return TV_OK;
-    tv_status status = cg_plan_of(x, &plan);
+    tv_status status = cg_weigh_plan(x, &plan);
     x->out->weighed++;
     if (status != TV_OK)
         return status == TV_NO_MEMORY ? status : TV_OK;
@@ -281,21 +286,35 @@ static tv_status weigh_promises(cg_weighing *x)
 
 static int by_time(const void *a, const void *b)
 {
-    double left = ((const cg_plan *)a)->us, right = ((const cg_plan *)b)->us;
+    double left = ((const cg_candidate *)a)->us, right = ((const cg_candidate *)b)->us;
     return (left > right) - (left < right);
 }
 
 static int by_cycles(const void *a, const void *b)
 {
-    double left = ((const cg_plan *)a)->cycles, right = ((const cg_plan *)b)->cycles;
+    double left = ((const cg_candidate *)a)->cycles, right = ((const cg_candidate *)b)->cycles;
     return (left > right) - (left < right);
+}
+
+/* Where the plan that is taken is not told from the cheapest one, it comes first. */
+static void prefer_taken(cg_explanation *e)
+{
+    uint32_t at = 0;
+    bool timed = is_timed(e);
+    while (!e->plans[at].chosen)
+        at++;
+    if (cost_of(&e->plans[at], timed) * GAIN > cost_of(&e->plans[0], timed))
+        return;
+    cg_candidate taken = e->plans[at];
+    memmove(&e->plans[1], &e->plans[0], sizeof taken * at);
+    e->plans[0] = taken;
 }
 
 static tv_status weigh_all(cg_weighing *x)
 {
     cg_explanation *e = x->out;
     double cost;
-    e->plans = bc_new(&e->arena, cg_plan, CG_MOST_PLANS + 1);
+    e->plans = bc_new(&e->arena, cg_candidate, CG_MOST_PLANS);
     if (!e->plans || !cg_find_weighed(x))
         return TV_NO_MEMORY;
     x->first = true;
@@ -304,12 +323,13 @@ static tv_status weigh_all(cg_weighing *x)
     e->plans[0].chosen = true;
     TV_TRY(weigh_beside(x, &(cg_choices){.warps = 0}));
     TV_TRY(weigh_promises(x));
-    const cg_plan *best = cheapest(e, true);
+    const cg_candidate *best = cheapest(e, true);
     if (!best->chosen) {
         cg_choices choices = best->choices;
         TV_TRY(weigh_beside(x, &choices));
     }
     qsort(e->plans, e->plan_count, sizeof *e->plans, is_timed(e) ? by_time : by_cycles);
+    prefer_taken(e);
     return TV_OK;
 }
 
@@ -336,7 +356,7 @@ void cg_explanation_release(cg_explanation *x)
 
 /* ---- the best plans of a loop ---- */
 
-static const cg_loop_plan *loop_of(const cg_plan *plan, uint64_t offset)
+static const cg_loop_candidate *loop_of(const cg_candidate *plan, uint64_t offset)
 {
     for (uint32_t i = 0; i < plan->loop_count; i++)
         if (plan->loops[i].offset == offset)
@@ -344,22 +364,29 @@ static const cg_loop_plan *loop_of(const cg_plan *plan, uint64_t offset)
     return NULL;
 }
 
+/* The cost of a plan's loop; that of the plan that is taken a little less, so that it comes first where the two are not
+   told apart. */
+static double rank_of(const cg_explanation *x, uint32_t plan, uint64_t offset)
+{
+    return loop_of(&x->plans[plan], offset)->cycles * (x->plans[plan].chosen ? GAIN : 1);
+}
+
 uint32_t cg_best_of_loop(const cg_explanation *x, uint64_t offset, uint32_t most, uint32_t *out)
 {
-    uint32_t count = 0;
+    uint32_t count = 0, all[CG_MOST_PLANS];
     for (uint32_t i = 0; i < x->plan_count; i++) {
-        const cg_loop_plan *loop = loop_of(&x->plans[i], offset);
+        const cg_loop_candidate *loop = loop_of(&x->plans[i], offset);
         bool anew = loop != NULL;
         for (uint32_t k = 0; anew && k < count; k++)
-            anew = !is_same_loop(loop, loop_of(&x->plans[out[k]], offset));
-        uint32_t at = anew ? count : most;
-        while (at > 0 && at <= count && loop->cycles < loop_of(&x->plans[out[at - 1]], offset)->cycles)
-            at--;
-        if (at >= most)
+            anew = !is_same_loop(loop, loop_of(&x->plans[all[k]], offset));
+        if (!anew)
             continue;
-        count += count < most;
-        memmove(&out[at + 1], &out[at], sizeof *out * (count - at - 1));
-        out[at] = i;
+        uint32_t at = count++;
+        for (; at > 0 && rank_of(x, i, offset) < rank_of(x, all[at - 1], offset); at--)
+            all[at] = all[at - 1];
+        all[at] = i;
     }
+    count = count < most ? count : most;
+    memcpy(out, all, sizeof *out * count);
     return count;
 }

@@ -13,7 +13,7 @@ enum {
 };
 
 /* What a plan makes of a loop that loads or multiplies. */
-typedef struct cg_loop_plan {
+typedef struct cg_loop_candidate {
     uint64_t offset;       /* of the loop's op in the file: the same in all plans */
     const char *op;        /* its mnemonic; lives forever */
     const char *route;     /* who brings what it loads: "TMA", "producer warps", "all threads", "plain loads" ...; */
@@ -23,9 +23,9 @@ typedef struct cg_loop_plan {
     double iterations;          /* of a block on the average; below 0: not known */
     double cycles;              /* of the multiprocessor for an iteration of one block, beside those that share it */
     const char *bound;          /* what takes longest: "DRAM", "L2", "tensor cores", "latency" ... (cost.h) */
-} cg_loop_plan;
+} cg_loop_candidate;
 
-typedef struct cg_plan {
+typedef struct cg_candidate {
     cg_choices choices; /* what was asked for: compile with it (cg_compile_with) to have this plan */
     const char *name;   /* how it differs from the plan that is taken: "8 warps", "no TMA, 2 stages"; "as compiled" */
     const char *needs;  /* what would have to be promised, for people: "%3 is a multiple of 16"; NULL: it is legal */
@@ -38,9 +38,9 @@ typedef struct cg_plan {
     double cycles;     /* of the multiprocessor for one tile block, beside those that share it; loops with unknown
                           iterations count as CG_UNKNOWN_ITERATIONS */
     const char *bound; /* of the kernel */
-    cg_loop_plan *loops;
+    cg_loop_candidate *loops;
     uint32_t loop_count;
-} cg_plan;
+} cg_candidate;
 
 /* Why a better form was not taken. */
 typedef struct cg_obstacle {
@@ -66,7 +66,7 @@ typedef struct cg_explanation {
     uint32_t loc;  /* of the kernel in the debug section */
     cg_source_op *ops;
     uint32_t op_count;
-    cg_plan *plans; /* different ones, the cheapest first: by time if it is known for all, else by cycles */
+    cg_candidate *plans; /* different ones, the cheapest first: by time if it is known for all, else by cycles */
     uint32_t plan_count, weighed; /* weighed: how many were compiled, with those that came out the same */
     cg_obstacle *obstacles;       /* of the plan that is taken, each once, in the order of the file */
     uint32_t obstacle_count;
@@ -81,6 +81,10 @@ typedef struct cg_explanation {
 tv_status cg_explain(const tv_module *m, size_t entry, const tv_compile_options *options, const cg_launch *launch,
                      tv_sink sink, cg_explanation *out);
 void cg_explanation_release(cg_explanation *x);
+
+/* The choices that are weighed alone, one after the other; NULL past the end. Whether they are legal depends on the
+   kernel. */
+const cg_choices *cg_choice_at(uint32_t i);
 
 /* The best plans of a loop: positions in x->plans, the cheapest first, each another plan of that loop; legal ones, and
    those that need promises. At most `most`; how many. */

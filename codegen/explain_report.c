@@ -20,18 +20,18 @@ static void report(const reporting *r, uint64_t offset, cg_remark_id id, tv_rema
 }
 
 /* "TMA, 6 stages" ... */
-static void put_loop(const cg_loop_plan *loop, bc_text *out)
+static void put_loop(const cg_loop_candidate *loop, bc_text *out)
 {
     bc_text_puts(out, loop->route);
     if (loop->stages)
-        bc_text_printf(out, ", %u stages", loop->stages);
+        bc_text_printf(out, ", %u stage%s", loop->stages, loop->stages == 1 ? "" : "s");
     if (loop->loads && loop->ahead < loop->loads)
         bc_text_printf(out, ", %u of %u loads ahead", loop->ahead, loop->loads);
     if (loop->product)
         bc_text_printf(out, ", %s", loop->product);
 }
 
-static void put_kernel(const cg_plan *plan, bc_text *out)
+static void put_kernel(const cg_candidate *plan, bc_text *out)
 {
     uint32_t warps = (plan->threads - plan->producers) / 32;
     bc_text_printf(out, "%u warp%s", warps, warps == 1 ? "" : "s");
@@ -44,19 +44,19 @@ static void put_kernel(const cg_plan *plan, bc_text *out)
         bc_text_puts(out, ", persistent");
 }
 
-static void put_rank(const cg_plan *plan, uint32_t rank, bc_text *out)
+static void put_rank(const cg_candidate *plan, uint32_t rank, bc_text *out)
 {
     const char *state = plan->chosen ? "taken" : plan->needs ? "not legal" : "legal";
     bc_text_printf(out, "plan {Rank=%u} ({Name=%s}, {State=%s}): ", rank, plan->name, state);
 }
 
-static void put_needs(const cg_plan *plan, bc_text *out)
+static void put_needs(const cg_candidate *plan, bc_text *out)
 {
     if (plan->needs)
         bc_text_printf(out, "; legal if {Needs=%s}", plan->needs);
 }
 
-static void report_kernel_plan(const reporting *r, const cg_plan *plan, uint32_t rank, bc_text *text)
+static void report_kernel_plan(const reporting *r, const cg_candidate *plan, uint32_t rank, bc_text *text)
 {
     bc_text_clear(text);
     put_rank(plan, rank, text);
@@ -72,7 +72,7 @@ static void report_kernel_plan(const reporting *r, const cg_plan *plan, uint32_t
     report(r, TV_NO_OFFSET, CG_REMARK_Plan, TV_REMARK_ANALYSIS, text);
 }
 
-static void report_loop_plan(const reporting *r, const cg_plan *plan, const cg_loop_plan *loop, uint32_t rank,
+static void report_loop_plan(const reporting *r, const cg_candidate *plan, const cg_loop_candidate *loop, uint32_t rank,
                              bc_text *text)
 {
     bc_text_clear(text);
@@ -98,7 +98,7 @@ static void report_loop(const reporting *r, uint32_t position, bc_text *text)
     uint64_t offset = r->x->plans[0].loops[position].offset;
     uint32_t best[CG_MOST_PLANS], count = cg_best_of_loop(r->x, offset, CG_MOST_PLANS, best);
     for (uint32_t i = 0; i < count; i++) {
-        const cg_plan *plan = &r->x->plans[best[i]];
+        const cg_candidate *plan = &r->x->plans[best[i]];
         if (i < CG_BEST_PLANS || plan->chosen)
             report_loop_plan(r, plan, &plan->loops[position], i + 1, text);
     }

@@ -99,7 +99,7 @@ static void take_ahead(cg_weighing *x, const tv_remark *remark)
     uint32_t at = op_of(x, remark->offset);
     if (at == x->op_count || x->seen[at])
         return;
-    cg_loop_plan *loop = &x->now->loops[x->ops[at].loop];
+    cg_loop_candidate *loop = &x->now->loops[x->ops[at].loop];
     tv_str by = arg_of(remark, "By");
     x->seen[at] = true;
     loop->ahead++;
@@ -109,7 +109,7 @@ static void take_ahead(cg_weighing *x, const tv_remark *remark)
 static void take_ring(cg_weighing *x, const tv_remark *remark)
 {
     for (uint32_t i = 0; i < x->loop_count; i++) {
-        cg_loop_plan *loop = &x->now->loops[i];
+        cg_loop_candidate *loop = &x->now->loops[i];
         uint32_t stages = number_of(remark, "Stages"), bytes = number_of(remark, "InFlight");
         if (loop->offset != remark->offset)
             continue;
@@ -125,7 +125,7 @@ static void take_product(cg_weighing *x, const tv_remark *remark)
     uint32_t at = op_of(x, remark->offset), now = 0, best = 0;
     if (at == x->op_count)
         return;
-    cg_loop_plan *loop = &x->now->loops[x->ops[at].loop];
+    cg_loop_candidate *loop = &x->now->loops[x->ops[at].loop];
     for (uint32_t i = 1; i < TV_COUNT(names); i++) {
         size_t length = strlen(names[i]);
         if (remark->message.len >= length && memcmp(remark->message.ptr, names[i], length) == 0)
@@ -179,6 +179,8 @@ static bool is_named(const tv_remark *remark, const char *name)
 static void hear(void *user, const tv_remark *remark)
 {
     cg_weighing *x = user;
+    bc_text none = {.failed = true};
+    x->lost = x->lost || bc_str_is(remark->message, bc_text_words(&none));
     if (is_named(remark, "LoadAhead"))
         take_ahead(x, remark);
     else if (is_named(remark, "Pipelined"))
@@ -191,7 +193,7 @@ static void hear(void *user, const tv_remark *remark)
 /* ---- what came of it ---- */
 
 /* Of the versions of a loop the one that the prediction has. */
-static void take_cost(cg_loop_plan *loop, const cg_kernel_cost *cost)
+static void take_cost(cg_loop_candidate *loop, const cg_kernel_cost *cost)
 {
     for (uint32_t i = 0; i < cost->loop_count; i++) {
         const cg_loop_cost *own = &cost->loops[i];
@@ -206,7 +208,7 @@ static void take_cost(cg_loop_plan *loop, const cg_kernel_cost *cost)
 static void look(void *user, cg_func *c)
 {
     cg_weighing *x = user;
-    cg_plan *plan = x->now;
+    cg_candidate *plan = x->now;
     const cg_kernel_cost *cost = c->cost;
     if (!cost)
         return;
@@ -232,27 +234,27 @@ static bool swallow(void *user, const void *bytes, size_t count)
     return true;
 }
 
-tv_status cg_plan_of(cg_weighing *x, cg_plan *plan)
+tv_status cg_weigh_plan(cg_weighing *x, cg_candidate *plan)
 {
     tv_compile_options options = x->options ? *x->options : (tv_compile_options){.target = NULL};
     options.remarks = (tv_remark_sink){.user = x, .report = hear};
     options.dump_after = options.stop_after = NULL;
     options.time_passes = options.verify_each = false;
-    plan->loops = bc_new(&x->out->arena, cg_loop_plan, x->loop_count + 1u);
+    plan->loops = bc_new(&x->out->arena, cg_loop_candidate, x->loop_count + 1u);
     if (!plan->loops)
         return TV_NO_MEMORY;
     plan->loop_count = x->loop_count;
     plan->us = -1;
     for (uint32_t i = 0; i < x->loop_count; i++)
-        plan->loops[i] = (cg_loop_plan){.offset = x->loops[i].offset,
-                                        .op = x->loops[i].op,
-                                        .route = x->loops[i].loads ? "plain loads" : "no loads",
-                                        .loads = x->loops[i].loads,
-                                        .iterations = -1};
+        plan->loops[i] = (cg_loop_candidate){.offset = x->loops[i].offset,
+                                             .op = x->loops[i].op,
+                                             .route = x->loops[i].loads ? "plain loads" : "no loads",
+                                             .loads = x->loops[i].loads,
+                                             .iterations = -1};
     memset(x->seen, 0, sizeof *x->seen * x->op_count);
     x->now = plan;
     cg_request request = {.launch = x->launch, .choices = &plan->choices, .only = x->f, .user = x, .compiled = look};
     tv_status status =
         cg_compile_with(x->m, &options, &request, x->first ? x->sink : (tv_sink){0}, (tv_writer){.write = swallow});
-    return status == TV_OK && !plan->bound ? TV_NO_MEMORY : status;
+    return status == TV_OK && (!plan->bound || x->lost) ? TV_NO_MEMORY : status;
 }

@@ -28,15 +28,16 @@ typedef struct cg_weighing {
     uint32_t loop_count;
     cg_weighed_op *ops;
     uint32_t op_count;
-    bool *seen;   /* by op: it is told to run ahead in the plan that is looked at */
-    cg_plan *now; /* that one */
-    bool first;   /* it is the plan that is taken: its obstacles are kept */
+    bool *seen;        /* by op: it is told to run ahead in the plan that is looked at */
+    cg_candidate *now; /* that one */
+    bool lost;         /* memory was out for what a remark says */
+    bool first;        /* it is the plan that is taken: its obstacles are kept */
 } cg_weighing;
 
 /* Finds the loops of the source. False: out of memory. */
 bool cg_find_weighed(cg_weighing *x);
 /* Compiles the kernel with plan->choices and fills in the rest of the plan, without name and needs. */
-tv_status cg_plan_of(cg_weighing *x, cg_plan *plan);
+tv_status cg_weigh_plan(cg_weighing *x, cg_candidate *plan);
 /* A copy in the explanation's memory; NULL: out of memory. */
 const char *cg_weighed_text(cg_weighing *x, tv_str text);
 /* What can be done about it (codegen/remedies.def); NULL: nothing that is known. */

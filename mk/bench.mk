@@ -15,12 +15,16 @@ BENCH_SHARE ?= 8
 bench-compile: all $(OUT)/bench_compile $(OUT)/fakecuda/libcuda.so.1 $(BUILD)/corpus/unpacked
 	$(Q)LD_LIBRARY_PATH=$(OUT)/fakecuda $(OUT)/bench_compile $(OUT)/tileiras $(BUILD)/corpus --share $(BENCH_SHARE)
 
-## bench-model: compare the predictions of the cost model with measurements (tests/gpu/sweep_h200.csv)
+MODEL_ZOO := $(BUILD)/zoo-cases/1-400
+## bench-model: compare the predictions of the cost model with measurements (tests/gpu/sweep_h200.csv, zoo1_h100.csv)
+##   SWEEP_FILTER: kernels of the sweep; MODEL_OPTIONS: of tools/bench_model.py, such as --half 1
 .PHONY: bench-model
 bench-model: all $(BUILD)/sweep-cases/unpacked
 	$(Q)$(PYTHON) tools/bench_model.py $(OUT)/tilevm $(BUILD)/sweep-cases tests/gpu/sweep_h200.csv \
-	    --filter '$(SWEEP_FILTER)'
-## check-model: check that the model ranks kernels within a family as they were measured
+	    --filter '$(SWEEP_FILTER)' $(MODEL_OPTIONS)
+	$(Q)[ -d $(MODEL_ZOO) ] || $(MAKE) --no-print-directory zoo-cases ZOO_SEED=1 ZOO_COUNT=400
+	$(Q)$(PYTHON) tools/bench_model.py $(OUT)/tilevm $(MODEL_ZOO) tests/gpu/zoo1_h100.csv --gpu h100 $(MODEL_OPTIONS)
+## check-model: check that the model ranks kernels within a family as they were measured, the fastest among its first
 .PHONY: check-model
 check-model: all $(BUILD)/sweep-cases/unpacked
 	$(Q)$(PYTHON) tools/bench_model.py $(OUT)/tilevm $(BUILD)/sweep-cases tests/gpu/sweep_h200.csv --check \

@@ -78,6 +78,14 @@ check-toml: $(OUT)/toml_dump
 	$(Q)if command -v $(PYTHON) >/dev/null; then $(PYTHON) tests/toml/differential.py $< 20000 $(or $(ROUND),1); \
 	    else echo "toml: skipped, there is no $(PYTHON)"; fi
 
+## check-precision: run the corpus beside itself with more digits, and compare run --precision with NumPy (PYTHON)
+.PHONY: check-precision
+check-precision: all $(OUT)/corpus_run $(BUILD)/corpus/unpacked
+	$(Q)status=0; $(OUT)/corpus_run $(BUILD)/corpus --part $(TEST_PART) --precision || status=1; \
+	    if $(PYTHON) -c 'import numpy' 2> /dev/null; then \
+	        $(PYTHON) tests/precision/numpy_reference.py $(OUT)/tilevm $(OUT)/precision-work || status=1; \
+	    else echo "precision beside NumPy: skipped, there is no numpy for $(PYTHON)"; fi; exit $$status
+
 BATCH_KERNELS ?= $(if $(filter release,$(CONFIG)),4000,400)
 BATCH_FIRST ?= $(shell expr 1 + $(or $(ROUND),0) '*' 10000)
 ## check-batches: run random kernels and the corpus in batches of tile blocks and block by block, and compare

@@ -12,6 +12,11 @@ check-ptx: all $(OUT)/corpus_run $(BUILD)/corpus/unpacked
 	$(Q)status=0; for t in $(PTX_TARGETS); do $(CORPUS_PTX) --ptx $$t || status=1; done; \
 	    for t in $(filter sm_90a,$(PTX_TARGETS)); do $(CORPUS_PTX) --ptx $$t --cluster 2 || status=1; done; exit $$status
 
+## check-choices: the same with another choice for each case in place of what passes decide, as --explain weighs them
+.PHONY: check-choices
+check-choices: all $(OUT)/corpus_run $(BUILD)/corpus/unpacked
+	$(Q)status=0; for t in $(PTX_TARGETS); do $(CORPUS_PTX) --ptx $$t --choice each || status=1; done; exit $$status
+
 PTX_SUMS = $(OUT)/ptx_sums $(BUILD)/corpus/bytecode/13.5 tests/ptx/sums.txt $(BUILD)/ptx-sums
 ## check-ptx-sums: check that the PTX of every kernel is unchanged (`make golden` accepts a change)
 .PHONY: check-ptx-sums

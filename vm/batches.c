@@ -8,12 +8,13 @@
    that the tiles of a batch stay in the cache. Fewer blocks at once, or in all, are not worth compiling for. */
 enum { BATCH_ELEMENTS = 8192, LEAST_AT_ONCE = 4, LEAST_BLOCKS = 64, MOST_ELEMENTS = 1 << 20 };
 
-/* Is nothing observed per block? Traces, checks, figures by op, exact limits, orders and observers are. */
+/* Is nothing observed per block? Traces, checks, exact elements, figures by op, exact limits, orders and observers
+   are. */
 static bool may_batch(const tv_vm *vm)
 {
     const tv_vm_options *o = &vm->options;
-    return !vm->observer && o->batch != TV_BATCH_OFF && !o->trace && !o->checks && !o->profile && !o->step_limit
-           && !o->order_seed;
+    return !vm->observer && o->batch != TV_BATCH_OFF && !o->trace && !o->checks && !o->precision && !o->profile
+           && !o->step_limit && !o->order_seed;
 }
 
 static uint32_t blocks_at_once(const tv_vm *vm, const vm_code *single, const uint32_t grid[3], unsigned axis)

@@ -9,6 +9,7 @@
 #include "vm/compile/plan.h"
 #include "vm/compile/storage.h"
 #include "vm/compile/widen.h"
+#include "vm/precision/precision.h"
 
 /* Results larger than this stay where their op stands: moving them out would hold the memory longer. */
 enum { MOVE_BYTES = 64 * 1024 };
@@ -124,10 +125,14 @@ static void emit_op(vm_emit *e, const bc_op *op)
             vm_emit_checks(e, op);
         if (e->widened)
             vm_emit_notes(e, op);
+        if (e->exact)
+            vm_emit_exact_before(e, op);
         hooks[op->opcode](e, op);
         if (e->checks && !e->lanes)
             vm_emit_open_elements(e, op);
         e->position = position; /* regions have moved it on */
+        if (e->exact)
+            vm_emit_exact(e, op);
         if (is_traced(e, op))
             vm_emit_trace(e, op);
         end_segment(e, op);
@@ -285,6 +290,8 @@ static tv_status compile(vm_emit *e)
     c.op_segments = bc_new(e->arena, uint32_t, e->f->op_count);
     if (!e->values || !c.op_segments || !vm_make_plan(e))
         return TV_NO_MEMORY;
+    if (e->vm->options.precision && !vm_exact_begin(e))
+        return TV_NO_MEMORY;
     memset(c.op_segments, 0xff, e->f->op_count * sizeof *c.op_segments); /* VM_NO_SEGMENT */
     emit_all(e);
     if (!e->failed)
@@ -315,7 +322,7 @@ static tv_status compile_function(const tv_vm *vm, const bc_function *f, const v
     e->arena = &code->arena;
     e->checks = vm->options.checks != 0;
     e->tokens = e->checks && vm_checks_tokens(e);
-    e->plain = vm->options.trace || e->checks;
+    e->plain = vm->options.trace || e->checks || vm->options.precision;
     e->widened = widened;
     e->notes = notes;
     tv_status status = compile(e);

@@ -9,6 +9,7 @@
 #include "vm/check/check.h"
 #include "vm/run/observe.h"
 #include "vm/compile/compile.h"
+#include "vm/precision/precision.h"
 #include "vm/run/schedule.h"
 
 typedef struct vm_entry {
@@ -139,6 +140,8 @@ tv_status tv_vm_new(const tv_module *module, const tv_vm_options *options, tv_si
     tv_allocator a = o.allocator ? *o.allocator : bc_default_allocator();
     if (!module->verified)
         return vm_wrong(module, sink, "the module has not been verified: call tv_module_verify first");
+    if (o.precision && o.checks)
+        return vm_wrong(module, sink, "a machine has checks or precision, not both");
     tv_vm *vm = a.alloc(a.user, sizeof *vm);
     if (!vm)
         return TV_NO_MEMORY;
@@ -151,7 +154,7 @@ tv_status tv_vm_new(const tv_module *module, const tv_vm_options *options, tv_si
     vm->memory_limit = o.memory_limit ? o.memory_limit : half_of_memory();
     if (!o.threads)
         vm->options.threads = processors();
-    if (o.trace)
+    if (o.trace || o.precision)
         vm->options.threads = 1;
     vm->entry_count = module->function_count;
     vm->entries = take(vm, (vm->entry_count + 1) * sizeof *vm->entries);
@@ -176,6 +179,7 @@ void tv_vm_free(tv_vm *vm)
         return;
     tv_allocator a = vm->given;
     free_names(vm);
+    vm_precision_release(vm);
     for (size_t i = 0; vm->entries && i < vm->entry_count; i++) {
         vm_batches_release(&vm->entries[i].batches);
         if (vm->entries[i].compiled)
@@ -322,6 +326,8 @@ static tv_status run_code(tv_vm *vm, vm_entry *entry, const uint32_t grid[3], co
 {
     if (vm->options.checks)
         return vm_run_checked(vm, &entry->code, grid, params, sink);
+    if (vm->options.precision)
+        return vm_run_precisely(vm, &entry->code, grid, params, sink);
     const vm_code *batch = vm_batches_for(vm, &entry->batches, &entry->code, grid);
     atomic_store(&vm->starved, false); /* without memory for batches, blocks run one by one */
     return vm_run_grid(vm, &entry->code, batch, grid, params, sink);

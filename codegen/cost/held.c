@@ -129,7 +129,8 @@ bool cg_registers_held(cg_func *c, uint32_t *out_registers)
 uint32_t cg_blocks_hinted(const cg_func *c, uint32_t held)
 {
     int64_t hint = cg_hint_of(c, CG_HINT_OCCUPANCY), most = c->target->threads / cg_all_threads(c);
-    double room = cg_machine_of(c->target)->registers / cg_all_threads(c) / (held + CG_REGISTERS_BESIDES);
+    const cg_machine *m = cg_machine_of(c->target);
+    double room = m->registers / cg_all_threads(c) / (held + m->registers_few);
     int64_t blocks = hint < most ? hint : most;
     if (blocks > 1 && room < (double)blocks)
         blocks = room < 2 ? 0 : (int64_t)room;

@@ -4,18 +4,8 @@
 #ifndef TILEVM_CODEGEN_OPS_BINS_H
 #define TILEVM_CODEGEN_OPS_BINS_H
 
-#include "codegen/kernel/kernel.h"
+#include "codegen/access/bins.h"
 
-typedef struct cg_bins {
-    const ct_value *base, *index; /* an element is added to base[index] */
-    int64_t low;                  /* the smallest index */
-    uint32_t count;               /* of possible indices */
-} cg_bins;
-
-/* False: the op is something else, or there are too many addresses for its elements. */
-bool cg_find_bins(const cg_func *c, const ct_op *op, cg_bins *out);
-/* Bytes of shared memory. */
-uint32_t cg_bins_bytes(const cg_bins *b);
 /* Records that elements are read in layout l. */
 void cg_want_bins(cg_func *c, const cg_bins *b, const cg_layout *l);
 /* The first takes the op's effect on scratch, adds the values there, and returns the address. The second takes the

@@ -456,8 +456,10 @@ static void take_fragments(cg_func *c, cg_factors *f)
 /* ---- by instructions ---- */
 
 /* A part of K that lies in the ring, alone. */
-static void multiply_k_part(cg_func *c, const cg_product *p, const cg_k_part *part, cg_val *acc)
+static void multiply_k_part(cg_func *c, const ct_op *op, const cg_product *p, const cg_k_part *part, cg_val *acc)
 {
+    if (!part->number) /* the others are like the first one */
+        cg_remark_mma(c, op, p);
     cg_factors f = {0};
     add_operands(c, &f, p);
     take_fragments(c, &f);
@@ -473,7 +475,7 @@ static void multiply_with_atom(cg_func *c, const ct_op *op, const cg_product *p,
     bool async = is_async(p, &f);
     take_fragments(c, &f);
     if (!async)
-        cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED, "mma.sync.{Instruction=%s}", p->atom.text);
+        cg_remark_mma(c, op, p);
     for (uint32_t part = 0; part < (uint32_t)1 << f.parts && !c->failed; part++) {
         encode_operands(c, op, p, &f, async, part);
         if (async)
@@ -518,7 +520,7 @@ static void multiply_by_instructions(cg_func *c, const ct_op *op, const cg_produ
         if (!(sums[i] = cg_begin_sums(c, product_of(c, t->ops[i]))))
             return;
     if (op->detail)
-        multiply_k_part(c, p, op->detail, sums[0]);
+        multiply_k_part(c, op, p, op->detail, sums[0]);
     else
         multiply_with_atom(c, op, p, sums);
     for (uint32_t i = 0; i < t->count && !c->failed; i++)

@@ -65,6 +65,8 @@ void cg_take_vectors(cg_func *c, const cg_operand *o, uint32_t part, cg_val *out
 cg_val *cg_begin_sums(cg_func *c, const cg_product *p);
 void cg_end_sums(cg_func *c, const cg_product *p, cg_val *acc);
 
+/* Reports the instruction of mma.sync. */
+void cg_remark_mma(cg_func *c, const ct_op *op, const cg_product *p);
 /* To the sums of p and of those that are computed with it, in the order of registers: `count` steps along K, the first
    with number `first`. */
 void cg_multiply_steps(cg_func *c, const cg_product *p, const cg_factors *f, uint32_t first, uint32_t count,

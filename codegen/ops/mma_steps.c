@@ -2,6 +2,7 @@
    of instructions at a time, and multiplies. Products that are computed together load shared fragments once. */
 #include <string.h>
 
+#include "codegen/kernel/remarks.h"
 #include "codegen/ops/map.h"
 #include "codegen/ops/mma.h"
 #include "codegen/ptx/ptx.h"
@@ -156,4 +157,9 @@ void cg_multiply_steps(cg_func *c, const cg_product *p, const cg_factors *f, uin
                     multiply_row(c, &s, i, k, batch * rows + m, a[f->of[i].left]);
             }
         }
+}
+
+void cg_remark_mma(cg_func *c, const ct_op *op, const cg_product *p)
+{
+    cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED, "mma.sync.{Instruction=%s}", p->atom.text);
 }

@@ -137,7 +137,8 @@ uint32_t cg_elements_at_once(cg_func *c, uint32_t tile_bits)
         cg_no_memory(c);
         return tile_bits;
     }
-    double registers = cg_machine_of(c->target)->registers / (c->target->threads / 2.0) - CG_REGISTERS_BESIDES,
+    const cg_machine *m = cg_machine_of(c->target);
+    double registers = m->registers / (c->target->threads / 2.0) - m->registers_few,
            held = (double)bits / 32 / (double)((uint64_t)1 << tile_bits); /* per element */
     uint32_t least = elements_of_an_access(c), most = least;
     while (most < tile_bits && held * (double)((uint64_t)2 << most) <= registers)

@@ -230,17 +230,18 @@ void cg_set_warps(cg_func *c)
 
 uint32_t cg_blocks_that_suit(const cg_func *c)
 {
+    uint32_t registers = (uint32_t)cg_machine_of(c->target)->registers;
     tiles t = tiles_of(c);
     uint64_t sums = ((uint64_t)2 << t.held) / cg_threads(c)
                     * (t.is_wide ? 2 : 1); /* of this step and the previous ones */
-    return t.block && t.held && sums <= CG_BLOCKED_SUMS ? CG_REGISTERS / CG_BLOCKED_REGISTERS / cg_threads(c) : 0;
+    return t.block && t.held && sums <= CG_BLOCKED_SUMS ? registers / CG_BLOCKED_REGISTERS / cg_threads(c) : 0;
 }
 
 uint32_t cg_product_registers(const cg_func *c)
 {
     tiles t = tiles_of(c);
     uint32_t sums = ((1u << (t.held > t.product ? t.held : t.product)) / cg_threads(c)) << t.is_wide;
-    return t.product ? sums + CG_PRODUCT_OPERANDS : 0;
+    return t.product ? sums + (uint32_t)cg_machine_of(c->target)->registers_mma : 0;
 }
 
 /* If two blocks share a multiprocessor, each with half of the rows, they alternate in computing what is between the

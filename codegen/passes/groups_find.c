@@ -4,6 +4,7 @@
    order, is_feasible would find it later. */
 #include "codegen/passes/groups_find.h"
 
+#include "codegen/cost/cost.h"
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
 #include "codegen/analysis/shared.h"
@@ -124,7 +125,8 @@ static void keep_operand(cg_splitting *x, const cg_ring_place *p, uint32_t i)
     ct_op *load = cg_source_of(p->product->operands[i])->op;
     cg_kept_load *kept = &x->kept[x->kept_count];
     if (!load || load->opcode != OP_load_view_tko || ct_is_inside(load->block, p->loop->regions[0])
-        || x->kept_count == CG_MOST_KEPT || registers_left(x, p, p->product->operands[i]) >= CG_OTHER_REGISTERS)
+        || x->kept_count == CG_MOST_KEPT
+        || registers_left(x, p, p->product->operands[i]) >= cg_machine_of(x->c->target)->registers_loop)
         return;
     for (uint32_t k = 0; k < x->kept_count; k++)
         if (x->kept[k].load == load)

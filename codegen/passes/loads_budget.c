@@ -1,5 +1,6 @@
 /* How far loads run ahead in loops with other loads, which each thread copies for itself; see
    codegen/passes/loads.c. */
+#include "codegen/cost/cost.h"
 #include "codegen/analysis/product.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/passes/budget.h"
@@ -36,7 +37,7 @@ static uint32_t operand_words(const cg_func *c, const ct_block *body, const cg_r
    computes from that for a product. */
 static uint32_t registers_of(const cg_func *c, const ct_block *body, const cg_ring *ring, const cg_ring *own)
 {
-    uint32_t all = CG_OTHER_REGISTERS + operand_words(c, body, ring);
+    uint32_t all = (uint32_t)cg_machine_of(c->target)->registers_loop + operand_words(c, body, ring);
     for (uint32_t i = 1; i < body->arg_count; i++)
         all += bc_is_tile(body->args[i].type) ? cg_words_of_thread(c, body->args[i].type) : 0;
     for (uint32_t i = 0; i < own->load_count; i++)
@@ -59,19 +60,20 @@ static bool has_reordered(const ct_block *body)
    exceed the limit by an eighth, which ptxas saves. Such loops convert tiles between copies and products, while
    other blocks multiply. Two blocks suffice for that; more are worthwhile only if each has three stages. Reordered
    products with few rows are limited by memory bandwidth: each block gets stages for the bytes of weights that must
-   be in flight if it has the multiprocessor for itself (3.4 TB/s, 132 multiprocessors, a latency of one
-   microsecond). */
+   be in flight if it has the multiprocessor for itself. */
 cg_slot_budget cg_budget_with_own(cg_func *c, const ct_block *body, const cg_ring *ring, const cg_ring *own,
                                   const cg_slot_work *work)
 {
+    const cg_machine *m = cg_machine_of(c->target);
+    uint32_t registers = (uint32_t)m->registers, on_their_way = (uint32_t)m->bytes_ahead;
     bool reordered = has_reordered(body);
-    uint32_t paced = reordered ? CG_BYTES_ON_THEIR_WAY / own->slot_bytes + 1 : 0,
+    uint32_t paced = reordered ? on_their_way / own->slot_bytes + 1 : 0,
              enough = paced > CG_ENOUGH_SLOTS ? paced : CG_ENOUGH_SLOTS,
              most = enough > CG_MOST_OWN_SLOTS ? enough : CG_MOST_OWN_SLOTS,
              least = cg_static_shared(c->target) - work->fits,
              operand = reordered ? 0 : 4 * operand_words(c, body, ring) * cg_threads(c),
              used = CG_SYSTEM_SHARED + (operand > least ? operand : least),
-             blocks = (CG_REGISTERS + CG_REGISTERS / CG_SAVED_PART) / registers_of(c, body, ring, own) / cg_threads(c);
+             blocks = (registers + registers / CG_SAVED_PART) / registers_of(c, body, ring, own) / cg_threads(c);
     cg_slot_budget b = {.room = work->fits, .why = "as many as leave room for the blocks that registers allow"};
     for (blocks = blocks < CG_MOST_BLOCKS ? blocks + !blocks : CG_MOST_BLOCKS; blocks; blocks--) {
         uint32_t share = cg_room_beside(c, blocks * cg_threads(c)), room = share > used ? share - used : 0;

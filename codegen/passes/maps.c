@@ -1,6 +1,7 @@
 /* Copies by tensor maps in warp-specialised kernels: if TMA can copy all of a kernel's tiles, one producer thread
    issues the copies, with maps that its warp builds at the start (codegen/ops/maps.c). Tiles that all thread blocks of
    a cluster read are multicast: each block copies its part. */
+#include "codegen/cost/cost.h"
 #include "codegen/passes/maps.h"
 
 #include "bytecode/verify/hints.h"
@@ -198,13 +199,6 @@ const char *cg_maps_obstacle(cg_splitting *x)
     return why;
 }
 
-int64_t cg_cycles_of(const cg_ring_place *p)
-{
-    const bc_type *left = p->product->operands[0]->type;
-    int64_t count = (int64_t)1 << cg_shape_of(p->product->results[0].type).tile_bits;
-    return count * left->shape[left->rank - 1] * cg_memory_bytes(bc_elem_kind(left)) / 2 / CG_PRODUCTS_PER_CYCLE;
-}
-
 /* Is more computed behind the loop than conversions, with as many elements of the same type as its product has? */
 static bool computes_behind(const cg_ring_place *p)
 {
@@ -253,6 +247,17 @@ static bool is_one_of_one(const cg_splitting *x)
     return cg_threads(x->c) == GROUP && x->count == 1 && !cg_product_before(p->last) && p->product->way != CT_TURNED;
 }
 
+/* Cycles of wgmma for an iteration's product. */
+static double cycles_of(const cg_splitting *x, const cg_ring_place *p)
+{
+    return cg_wgmma_cycles(x->c->target, p->product);
+}
+
+static const cg_machine *machine_of(const cg_splitting *x)
+{
+    return cg_machine_of(x->c->target);
+}
+
 /* Of one tile a block: are several blocks better? Measured on an H200, microseconds without and with maps: tall
    products by 64x64x64 53.5 and 85.5, gelu behind 128x128x64 205 and 234; 64x256x64 1,812 and 1,924; scaled blocks of
    64x128 158 and 223; skinny ones of 256 cycles 54.8 and 44.0. */
@@ -261,23 +266,23 @@ static const char *waste_of_block(const cg_splitting *x)
     const cg_ring_place *p = &x->places[0];
     if (!is_one_of_one(x) || cg_is_persistent(x, p) || cg_ring_rounds(p->ring))
         return NULL;
-    return cg_cycles_of(p) < CG_BLOCK_STEP
+    return cycles_of(x, p) < machine_of(x)->hidden_step
                ? "steps are short, and several blocks on a multiprocessor hide each other's latency"
                : hidden_by_several(p);
 }
 
 bool cg_has_short_steps(const cg_splitting *x)
 {
-    /* Of fewer cycles threads have too little to do between two slots: 64x32x64 4,966 and 6,968; on an H100 e4m3
-       64x16x64 112 and 228. */
-    return is_one_of_one(x) && cg_cycles_of(&x->places[0]) < CG_SHORT_STEP;
+    /* Threads have too little to do between two slots: 64x32x64 4,966 and 6,968; on an H100 e4m3 64x16x64 112 and 228.
+     */
+    return is_one_of_one(x) && cycles_of(x, &x->places[0]) < machine_of(x)->slot_turn;
 }
 
 bool cg_only_waits_are_hidden(const cg_splitting *x)
 {
     const cg_ring_place *p = &x->places[0];
-    return is_one_of_one(x) && !cg_has_short_steps(x) && cg_cycles_of(p) < CG_BLOCK_STEP && !hidden_by_several(p)
-           && !cg_product_of(x->c, p->product).adds_up;
+    return is_one_of_one(x) && !cg_has_short_steps(x) && cycles_of(x, p) < machine_of(x)->hidden_step
+           && !hidden_by_several(p) && !cg_product_of(x->c, p->product).adds_up;
 }
 
 static bool comes_to_all(const cg_ring_place *p)
@@ -293,15 +298,14 @@ static bool comes_to_all(const cg_ring_place *p)
 static const char *tma_objection(const cg_splitting *x, const cg_ring_place *p)
 {
     /* A slot that the copy engine fills comes later than one that threads fill, and later still from other blocks.
-       Measured on an H200, of persistent blocks: 1,024 cycles of products in the slots that are on their way are too
-       few (0.86 to 0.96 of copies by threads), 1,536 are enough (1.05 to 1.18). */
+       The products in the slots that are on their way have to take as long. */
     enum { NOT_ON_THEIR_WAY = 2 };
     /* By no other block. 128x64x64, microseconds by maps and by threads: 8192 2,165 and 1,913, 4096 261 and 247,
        2048 34.2 and 35.3, 1024 9.7 and 8.7; of e4m3, which adds up, 1,184 and 1,411. */
     if (cg_ring_rounds(p->ring) || cg_product_before(p->last) || x->count > 1 || !cg_is_persistent(x, p))
         return NULL;
-    int64_t ahead = (int64_t)p->ring->slots - NOT_ON_THEIR_WAY;
-    if (ahead * cg_cycles_of(p) < CG_CYCLES_ON_THEIR_WAY)
+    double ahead = (double)p->ring->slots - NOT_ON_THEIR_WAY;
+    if (ahead * cycles_of(x, p) < machine_of(x)->engine_delay)
         return "its stages hold too few bytes in flight";
     bool is_few = is_one_of_one(x) && columns_of(p) <= CG_FEW_COLUMNS && !comes_to_all(p);
     return is_few && !cg_product_of(x->c, p->product).adds_up ? "its products have few columns" : NULL;

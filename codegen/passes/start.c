@@ -1,6 +1,7 @@
 /* Fills the first slots of rings that TMA fills otherwise: building tensor maps takes as long as two or three products,
    so some of the producers' threads copy these slots in the meantime. Their program is that of the producers, without
    the ops that fill other slots. */
+#include "codegen/cost/cost.h"
 #include "codegen/passes/start.h"
 
 #include "codegen/analysis/order.h"
@@ -18,16 +19,17 @@
    with 7; of 8-bit elements that are read as fragments, 1,971, 2,051 and 2,088. */
 static uint32_t slots_at_start(const cg_splitting *x)
 {
+    const cg_machine *m = cg_machine_of(x->c->target);
     bool is_plain = x->count == 1 && x->places[0].product->way != CT_TURNED && !cg_product_before(x->places[0].last);
-    int64_t enough = is_plain ? CG_START_CYCLES : CG_START_CYCLES_BETWEEN;
+    double enough = is_plain ? m->maps_built : m->engine_delay;
     uint32_t most = UINT32_MAX, rings = 0, bytes = 0, count = 1;
-    int64_t cycles = 0;
+    double cycles = 0;
     for (uint32_t i = 0; i < x->count && x->places[i].loop == x->places[0].loop; i++) {
         const cg_ring *ring = x->places[i].ring;
         most = ring->slots < most ? ring->slots : most;
         bytes += ring->slot_bytes;
         rings++;
-        cycles += cg_cycles_of(&x->places[i]) * x->budget->blocks;
+        cycles += cg_wgmma_cycles(x->c->target, x->places[i].product) * x->budget->blocks;
     }
     while (count < most && (count + 1) * rings + x->kept_count <= CG_MOST_STARTS && count * cycles < enough
            && (count + 1) * bytes <= CG_START_BYTES)

@@ -67,7 +67,8 @@ const tv_check_info *tv_check_at(size_t index);
 /* ---- machines ------------------------------------------------------------------------------------------------- */
 
 /* Neighbouring tile blocks of small tiles run as one, on tiles of all their elements, where the results are those of
-   running them one by one in their order. Not with a trace, checks, a profile, a step limit or an order. */
+   running them one by one in their order. Not with a trace, checks, precision, a profile, a step limit or an
+   order. */
 typedef enum tv_batch {
     TV_BATCH_AUTO,  /* where it is worth it */
     TV_BATCH_OFF,   /* never */
@@ -95,9 +96,11 @@ typedef struct tv_vm_options {
     /* Returns whether the op is chosen for trace. Called while a kernel is compiled. NULL: all ops are chosen. */
     bool (*trace_op)(void *user, tv_str op, uint32_t op_index);
 
-    bool profile;          /* also measure the time of each op for tv_vm_op_time_at */
-    uint8_t batch;         /* tv_batch: whether neighbouring tile blocks run as one */
-    uint32_t checks;       /* tv_check bits; 0: none, at no cost. With checks, tile blocks take turns on one thread,
+    bool profile;    /* also measure the time of each op for tv_vm_op_time_at */
+    uint8_t batch;   /* tv_batch: whether neighbouring tile blocks run as one */
+    bool precision;  /* run the kernel beside itself with more digits, for tv_vm_op_precision_at; on one thread, and
+                        not with checks */
+    uint32_t checks; /* tv_check bits; 0: none, at no cost. With checks, tile blocks take turns on one thread,
                               always in the same order, and a deadlock among them is a trap */
     unsigned max_findings; /* stop after that many findings of checks; 0: 20 */
     unsigned check_orders; /* TV_CHECK_ORDER: how many other orders to try; 0: 3 */
@@ -239,6 +242,68 @@ bool tv_vm_op_time_at(const tv_vm *vm, size_t index, tv_vm_op_time *out_time);
 
    Returns   false, without a result, before the first run and past the last op */
 bool tv_vm_op_runs_at(const tv_vm *vm, uint32_t op_index, uint64_t *out_runs);
+
+/* ---- precision ------------------------------------------------------------------------------------------------ */
+
+/* How far floats are from what they are compared with, in units in the last place of the larger of the two. */
+typedef struct tv_vm_error {
+    double worst;        /* infinite where one of the two is infinite or NaN, and the other is not */
+    double mean;         /* without those */
+    uint64_t infinite;   /* how many those are */
+    uint32_t block[3];   /* the tile block of the worst: x, y, z */
+    uint64_t element;    /* its place in the tile, in row-major order */
+    double value, exact; /* the worst, and what it is compared with */
+} tv_vm_error;
+
+/* What the last run with options.precision found about one op that makes or compares floats. `exact` is the result
+   of the whole kernel up to there without rounding; decisions and addresses are those of the kernel. */
+typedef struct tv_vm_op_precision {
+    uint32_t op_index;       /* position of the op in the function, as in tv_diag */
+    const char *op;          /* mnemonic; lives forever */
+    tv_str file;             /* place in the source; empty: unknown. Lives as long as the module */
+    uint32_t line;           /* 0: unknown */
+    const char *element;     /* type of its floats, as "f32"; lives forever */
+    uint64_t elements;       /* that it made, over all tile blocks and iterations; 0: it only decides */
+    tv_vm_error introduced;  /* by the rounding of the op itself: compared with the op without rounding on the same
+                                operands */
+    tv_vm_error accumulated; /* compared with `exact` */
+    double caused;           /* the largest error of a stored element, in units of that, whose largest part comes from
+                                the rounding of this op */
+    double amplified;        /* the largest error of a stored element that grew most in this op */
+    bool is_sum;             /* what grows does so by cancellation: an addition, a subtraction, a product */
+    uint64_t grown;          /* elements in which the relative error of the operands grew 16 times or more */
+    double growth;           /* the largest such factor; growth_block and growth_element say where */
+    uint32_t growth_block[3];
+    uint64_t growth_element;
+    uint64_t overflows;  /* elements that became infinite or NaN from finite operands */
+    uint64_t decisions;  /* comparisons, ftoi, floor and ceil: elements that would be others without rounding */
+    tv_vm_error decided; /* the first of them: the operand, or the difference of the two; worst is 1 */
+    bool drops;          /* takes floats as bits or integers: what it gives counts as exact */
+} tv_vm_op_precision;
+
+/* The op at an index, in the order of the function, ops that made and compared no floats left out.
+
+   Returns   false, without a result, past the end and without a run with options.precision */
+bool tv_vm_op_precision_at(const tv_vm *vm, size_t index, tv_vm_op_precision *out_op);
+
+/* The same about an array with floats that the kernel stored, as it was in the end. */
+typedef struct tv_vm_array_precision {
+    const char *name; /* as it was described; until tv_vm_clear_buffers */
+    tv_dtype dtype;   /* of the elements, as the kernel stored them */
+    bool described;   /* false: memory that no array was described in; index is then one number, in elements */
+    uint32_t ndim;    /* of index */
+    int64_t index[TV_MAX_RANK]; /* the worst element */
+    uint64_t elements;          /* that were stored */
+    tv_vm_error error;          /* block: which stored the worst element; element: 0 */
+    double distance, largest;   /* largest difference from the exact value, and largest exact value, of finite ones */
+    uint32_t origin;    /* op_index of the op whose rounding brought most of the worst error; UINT32_MAX: none */
+    uint32_t amplifier; /* of the op in which that grew most; UINT32_MAX: in none 16 times */
+} tv_vm_array_precision;
+
+/* The array at an index, by address.
+
+   Returns   false, without a result, past the end and without a run with options.precision */
+bool tv_vm_array_precision_at(const tv_vm *vm, size_t index, tv_vm_array_precision *out_array);
 
 #ifdef __cplusplus
 }

@@ -146,8 +146,11 @@ if build build tests corpus; then
     run batches check-batches
     run toml check-toml ROUND="$round"
     run report check-report
+    run precision check-precision "$(in_parts 4)"
+    run web check-web
     run matrix-ptx check-matrix-ptx "$(in_parts 2)"
     run ptx check-ptx
+    run choices check-choices
     run loader check-loader
     run regress check-regress
     run corpus check-corpus

@@ -104,6 +104,19 @@ static void bind_pointers(vm_emit *e, vm_access_check *c, const bc_op *op, const
         c->mode = (uint8_t)bc_attr_u(op, rows->mode);
 }
 
+static void bind_rows(vm_emit *e, vm_access_check *c, const bc_op *op, const access_rows *rows)
+{
+    if (rows->view)
+        bind_view(e, c, op, rows);
+    else
+        bind_pointers(e, c, op, rows);
+}
+
+void vm_bind_visit(vm_emit *e, vm_access_check *c, const bc_op *op)
+{
+    bind_rows(e, c, op, rows_of(op));
+}
+
 static void emit_access(vm_emit *e, const bc_op *op, const access_rows *rows)
 {
     uint32_t wanted = e->vm->options.checks;
@@ -115,10 +128,7 @@ static void emit_access(vm_emit *e, const bc_op *op, const access_rows *rows)
     c->order = vm_checks_tokens(e);
     c->shadow = c->order || (wanted & TV_CHECK_UNINIT);
     c->bounds = (wanted & TV_CHECK_BOUNDS) != 0;
-    if (rows->view)
-        bind_view(e, c, op, rows);
-    else
-        bind_pointers(e, c, op, rows);
+    bind_rows(e, c, op, rows);
     if (c->order) {
         bind_token(e, &c->head, &c->token_in, &c->has_token_in, bc_operand(op, rows->token));
         vm_write_token(e, &c->head, &c->token_out, vm_result(op, op->result_count - 1u));
@@ -185,10 +195,7 @@ void vm_emit_open_elements(vm_emit *e, const bc_op *op)
     const bc_value *result = vm_result(op, 0);
     open_check *o = vm_new_inst(e, op, open_run, open_check);
     vm_inst *inst = &o->access.head;
-    if (rows->view)
-        bind_view(e, &o->access, op, rows);
-    else
-        bind_pointers(e, &o->access, op, rows);
+    bind_rows(e, &o->access, op, rows);
     o->count = vm_count(result);
     o->bytes = (uint8_t)vm_elem_bytes(bc_elem_kind(result->type));
     o->junk = junk_of(bc_elem_kind(result->type));

@@ -60,6 +60,8 @@ vm_handler vm_access_run;
    in words. */
 void vm_observe_read(vm_touch *t, uint32_t writer, bool acquired);
 void vm_observe_conflict(const vm_touch *t, bc_rule rule, const vm_event *first, const char *place);
+/* Binds what vm_visit_all needs of an op that touches memory and whose tile operands can be read packed. */
+void vm_bind_visit(vm_emit *e, vm_access_check *c, const bc_op *op);
 
 /* The parameter of the entry from which the access derives its address. VM_NO_PARAM: it is not known. */
 uint32_t vm_param_of(const bc_function *f, const bc_op *op);

@@ -7,6 +7,7 @@
 /* Storage that the edges into a region, or out of it, write. VM_NO_STORAGE: not needed. */
 typedef struct vm_target_slots {
     vm_storage *storage;
+    vm_storage *exact; /* of exact elements; NULL where there are none */
     uint32_t count;
 } vm_target_slots;
 

@@ -80,12 +80,13 @@ struct vm_emit {
     const tv_vm *vm;
     vm_code *code;
     tv_sink sink;
-    bc_arena *arena; /* the code's: stays */
-    bc_arena temp;   /* released when the entry is compiled */
-    bool plain;      /* trace, checks: no groups, no aliases of memory, every value packed */
-    bool checks;     /* some are wanted */
-    bool tokens;     /* checks need them: they have storage */
-    bool failed;     /* out of memory, or reported */
+    bc_arena *arena;             /* the code's: stays */
+    bc_arena temp;               /* released when the entry is compiled */
+    bool plain;                  /* trace, checks: no groups, no aliases of memory, every value packed */
+    bool checks;                 /* some are wanted */
+    bool tokens;                 /* checks need them: they have storage */
+    struct vm_exact_slot *exact; /* by value id, with options.precision: its exact elements; else NULL */
+    bool failed;                 /* out of memory, or reported */
     tv_status status;
     vm_value *values; /* by bc_value.id */
     vm_ctx *preamble, *body, *cur;

@@ -5,6 +5,8 @@
             identity takes no part.
    scan     along its dimension in order: result[j] = f(result[j - 1], x[j]), from the other end when reversed.
    In both the even arguments of the body are what comes first in that order. */
+#include "vm/op/aggregate.h"
+
 #include <string.h>
 
 #include "vm/check/check.h"
@@ -12,27 +14,12 @@
 #include "vm/compile/control.h"
 #include "vm/compile/group.h"
 #include "vm/compile/plan.h"
-#include "vm/run/schedule.h"
 #include "vm/compile/storage.h"
+#include "vm/run/schedule.h"
 
-enum { MAX_PAIRS = VM_MAX_NODES / 4, NARROW = 128 };
+enum { MAX_PAIRS = VM_MAX_PAIRS, NARROW = 128 };
 
-typedef struct aggregate_inst {
-    vm_inst head;
-    uint32_t pairs;
-    size_t outer, length, inner; /* [outer][length][inner] elements */
-    size_t *in, *out, *temp;     /* per pair */
-    uint8_t *bytes;
-    bool reverse;
-    /* on strips */
-    vm_strips strips;
-    uint16_t *nodes;
-    vm_kernel *kernel; /* the whole body, if it is one; swapped: of the second argument and the first */
-    bool swapped;
-    /* one at a time */
-    const vm_inst *body;
-    size_t *args, *yields; /* 2 per pair; 1 per pair */
-} aggregate_inst;
+typedef vm_aggregate aggregate_inst;
 
 /* ---- combining ---- */
 
@@ -253,6 +240,8 @@ static vm_ctx *emit_body(vm_emit *e, const bc_op *op, aggregate_inst *inst)
     region.results.storage = slots + 2 * inst->pairs;
     for (uint32_t k = 0; k < inst->pairs; k++)
         region.results.storage[k] = vm_new_storage(e, 8, cur);
+    if (e->exact)
+        region.results.exact = vm_aggregate_exact_body(e, block, inst->pairs, cur);
     e->region = &region;
     e->quiet++;
     vm_emit_block(e, body, block);
@@ -263,6 +252,8 @@ static vm_ctx *emit_body(vm_emit *e, const bc_op *op, aggregate_inst *inst)
         vm_bind(e, &inst->head, &inst->args[i], slots[i], 0, VM_UPDATE);
     for (uint32_t k = 0; k < inst->pairs; k++)
         vm_bind(e, &inst->head, &inst->yields[k], region.results.storage[k], 0, VM_UPDATE);
+    if (e->exact)
+        vm_aggregate_bind_body(e, inst, block, region.results.exact);
     e->at = cur;
     return body;
 }
@@ -296,7 +287,7 @@ static void emit_aggregate(vm_emit *e, const bc_op *op, vm_handler *run, uint32_
     bc_value **operands = bc_operands(op);
     const bc_block *block = bc_regions(op)[0];
     const bc_type *type = operands[0]->type;
-    vm_storage temps[MAX_PAIRS];
+    vm_storage temps[MAX_PAIRS], exact_temps[MAX_PAIRS];
     uint32_t pairs = op->operand_count;
     if (pairs > MAX_PAIRS) {
         vm_unsupported(e, op, "'%s' of %u tiles at once; %u is the limit", bc_info(op)->name, pairs,
@@ -305,6 +296,8 @@ static void emit_aggregate(vm_emit *e, const bc_op *op, vm_handler *run, uint32_
     }
     for (uint32_t k = 0; k < pairs; k++)
         vm_need_packed(e, operands[k]);
+    if (e->exact)
+        run = vm_aggregate_need_exact(e, op, is_scan);
     aggregate_inst *inst = vm_new_inst(e, op, run, aggregate_inst);
     inst->pairs = pairs;
     inst->reverse = reverse;
@@ -323,20 +316,25 @@ static void emit_aggregate(vm_emit *e, const bc_op *op, vm_handler *run, uint32_
         inst->bytes[k] = (uint8_t)vm_elem_bytes(bc_elem_kind(operands[k]->type));
     uint32_t position = e->position;
     vm_ctx *at = e->at, *body = NULL;
-    if (vm_body_is_lanes(block) && !e->lanes && !(e->checks && vm_body_has_checks(e, block)))
+    if (vm_body_is_lanes(block) && !e->lanes && !e->exact && !(e->checks && vm_body_has_checks(e, block)))
         emit_lanes(e, op, inst);
     else
         body = emit_body(e, op, inst);
     e->at = at;
     e->position = position; /* the body has moved it on, and copies that were made here are for this op */
     for (uint32_t k = 0; k < pairs && !e->failed; k++) {
-        vm_storage temp = vm_new_storage(e, temp_elements(inst, is_scan) * inst->bytes[k], e->at);
+        size_t elements = e->exact ? inst->outer * inst->length * inst->inner : temp_elements(inst, is_scan);
+        vm_storage temp = vm_new_storage(e, elements * inst->bytes[k], e->at);
         vm_read_packed(e, &inst->head, &inst->in[k], operands[k]);
         vm_bind(e, &inst->head, &inst->temp[k], temp, 0, VM_UPDATE);
         vm_write(e, &inst->head, &inst->out[k], vm_result(op, k));
         temps[k] = temp;
     }
+    if (e->exact && !e->failed)
+        vm_aggregate_bind_exact(e, op, inst, exact_temps);
     vm_append(e, &inst->head);
+    if (e->exact && !e->failed)
+        vm_aggregate_hold_exact(e, op, inst, body, exact_temps);
     for (uint32_t k = 0; k < pairs && body && !e->failed; k++) { /* each run of the body is between two uses of these */
         const vm_value *operand = vm_value_of(e, operands[k]);
         vm_hold(e, body, vm_has_packed(e, operand) ? operand->packed : operand->storage);

@@ -7,6 +7,7 @@
 #include "vm/compile/compile.h"
 #include "vm/compile/group.h"
 #include "vm/compile/storage.h"
+#include "vm/precision/precision.h"
 #include "vm/run/loop.h"
 #include "vm/run/view.h"
 
@@ -58,12 +59,17 @@ static size_t tile_bytes(const bc_value *v)
     return is_token(v) ? VM_TOKEN_BYTES : (size_t)vm_elem_bytes(bc_elem_kind(v->type)) << vm_type_bits(v->type);
 }
 
-static bool is_target(const vm_target_slots *to, vm_storage storage, uint32_t except)
+static bool is_among(const vm_storage *targets, uint32_t count, vm_storage storage, uint32_t except)
 {
-    for (uint32_t i = 0; i < to->count; i++)
-        if (i != except && to->storage[i] == storage)
+    for (uint32_t i = 0; i < count; i++)
+        if (i != except && targets[i] == storage)
             return true;
     return false;
+}
+
+static bool is_target(const vm_target_slots *to, vm_storage storage, uint32_t except)
+{
+    return is_among(to->storage, to->count, storage, except);
 }
 
 /* What is laid out in a target itself is packed elsewhere first: a move cannot read it while it writes. */
@@ -76,6 +82,8 @@ static void need_sources(vm_emit *e, bc_value *const *sources, const vm_target_s
         const vm_value *v = vm_value_of(e, sources[i]);
         if (!vm_layout_is_packed(&v->layout) && is_target(to, v->storage, UINT32_MAX))
             vm_need_packed(e, sources[i]);
+        if (to->exact && to->exact[i])
+            vm_need_exact(e, sources[i]);
     }
 }
 
@@ -105,14 +113,32 @@ static void bind_move(vm_emit *e, vm_inst *inst, vm_moves *all, const bc_value *
     }
 }
 
+/* Exact elements go with the elements. */
+static void bind_exact_move(vm_emit *e, vm_inst *inst, vm_moves *all, const bc_value *source, const vm_target_slots *to,
+                            uint32_t i)
+{
+    vm_storage from = vm_exact_storage(e, source);
+    vm_move *m = &all->moves[all->count++];
+    m->bytes = vm_exact_bytes(source);
+    vm_bind(e, inst, &m->from, from, 0, VM_READ);
+    vm_bind(e, inst, &m->to, to->exact[i], 0, VM_WRITE);
+    if (!is_among(to->exact, to->count, from, i))
+        return;
+    m->through_temp = all->any_temp = true;
+    vm_bind(e, inst, &m->temp, vm_new_storage(e, m->bytes, e->cur), 0, VM_UPDATE);
+}
+
 static void bind_moves(vm_emit *e, vm_inst *inst, vm_moves *all, bc_value *const *sources, const vm_target_slots *to)
 {
-    all->moves = vm_code_bytes(e, (to->count + 1) * sizeof *all->moves);
+    all->moves = vm_code_bytes(e, (2 * to->count + 1) * sizeof *all->moves);
     if (e->failed)
         return;
-    for (uint32_t i = 0; i < to->count && !e->failed; i++)
+    for (uint32_t i = 0; i < to->count && !e->failed; i++) {
         if (to->storage[i])
             bind_move(e, inst, all, sources[i], to, i);
+        if (to->exact && to->exact[i])
+            bind_exact_move(e, inst, all, sources[i], to, i);
+    }
 }
 
 /* Storage for values that terminators pass on. VM_NO_STORAGE: the value is unused, or a token that checks do not
@@ -121,14 +147,18 @@ static void make_targets(vm_emit *e, vm_target_slots *to, const bc_value *values
 {
     to->count = count;
     to->storage = bc_new(&e->temp, vm_storage, count + 1u);
-    if (!to->storage) {
+    to->exact = e->exact ? bc_new(&e->temp, vm_storage, count + 1u) : NULL;
+    if (!to->storage || (e->exact && !to->exact)) {
         e->failed = true;
         to->count = 0;
         return;
     }
     for (uint32_t i = 0; i < count; i++)
-        if ((e->tokens || !is_token(&values[i])) && vm_used(e, &values[i]))
+        if ((e->tokens || !is_token(&values[i])) && vm_used(e, &values[i])) {
             to->storage[i] = vm_new_storage(e, tile_bytes(&values[i]), home);
+            if (to->exact && vm_has_floats(&values[i]))
+                to->exact[i] = vm_new_storage(e, vm_exact_bytes(&values[i]), home);
+        }
 }
 
 /* The values are in the targets from `maker` on. */
@@ -141,6 +171,8 @@ static void set_targets(vm_emit *e, const vm_target_slots *to, const bc_value *v
             vm_set_stored(e, &values[i], to->storage[i], &layout, maker);
         else if (is_token(&values[i]))
             vm_value_of(e, &values[i])->form = VM_NOTHING;
+        if (to->exact)
+            vm_set_exact(e, &values[i], to->exact[i]);
     }
 }
 

@@ -43,6 +43,7 @@ struct tv_vm {
     tv_vm_stats stats;
     uint64_t op_counts[OP_LIMIT];
     double op_seconds[OP_LIMIT];
+    struct vm_precision *precision;     /* with options.precision, of the last run */
     const vm_code *last;                /* of the last run; NULL before the first */
     const struct vm_observer *observer; /* NULL: nobody watches */
     struct vm_positions *positions;     /* of ops, while a run is watched */

@@ -68,3 +68,27 @@ uint8_t arg_study_excuses(const arg_study *study, const char *rule, uint32_t op_
             return study->made[op_index] & rules[i].made;
     return 0;
 }
+
+/* What follows from another finding has no op: such a result is excused by the finding. */
+static bool is_excused(const arg_study *study, const bc_function *f, const tv_diag *diag, bool any)
+{
+    if (!diag->op.len || diag->op_index >= f->op_count)
+        return any && (strcmp(diag->rule, "X-ORD-01") == 0 || strcmp(diag->rule, "X-OPN-01") == 0);
+    return arg_study_excuses(study, diag->rule, diag->op_index)
+           || (diag->other && arg_study_excuses(study, diag->rule, diag->other->op_index));
+}
+
+bool arg_study_excuse(const arg_study *study, const bc_function *f, const tv_diag *diag, bool any, bc_text *text,
+                      tv_diag *out_told)
+{
+    if (!is_excused(study, f, diag, any))
+        return false;
+    bc_text_str(text, diag->message);
+    bc_text_puts(text, "; the arguments were generated");
+    *out_told = *diag;
+    out_told->message = text->failed ? diag->message : bc_text_get(text);
+    out_told->help = bc_str(text->failed
+                                ? "out of memory"
+                                : "generated arguments may be the cause: pass arguments that the kernel expects");
+    return true;
+}

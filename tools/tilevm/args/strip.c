@@ -107,8 +107,12 @@ static void *take_steps(void *user)
 
 static unsigned processors(void)
 {
+#ifdef __EMSCRIPTEN__
+    return 1;
+#else
     cpu_set_t set;
     return sched_getaffinity(0, sizeof set, &set) == 0 ? (unsigned)CPU_COUNT(&set) : 1;
+#endif
 }
 
 void arg_parallel(uint64_t count, void (*step)(void *user, uint64_t index), void *user)

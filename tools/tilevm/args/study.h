@@ -154,6 +154,11 @@ double arg_study_rounds(const arg_study *study, const bc_op *loop);
    blame. */
 uint8_t arg_study_excuses(const arg_study *study, const char *rule, uint32_t op_index);
 
+/* A diagnostic about the kernel f as it is told where what was made up may have led to it; its message is put together
+   in text. any: another one was excused before. False: the kernel is to blame. */
+bool arg_study_excuse(const arg_study *study, const bc_function *f, const tv_diag *diag, bool any, bc_text *text,
+                      tv_diag *out_told);
+
 /* A walk, for the parts of the study. */
 typedef struct arg_student {
     const bc_function *f;

@@ -29,6 +29,7 @@ enum {
     OPT_EXPLAIN,
     OPT_GRID,
     OPT_ARGUMENTS,
+    OPT_GPU,
     OPT_JSON
 };
 enum { EMIT_PTX, EMIT_CUBIN, EMIT_UNSAID };
@@ -37,6 +38,7 @@ enum { MOST_ARGUMENTS = 256 }; /* that --arguments can name */
 
 #define FORMS "ptx|cubin"
 #define REMARK_FORMS "text|yaml"
+#define GPUS "a100|h100|h200" /* as cg_gpu counts them, from 1 */
 
 #define PASS(name, needs, gives, keeps, summary) "\n  " #name ": " summary
 static const char dump_help[] = "print the results of passes to standard error; LIST: names with commas\n"
@@ -66,6 +68,7 @@ static const cli_option options[] = {
     {OPT_GRID, 'G', "grid", "X[,Y[,Z]]", "tile blocks of a launch, for the time that --explain and --remarks predict"},
     {OPT_ARGUMENTS, 'A', "arguments", "N=INT,...",
      "integer arguments of that launch, by parameter position, such as sizes\nand strides of arrays"},
+    {OPT_GPU, 0, "gpu", GPUS, "the GPU that predictions are for (default: h200, for sm_80 to sm_89 a100)"},
     {OPT_REMARKS, 0, "remarks", "LIST", remarks_help},
     {OPT_REMARK_FORMAT, 0, "remark-format", REMARK_FORMS, "form of the remarks (default text)"},
     {OPT_REMARKS_OUTPUT, 0, "remarks-output", "FILE", "write the remarks to FILE, not to standard error"},
@@ -195,6 +198,11 @@ static bool take_option(compile_job *job, int id, const char *value)
     case OPT_EXPLAIN: job->explain = true; return true;
     case OPT_GRID: return take_grid(job, value);
     case OPT_ARGUMENTS: return take_arguments(job, value);
+    case OPT_GPU:
+        if (!cli_choice(job->args, "--gpu", value, GPUS, &form))
+            return false;
+        job->launch.gpu = (cg_gpu)(form + 1);
+        return true;
     case OPT_REMARKS: return take_remarks(job, value);
     case OPT_REMARKS_OUTPUT: job->remarks_output = value; return true;
     case OPT_REMARK_FORMAT:
@@ -322,7 +330,7 @@ static int assemble(compile_job *job, const char *target, tv_str ptx, bc_text *c
 
 static bool predicts(const compile_job *job)
 {
-    return job->launch.grid[0] || job->launch.params;
+    return job->launch.grid[0] || job->launch.params || job->launch.gpu;
 }
 
 static tv_status compile_ptx(const compile_job *job, tv_writer out)

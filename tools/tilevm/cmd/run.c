@@ -27,6 +27,7 @@ enum {
     OPT_CHECK,
     OPT_CONFIG,
     OPT_SUPPRESSED,
+    OPT_PRECISION,
     OPT_COVERAGE,
     OPT_JSON,
     OPT_QUIET
@@ -73,6 +74,9 @@ static const cli_option options[] = {
      "look for bounds,uninit,races,tokens,assume,values,order or all, as 'tilevm check' does"},
     {OPT_CONFIG, 0, "config", "FILE", "with --check: " CONFIG_HELP},
     {OPT_SUPPRESSED, 0, "suppressed", "FILE", "with --check: write how often each suppression was used: JSON"},
+    {OPT_PRECISION, 0, "precision", NULL,
+     "run the kernel beside itself with more digits, and show how many the\n"
+     "stored arrays have lost, in units in the last place (ulps), and where"},
     {OPT_COVERAGE, 0, "coverage", "FILE",
      "write how often each op ran: JSON, or the format of lcov if FILE ends in .info"},
     {OPT_JSON, 'J', "json", NULL, "print one JSON document"},
@@ -153,6 +157,7 @@ static bool take_option(cli_args *args, int id, const char *value, run_options *
     case OPT_BATCH: return get_batch(args, value, o);
     case OPT_STATS: o->stats = true; return true;
     case OPT_PROFILE: o->stats = o->profile = o->vm.profile = true; return true;
+    case OPT_PRECISION: o->vm.precision = true; return true;
     case OPT_COVERAGE: o->coverage = value; return true;
     case OPT_TRACE: o->trace = value; return true;
     case OPT_TRACE_BLOCK: o->trace_block = value; return true;
@@ -182,6 +187,8 @@ static bool check_options(cli_args *args, run_options *o)
     else if (o->events && (o->vm.checks || o->profile))
         cli_usage(args, "--trace-events does not go with %s, which changes what takes time",
                   o->profile ? "--profile" : "--check");
+    else if (o->vm.checks && o->vm.precision)
+        cli_usage(args, "--check and --precision run a kernel in two different ways; give one of them");
     else if (o->params && o->json)
         cli_usage(args, "--params prints text; 'tilevm inspect --json' prints the same and more");
     else

@@ -1,7 +1,7 @@
 /* The plans of a kernel that were weighed, and why better forms were not taken, as JSON. */
 #include "tools/tilevm/page/page.h"
 
-static void add_loop(json_doc *doc, cJSON *list, const cg_loop_plan *loop)
+static void add_loop(json_doc *doc, cJSON *list, const cg_loop_candidate *loop)
 {
     cJSON *item = json_object(doc, list, NULL);
     json_uint(doc, item, "offset", loop->offset);
@@ -19,7 +19,7 @@ static void add_loop(json_doc *doc, cJSON *list, const cg_loop_plan *loop)
     json_text(doc, item, "bound", loop->bound);
 }
 
-static void add_plan(json_doc *doc, cJSON *list, const cg_plan *plan)
+static void add_plan(json_doc *doc, cJSON *list, const cg_candidate *plan)
 {
     cJSON *item = json_object(doc, list, NULL);
     json_text(doc, item, "name", plan->name);

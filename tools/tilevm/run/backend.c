@@ -43,6 +43,7 @@ const char *run_only_on_cpu(const run_options *o)
            : o->dump_count            ? "--dump-tile"
            : o->vm.checks             ? "--check"
            : o->events                ? "--trace-events"
+           : o->vm.precision          ? "--precision"
            : o->coverage              ? "--coverage"
            : o->profile               ? "--profile"
            : o->stats                 ? "--stats"

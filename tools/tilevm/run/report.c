@@ -7,6 +7,7 @@
 #include "bytecode/number/number.h"
 #include "tools/tilevm/cli/json.h"
 #include "tools/tilevm/run/against.h"
+#include "tools/tilevm/run/precision.h"
 
 /* ---- arguments as text ---- */
 
@@ -224,6 +225,8 @@ bool run_report_text(const run_job *job)
             put_expect(&text, &job->expects[i]);
     if (job->against)
         put_against(job, &text);
+    if (job->options.vm.precision)
+        run_precision_print(job, &text);
     if (job->options.stats)
         put_stats(job, &text);
     bool whole = !text.failed;
@@ -521,6 +524,8 @@ bool run_report_json(const run_job *job)
         add_against(&doc, root, job);
     if (job->ran && job->options.trace)
         add_trace(&doc, root, &job->trace);
+    if (job->ran && job->options.vm.precision)
+        run_precision_json(&doc, root, job);
     if (job->ran && job->options.stats)
         add_stats(&doc, root, job);
     report_json_diags(&doc, root, &job->report);

@@ -14,7 +14,8 @@
      report.c      tells about it
      trace.c       values of chosen ops: --trace, --dump-tile
      events.c      when ops ran: --trace-events
-     coverage.c    which ops ran: --coverage */
+     coverage.c    which ops ran: --coverage
+     precision.c   where digits are lost: --precision */
 #ifndef TILEVM_TOOLS_RUN_RUN_H
 #define TILEVM_TOOLS_RUN_RUN_H
 

@@ -1,0 +1,43 @@
+/* An open file of the page in a browser. */
+#ifndef TILEVM_TOOLS_WEB_WEB_H
+#define TILEVM_TOOLS_WEB_WEB_H
+
+#include "bytecode/base/text.h"
+#include "bytecode/base/visible.h"
+#include "tilevm/tilevm.h"
+
+/* Texts, by the numbers that page.js has. */
+typedef enum web_part_kind {
+    WEB_FINDINGS,     /* of the reader and the verifier */
+    WEB_LISTING,      /* the module as text */
+    WEB_KERNELS,      /* a line for each */
+    WEB_TARGETS,      /* a line for each */
+    WEB_ARRAYS,       /* of the last run: a line for each argument, columns with tabs between them */
+    WEB_FIGURES,      /* of the last run */
+    WEB_RUN_FINDINGS, /* what stopped it, what its checks found */
+    WEB_OUTPUT,       /* what the kernel printed */
+    WEB_PTX,
+    WEB_PTX_FINDINGS,
+    WEB_PART_COUNT
+} web_part_kind;
+
+typedef struct web_page web_page;
+
+typedef struct web_told {
+    web_page *page;
+    web_part_kind part;
+} web_told;
+
+struct web_page {
+    char *name;  /* of the file; owned */
+    void *bytes; /* of it; owned */
+    tv_module *module;
+    bool valid;
+    bc_text parts[WEB_PART_COUNT];
+    web_told told[WEB_PART_COUNT];
+};
+
+/* Empties a part; diagnostics then go to it as text. */
+tv_sink web_sink(web_page *page, web_part_kind part);
+
+#endif
