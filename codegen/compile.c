@@ -76,6 +76,8 @@ static tv_status compile_kernel(cg_func *c, const cg_watch *watch, const cg_requ
     cg_run_passes(c, watch);
     if (!c->failed && !watch->stops)
         cg_put_kernel(c, &c->written->text);
+    if (!c->failed && !watch->stops && c->witness)
+        cg_show_model(c);
     cg_emit_end(c);
     if (!c->failed && c->arena.failed)
         cg_no_memory(c);
@@ -165,6 +167,7 @@ static tv_status compile_module(const tv_module *m, const tv_compile_options *op
                      .target = target,
                      .options = options,
                      .launch = request->launch,
+                     .witness = request->witness,
                      .choices = request->choices,
                      .sink = sink,
                      .written = &written};

@@ -3,12 +3,14 @@
 #define TILEVM_CODEGEN_COMPILE_H
 
 #include "codegen/cost/cost.h"
+#include "codegen/model/model.h"
 
 /* What is wanted besides the options of the API; all zero: nothing. */
 typedef struct cg_request {
     const cg_launch *launch;                  /* that remarks predict; NULL: of none */
     const cg_choices *choices;                /* in place of what passes decide; NULL: none */
     const bc_function *only;                  /* the kernel that is compiled; NULL: all */
+    const cg_witness *witness;                /* gets a model of each kernel that is compiled; NULL: nobody does */
     void *user;                               /* passed to compiled, */
     void (*compiled)(void *user, cg_func *c); /* called for each kernel before its memory is freed; NULL: not called */
 } cg_request;

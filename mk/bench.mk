@@ -82,7 +82,9 @@ $(OUT)/bench_vm.so: $(OUT)/obj/tests/bench/bench_vm.o $(OUT)/libtests.a $(OUT)/l
 charts:
 	$(Q)$(PYTHON) tools/charts.py docs/pictures
 
-## pictures: draw what commands print, as the documents show it (PYTHON: one with tools/pictures/requirements.txt)
+## pictures: draw what commands print and reports show, for the documents (needs chromium)
+##   PYTHON: one with tools/pictures/requirements.txt
 .PHONY: pictures
 pictures: all
 	$(Q)$(PYTHON) tools/pictures/terminals.py $(OUT) docs/pictures
+	$(Q)$(PYTHON) tools/pictures/report.py $(OUT) docs/pictures

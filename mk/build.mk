@@ -33,12 +33,22 @@ $(OUT)/gen/rule_examples.c: tools/embed_examples.sh $(wildcard tests/rules tests
 	@mkdir -p $(@D)
 	$(if $(Q),@echo "  GEN   $@")
 	$(Q)sh tools/embed_examples.sh tests/rules > $@.tmp && mv $@.tmp $@
-# What `tilevm embed` writes around the kernels.
-$(OUT)/gen/embed_text.c: tools/embed_text.sh tools/tilevm/cmd/embed.c.in
+# What `tilevm embed` writes around the kernels, and the page of `tilevm report`.
+EMBED_IN := tools/tilevm/cmd/embed.c.in
+PAGE := tools/tilevm/page
+PAGE_SCRIPTS := $(sort $(wildcard $(PAGE)/*.js))
+$(OUT)/gen/embed_text.c: tools/embed_text.sh $(EMBED_IN)
+$(OUT)/gen/embed_text.c: EMBEDDED := tools/tilevm/cmd/embed_text.h embed_types $(EMBED_IN):head -- embed_code \
+    $(EMBED_IN):tail
+$(OUT)/gen/page_text.c: tools/embed_text.sh $(PAGE)/page.html $(PAGE)/page.css $(PAGE_SCRIPTS) $(PAGE)
+$(OUT)/gen/page_text.c: EMBEDDED := $(PAGE)/page.h page_html $(PAGE)/page.html -- page_style $(PAGE)/page.css \
+    -- page_script $(PAGE_SCRIPTS)
+$(OUT)/gen/embed_text.c $(OUT)/gen/page_text.c:
 	@mkdir -p $(@D)
 	$(if $(Q),@echo "  GEN   $@")
-	$(Q)sh tools/embed_text.sh tools/tilevm/cmd/embed.c.in > $@.tmp && mv $@.tmp $@
-$(OUT)/obj/gen/rule_examples.o $(OUT)/obj/gen/embed_text.o: $(OUT)/obj/gen/%.o: $(OUT)/gen/%.c $(OUT)/flags
+	$(Q)sh tools/embed_text.sh $(EMBEDDED) > $@.tmp && mv $@.tmp $@
+MADE_TEXTS := $(patsubst %,$(OUT)/obj/gen/%.o,rule_examples embed_text page_text)
+$(MADE_TEXTS): $(OUT)/obj/gen/%.o: $(OUT)/gen/%.c $(OUT)/flags
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) -Wno-overlength-strings -MMD -MP -c $< -o $@
 

@@ -66,6 +66,13 @@ check-corpus: all $(filter $(OUT)/corpus_%,$(TEST_BIN)) $(BUILD)/corpus/unpacked
 check-matrix: $(OUT)/matrix
 	$(Q)$(OUT)/matrix --part=$(TEST_PART) $(if $(filter asan,$(CONFIG)),--quick)
 
+## check-report: test reports and traces of runs, and the pages of reports in headless Chromium where there is one
+.PHONY: check-report
+check-report: all $(BUILD)/corpus/unpacked
+	$(Q)if command -v $(PYTHON) >/dev/null; then \
+	    $(PYTHON) tests/report/report.py $(OUT)/tilevm $(OUT)/report-work $(BUILD)/corpus; \
+	    else echo "report: skipped, there is no $(PYTHON)"; fi
+
 ## check-toml: compare the reader of tilevm.toml with Python's tomllib on random documents (PYTHON: 3.11 or later)
 .PHONY: check-toml
 check-toml: $(OUT)/toml_dump

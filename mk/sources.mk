@@ -12,7 +12,8 @@ LOADER_TESTS := $(addprefix $(OUT)/,loader_faults bundle_client fakecuda/libcuda
 TEST_MAIN := $(filter-out %/loader_faults.c %/bundle_client.c,$(wildcard tests/runners/*.c))
 TEST_SRC  := $(wildcard tests/common/*.c tests/ptxsim/*.c tests/random/*.c)
 LIB_OBJ   := $(LIB_SRC:%.c=$(OUT)/obj/%.o) $(OUT)/obj/gen/build_id.o
-TOOL_OBJ  := $(TOOL_SRC:%.c=$(OUT)/obj/%.o) $(addprefix $(OUT)/obj/gen/,rule_examples.o embed_text.o commit.o)
+TOOL_OBJ  := $(TOOL_SRC:%.c=$(OUT)/obj/%.o) \
+    $(addprefix $(OUT)/obj/gen/,rule_examples.o embed_text.o page_text.o commit.o)
 TEST_OBJ  := $(TEST_SRC:%.c=$(OUT)/obj/%.o)
 MATRIX_OBJ := $(patsubst %.c,$(OUT)/obj/%.o,$(wildcard tests/matrix/*.c))
 UNIT_BIN  := $(UNIT_SRC:tests/unit/%.c=$(OUT)/unit/%)

@@ -8,11 +8,13 @@
    that the tiles of a batch stay in the cache. Fewer blocks at once, or in all, are not worth compiling for. */
 enum { BATCH_ELEMENTS = 8192, LEAST_AT_ONCE = 4, LEAST_BLOCKS = 64, MOST_ELEMENTS = 1 << 20 };
 
-/* Is nothing observed per block? Traces, checks, exact elements, figures by op, exact limits and orders are. */
-static bool may_batch(const tv_vm_options *o)
+/* Is nothing observed per block? Traces, checks, exact elements, figures by op, exact limits, orders and observers
+   are. */
+static bool may_batch(const tv_vm *vm)
 {
-    return o->batch != TV_BATCH_OFF && !o->trace && !o->checks && !o->precision && !o->profile && !o->step_limit
-           && !o->order_seed;
+    const tv_vm_options *o = &vm->options;
+    return !vm->observer && o->batch != TV_BATCH_OFF && !o->trace && !o->checks && !o->precision && !o->profile
+           && !o->step_limit && !o->order_seed;
 }
 
 static uint32_t blocks_at_once(const tv_vm *vm, const vm_code *single, const uint32_t grid[3], unsigned axis)
@@ -40,7 +42,7 @@ void vm_batches_release(vm_batches *b)
 const vm_code *vm_batches_for(const tv_vm *vm, vm_batches *b, const vm_code *single, const uint32_t grid[3])
 {
     unsigned axis = grid[0] > 1 ? 0 : grid[1] > 1 ? 1 : 2; /* along which blocks follow each other in their order */
-    uint32_t count = may_batch(&vm->options) && !b->refused[axis] ? blocks_at_once(vm, single, grid, axis) : 1;
+    uint32_t count = may_batch(vm) && !b->refused[axis] ? blocks_at_once(vm, single, grid, axis) : 1;
     if (count == 1)
         return NULL;
     if (b->made && b->code.batch == count && b->code.batch_axis == axis)

@@ -7,6 +7,7 @@
 #include "bytecode/print/report.h"
 #include "vm/batches.h"
 #include "vm/check/check.h"
+#include "vm/run/observe.h"
 #include "vm/compile/compile.h"
 #include "vm/precision/precision.h"
 #include "vm/run/schedule.h"
@@ -344,6 +345,17 @@ tv_status vm_find_call(tv_vm *vm, const char *name, const uint32_t grid[3], size
     return TV_OK;
 }
 
+static tv_status run_code(tv_vm *vm, vm_entry *entry, const uint32_t grid[3], const void *const *params, tv_sink sink)
+{
+    if (vm->options.checks)
+        return vm_run_checked(vm, &entry->code, grid, params, sink);
+    if (vm->options.precision)
+        return vm_run_precisely(vm, &entry->code, grid, params, sink);
+    const vm_code *batch = vm_batches_for(vm, &entry->batches, &entry->code, grid);
+    atomic_store(&vm->starved, false); /* without memory for batches, blocks run one by one */
+    return vm_run_grid(vm, &entry->code, batch, grid, params, sink);
+}
+
 static tv_status run_entry(tv_vm *vm, const char *name, const uint32_t grid[3], const void *const *params, size_t count,
                            tv_sink sink)
 {
@@ -356,13 +368,12 @@ static tv_status run_entry(tv_vm *vm, const char *name, const uint32_t grid[3], 
     TV_TRY(compile_entry(vm, entry, sink));
     vm->last = &entry->code;
     memset(entry->code.segment_runs, 0, entry->code.segment_count * sizeof *entry->code.segment_runs);
-    if (vm->options.checks)
-        return vm_run_checked(vm, &entry->code, grid, params, sink);
-    if (vm->options.precision)
-        return vm_run_precisely(vm, &entry->code, grid, params, sink);
-    const vm_code *batch = vm_batches_for(vm, &entry->batches, &entry->code, grid);
-    atomic_store(&vm->starved, false); /* without memory for batches, blocks run one by one */
-    return vm_run_grid(vm, &entry->code, batch, grid, params, sink);
+    if (!vm_observe_begin(vm, entry->function))
+        return TV_NO_MEMORY;
+    vm->observed_from = vm_seconds();
+    tv_status status = run_code(vm, entry, grid, params, sink);
+    vm_observe_end(vm);
+    return status;
 }
 
 tv_status tv_vm_run(tv_vm *vm, const char *name, const uint32_t grid[3], const void *const *params, size_t count,

@@ -51,8 +51,17 @@ void cg_add_accesses(cg_func *c, const cg_machine *m, const ct_op *op, const bc_
                      cg_work *w);
 /* Bytes of global memory that the op moves; 0: none. *out_memory: where, a view or pointers. */
 double cg_bytes_moved(const ct_op *op, const ct_value **out_memory);
+/* Floating-point operations of the op, as `tilevm run --stats` counts them: two for each product, one for each element
+   that is computed or summed up. */
+double cg_flops_of(cg_func *c, const ct_op *op);
+/* Products of such operands a second that the tensor cores of all multiprocessors give, two operations each; 0: they
+   have no instruction for it. */
+double cg_flops_peak(cg_func *c, const cg_machine *machine, const ct_op *product);
 /* 32-bit registers of a thread that hold tiles where most of them are needed. False: out of memory. */
 bool cg_registers_held(cg_func *c, uint32_t *out_registers);
+/* The same, and at each op, from the last one to the first, those that hold tiles while it is at it. */
+typedef void cg_held_fn(void *user, const ct_op *op, uint32_t registers);
+bool cg_registers_along(cg_func *c, cg_held_fn *tell, void *user, uint32_t *out_most);
 /* The same before there are layouts: bits of tiles of all threads together, in the order of the ops. False: out of
    memory. */
 bool cg_bits_held(cg_func *c, uint64_t *out_bits);

@@ -9,6 +9,8 @@ typedef struct holding {
     bool *held; /* by value id */
     bool *anew; /* the same: it is made where it is wanted; NULL: there are layouts, which say so */
     uint64_t bits, most;
+    cg_held_fn *tell; /* NULL: only the most is wanted */
+    void *user;
 } holding;
 
 /* Of a thread; without layouts, of all threads. */
@@ -54,6 +56,7 @@ static void hold_for(holding *x, const ct_op *loop)
 static void go_back(holding *x, const ct_block *block)
 {
     for (const ct_op *op = block->last; op; op = op->prev) {
+        uint64_t behind = x->bits;
         drop(x, op->results, op->result_count);
         if (ct_is_loop(op) && op->regions[0])
             hold_for(x, op);
@@ -65,6 +68,8 @@ static void go_back(holding *x, const ct_block *block)
             }
         for (uint32_t i = 0; i < op->operand_count; i++)
             hold(x, op->operands[i]);
+        if (x->tell)
+            x->tell(x->user, op, (uint32_t)((behind > x->bits ? behind : x->bits) + 31) / 32);
     }
 }
 
@@ -106,14 +111,19 @@ bool cg_bits_held(cg_func *c, uint64_t *out_bits)
     return true;
 }
 
-bool cg_registers_held(cg_func *c, uint32_t *out_registers)
+bool cg_registers_along(cg_func *c, cg_held_fn *tell, void *user, uint32_t *out_most)
 {
-    holding x = {.c = c, .held = bc_new(&c->arena, bool, c->ir->value_count + 1u)};
+    holding x = {.c = c, .tell = tell, .user = user, .held = bc_new(&c->arena, bool, c->ir->value_count + 1u)};
     if (!x.held)
         return false;
     go_back(&x, c->ir->body);
-    *out_registers = (uint32_t)((x.most + 31) / 32);
+    *out_most = (uint32_t)((x.most + 31) / 32);
     return true;
+}
+
+bool cg_registers_held(cg_func *c, uint32_t *out_registers)
+{
+    return cg_registers_along(c, NULL, NULL, out_registers);
 }
 
 uint32_t cg_blocks_hinted(const cg_func *c, uint32_t held)

@@ -181,6 +181,12 @@ static double words_of_a_block(const cg_func *c, const cg_product *p)
     return 2.0 / (1u << bits / 2) * (p->in == BC_F64 ? 2 : 1);
 }
 
+static cg_product settled_product(cg_func *c, const ct_op *op)
+{
+    const cg_product *settled = cg_value_of(c, cg_result(op, 0))->product;
+    return settled ? *settled : cg_product_of(c, op);
+}
+
 /* What mma.sync along K takes, each on the sums of the one before, beyond what the tensor cores are busy for. */
 static double chain_of(const cg_machine *m, const cg_product *p, uint32_t parts, double busy)
 {
@@ -207,8 +213,7 @@ static void add_product(cg_func *c, const cg_machine *m, const ct_op *op, cg_wor
         OF_AN_MMA_OF_F64 = 1024,
         PLAIN = 2 /* instructions for each multiplication without an atom */
     };
-    const cg_product *settled = cg_value_of(c, cg_result(op, 0))->product;
-    cg_product p = settled ? *settled : cg_product_of(c, op);
+    cg_product p = settled_product(c, op);
     uint32_t parts = op->detail ? ((const cg_k_part *)op->detail)->bits : 0;
     bool by_wgmma = cg_mma_is_async(c, op);
     double all = (double)((uint64_t)1 << (p.m + p.n + p.k + p.packed + p.batch - parts));
@@ -227,6 +232,49 @@ static void add_product(cg_func *c, const cg_machine *m, const ct_op *op, cg_wor
     w->cycles[CG_ISSUE] += by_wgmma ? 0 : all / of_an_mma * 1.5 / m->issue; /* half a load of fragments each */
     w->latency = by_wgmma ? m->product_latency : chain_of(m, &p, parts, w->cycles[CG_TENSOR_CORES]);
     add_stores(m, op, &p, w);
+}
+
+double cg_flops_peak(cg_func *c, const cg_machine *machine, const ct_op *product)
+{
+    cg_product p = settled_product(c, product);
+    double rate = cg_has_atom(&p) ? tensor_rate(machine, p.in, cg_mma_is_async(c, product)) : 0;
+    return 2 * rate * machine->multiprocessors * machine->tensor_ghz * 1e9;
+}
+
+static double elements_of(const ct_value *v)
+{
+    return bc_is_tile(v->type) ? (double)((uint64_t)1 << cg_shape_of(v->type).tile_bits) : 0;
+}
+
+static bool gives_floats(const ct_op *op)
+{
+    return op->result_count && bc_is_tile(op->results[0].type)
+           && bc_kind_in(bc_elem_kind(op->results[0].type), BC_SET_FLOAT);
+}
+
+/* Of an element. */
+static double flops_of_map(const ct_op *op)
+{
+    if (op->opcode >= OP_LIMIT || !bc_op_in(op->opcode, BC_OPS(MAP)) || op->opcode == OP_select || !gives_floats(op))
+        return 0;
+    return op->opcode == OP_fma ? 2 : 1;
+}
+
+double cg_flops_of(cg_func *c, const ct_op *op)
+{
+    double each = 0;
+    if (!gives_floats(op))
+        return 0;
+    if (cg_is_product(op)) {
+        cg_product p = settled_product(c, op);
+        uint32_t parts = op->detail ? ((const cg_k_part *)op->detail)->bits : 0;
+        return 2.0 * (double)((uint64_t)1 << (p.m + p.n + p.k + p.packed + p.batch - parts));
+    }
+    if (op->opcode >= OP_LIMIT || !bc_op_in(op->opcode, BC_OPS(FOLD)))
+        return elements_of(&op->results[0]) * flops_of_map(op);
+    for (const ct_op *in = op->regions[0] ? op->regions[0]->first : NULL; in; in = in->next)
+        each += flops_of_map(in);
+    return elements_of(op->operands[0]) * each;
 }
 
 /* ---- in registers ---- */

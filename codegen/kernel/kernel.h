@@ -26,6 +26,7 @@ typedef struct cg_func {
     const cg_target *target;
     const tv_compile_options *options; /* NULL: the usual ones */
     const struct cg_launch *launch;    /* that remarks predict: codegen/cost/cost.h; NULL: of none */
+    const struct cg_witness *witness;  /* gets a model of it in the end: codegen/model/model.h; NULL: nobody does */
     const cg_choices *choices;         /* in place of what passes decide; NULL: none */
     tv_sink sink;
     cg_promises promises; /* of its symbol, about its parameters */

@@ -145,11 +145,15 @@ static void say_detail(cg_func *c, const ct_op *op, bc_text *out)
     }
 }
 
+void cg_say_op(cg_func *c, const ct_op *op, bc_text *out)
+{
+    say_detail(c, op, out);
+    cg_say_effects(c, op, out);
+}
+
 static void say_op(void *user, const ct_op *op, bc_text *out)
 {
-    const dumping *d = user;
-    say_detail(d->c, op, out);
-    cg_say_effects(d->c, op, out);
+    cg_say_op(((const dumping *)user)->c, op, out);
 }
 
 /* ---- values ---- */

@@ -63,6 +63,21 @@ static void put_lines(cg_func *c, const bc_source *chain, size_t count)
     }
 }
 
+/* What is written from here on is for the op. */
+static void mark(cg_func *c, const ct_op *op)
+{
+    cg_emit *e = c->emit;
+    if (!c->witness || c->failed)
+        return;
+    cg_mark *grown = bc_grow(&c->arena, e->marks, e->mark_count, &e->mark_capacity, cg_mark);
+    if (!grown) {
+        cg_no_memory(c);
+        return;
+    }
+    e->marks = grown;
+    e->marks[e->mark_count++] = (cg_mark){op, e->body.len};
+}
+
 static void comment(cg_func *c, const ct_op *op)
 {
     bc_source chain[BC_MAX_INLINED];
@@ -81,7 +96,7 @@ static void comment(cg_func *c, const ct_op *op)
 
 /* ---- the walk ---- */
 
-static void lower_op(cg_func *c, const ct_op *op)
+static void lower_one(cg_func *c, const ct_op *op)
 {
     const ct_value *result = op->result_count ? cg_result(op, 0) : NULL;
     cg_value *x = result ? cg_value_of(c, result) : NULL;
@@ -100,6 +115,14 @@ static void lower_op(cg_func *c, const ct_op *op)
             comment(c, op);
         hooks[op->opcode](c, op);
     }
+}
+
+/* The op, and what is left of the one around it. */
+static void lower_op(cg_func *c, const ct_op *op)
+{
+    mark(c, op);
+    lower_one(c, op);
+    mark(c, op->block->parent);
 }
 
 /* ---- the pass ---- */

@@ -58,6 +58,8 @@ typedef void cg_describe_fn(cg_func *c, const ct_value *v, bc_text *out);
 /* Print the effects of an op, and the kernel's shared memory and barriers (codegen/passes/dump_effects.c). */
 void cg_say_effects(const cg_func *c, const ct_op *op, bc_text *out);
 void cg_say_sharing(const cg_func *c, bc_text *out);
+/* Prints what passes have stored with an op, and its effects, without a newline; prints nothing if there is none. */
+void cg_say_op(cg_func *c, const ct_op *op, bc_text *out);
 /* Prints every op on a line, with the information that passes have stored with it. */
 void cg_dump_ops(cg_func *c, bc_text *out);
 /* Prints every op on a line, in order, and below it the output of `describe` for each of its results and block

@@ -21,6 +21,12 @@ typedef struct cg_written {
     uint8_t ptx;        /* ISA version that it needs, as major * 10 + minor */
 } cg_written;
 
+/* From this byte of the body on, what is written is for the op; NULL: for none. */
+typedef struct cg_mark {
+    const ct_op *op;
+    size_t at;
+} cg_mark;
+
 /* The kernel's. */
 typedef struct cg_emit {
     const ct_op *op;     /* being lowered */
@@ -32,6 +38,8 @@ typedef struct cg_emit {
     uint32_t call_bytes; /* local memory for the arguments of vprintf */
     uint32_t texts;      /* strings in module_text */
     struct cg_constants *constants;
+    cg_mark *marks; /* where the kernel has a witness: one for each op that is begun or gone on with */
+    size_t mark_count, mark_capacity;
 } cg_emit;
 
 /* From here to cg_emit_end there is c->emit. Out of memory: c->failed. */

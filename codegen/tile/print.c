@@ -6,7 +6,7 @@
 
 #include "bytecode/print/print.h"
 
-typedef struct printer {
+struct ct_printer {
     const ct_func *f;
     const ct_comments *comments;
     bc_op_printer *words;
@@ -15,11 +15,11 @@ typedef struct printer {
     bc_text comment;
     bc_text *out;
     uint32_t depth;
-} printer;
+};
 
 /* An op that is being printed. */
 typedef struct line {
-    printer *p;
+    ct_printer *p;
     const ct_op *op;
     const bc_op *stand_in;
     bool has_comments; /* the comments are written */
@@ -27,16 +27,21 @@ typedef struct line {
 
 /* ---- values ---- */
 
-static void put_name(const printer *p, const ct_value *v)
+void ct_print_name(const ct_printer *p, const ct_value *v, bc_text *out)
 {
     if (v->id >= p->f->from->value_count)
-        bc_text_printf(p->out, "%%t%u", v->id - p->f->from->value_count);
+        bc_text_printf(out, "%%t%u", v->id - p->f->from->value_count);
     else
         bc_op_printer_value(p->words, v->op ? &bc_results(v->op->from)[v->number] : &v->block->from->args[v->number],
-                            p->out);
+                            out);
 }
 
-static void put_names(const printer *p, const ct_op *op)
+static void put_name(const ct_printer *p, const ct_value *v)
+{
+    ct_print_name(p, v, p->out);
+}
+
+static void put_names(const ct_printer *p, const ct_op *op)
 {
     for (uint32_t i = 0; i < op->operand_count; i++) {
         bc_text_puts(p->out, i ? ", " : " ");
@@ -44,7 +49,7 @@ static void put_names(const printer *p, const ct_op *op)
     }
 }
 
-static void put_results(const printer *p, const ct_op *op)
+static void put_results(const ct_printer *p, const ct_op *op)
 {
     bool imported = op->result_count && op->results[0].id < p->f->from->value_count;
     if (imported)
@@ -58,7 +63,7 @@ static void put_results(const printer *p, const ct_op *op)
 
 /* ---- comments ---- */
 
-static void put_line(const printer *p, const ct_value *v)
+static void put_line(const ct_printer *p, const ct_value *v)
 {
     if (!p->comment.len)
         return;
@@ -70,7 +75,7 @@ static void put_line(const printer *p, const ct_value *v)
     bc_text_printf(p->out, v ? "%s\n" : "{%s}\n", bc_text_words(&p->comment));
 }
 
-static void comment_values(printer *p, const ct_value *values, uint32_t count)
+static void comment_values(ct_printer *p, const ct_value *values, uint32_t count)
 {
     for (uint32_t i = 0; i < count && p->comments->value; i++) {
         bc_text_clear(&p->comment);
@@ -79,7 +84,7 @@ static void comment_values(printer *p, const ct_value *values, uint32_t count)
     }
 }
 
-static void say_op(printer *p, const ct_op *op)
+static void say_op(ct_printer *p, const ct_op *op)
 {
     bc_text_clear(&p->comment);
     if (p->comments->op)
@@ -102,11 +107,11 @@ static void comment_op(line *l)
 
 /* ---- regions ---- */
 
-static void put_op(printer *p, const ct_op *op);
+static void put_op(ct_printer *p, const ct_op *op);
 
 static void put_block(line *l, const ct_block *block)
 {
-    printer *p = l->p;
+    ct_printer *p = l->p;
     bc_text_char(p->out, '{');
     if (l->has_comments)
         bc_text_char(p->out, '\n');
@@ -137,14 +142,14 @@ static void look_region(void *user, const bc_block *block, bc_text *out)
             put_block(l, l->op->regions[i]);
 }
 
-static bc_value stand_in_value(const printer *p, const ct_value *v)
+static bc_value stand_in_value(const ct_printer *p, const ct_value *v)
 {
     static const bc_type none = {.kind = BC_TOKEN}; /* as it is written */
     p->values[v->id] = v;
     return (bc_value){.type = v->type == &ct_own_type ? &none : v->type, .id = v->id, .number = v->number};
 }
 
-static bc_block *stand_in_block(printer *p, const ct_block *block)
+static bc_block *stand_in_block(ct_printer *p, const ct_block *block)
 {
     bc_block *made = bc_new(&p->scratch, bc_block, 1);
     bc_value *args = bc_new(&p->scratch, bc_value, block->arg_count + 1u);
@@ -160,7 +165,7 @@ static bc_block *stand_in_block(printer *p, const ct_block *block)
 }
 
 /* NULL: out of memory. */
-static bc_op *stand_in(printer *p, const ct_op *op)
+static bc_op *stand_in(ct_printer *p, const ct_op *op)
 {
     bc_op *made = bc_op_new_in(&p->scratch, (bc_opcode)op->opcode, op->result_count, op->operand_count);
     bc_value *operands = bc_new(&p->scratch, bc_value, op->operand_count + 1u);
@@ -183,7 +188,7 @@ static bc_op *stand_in(printer *p, const ct_op *op)
 
 /* ---- ops of the tile IR ---- */
 
-static void put_types(const printer *p, const ct_op *op)
+static void put_types(const ct_printer *p, const ct_op *op)
 {
     const char *before = " : ";
     for (uint32_t i = 0; i < op->result_count; i++) {
@@ -197,7 +202,7 @@ static void put_types(const printer *p, const ct_op *op)
 
 static void put_own(line *l)
 {
-    printer *p = l->p;
+    ct_printer *p = l->p;
     bc_text_puts(p->out, ct_op_name(l->op));
     put_names(p, l->op);
     say_op(p, l->op);
@@ -210,10 +215,12 @@ static void put_own(line *l)
     }
 }
 
-static void put_op(printer *p, const ct_op *op)
+static void put_op(ct_printer *p, const ct_op *op)
 {
     line l = {.p = p, .op = op};
     bc_op_look look = {.user = &l, .value = look_value, .region = look_region};
+    if (p->comments->begin)
+        p->comments->begin(p->comments->user, p, op, p->out);
     bc_text_printf(p->out, "%*s", (int)(2 * p->depth + 2), "");
     put_results(p, op);
     if (op->opcode >= OP_LIMIT)
@@ -229,7 +236,7 @@ static void put_op(printer *p, const ct_op *op)
 
 void ct_print(const bc_module *m, const ct_func *f, const ct_comments *comments, bc_text *out)
 {
-    printer p = {.f = f, .comments = comments, .out = out, .words = bc_op_printer_new(m, f->from)};
+    ct_printer p = {.f = f, .comments = comments, .out = out, .words = bc_op_printer_new(m, f->from)};
     bc_arena_init(&p.scratch, &m->arena.allocator, 0);
     bc_text_init(&p.comment, &m->arena.allocator);
     p.values = bc_new(&p.scratch, const ct_value *, f->value_count + 1u);

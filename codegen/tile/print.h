@@ -8,13 +8,19 @@
 
 /* Comments of passes: words without a newline, or none. Comments about a value are below its op. Those about an op
    are in braces after an op of the tile IR, and below any other op. */
+typedef struct ct_printer ct_printer;
 typedef struct ct_comments {
     void *user;
+    /* The op's line begins here: at out->len, behind the indentation that it is about to get. NULL: nobody asks. */
+    void (*begin)(void *user, const ct_printer *p, const ct_op *op, const bc_text *out);
     void (*value)(void *user, const ct_value *v, bc_text *out);
     void (*op)(void *user, const ct_op *op, bc_text *out);
 } ct_comments;
 
 /* Appends all ops. out->failed: out of memory. */
 void ct_print(const bc_module *m, const ct_func *f, const ct_comments *comments, bc_text *out);
+
+/* While it is at it: the name of a value. */
+void ct_print_name(const ct_printer *p, const ct_value *v, bc_text *out);
 
 #endif

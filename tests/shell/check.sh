@@ -145,6 +145,7 @@ if build build tests corpus; then
     run matrix check-matrix
     run batches check-batches
     run toml check-toml ROUND="$round"
+    run report check-report
     run precision check-precision "$(in_parts 4)"
     run web check-web
     run matrix-ptx check-matrix-ptx "$(in_parts 2)"

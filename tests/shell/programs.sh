@@ -85,6 +85,8 @@ done
 check "compile, several" 2 "2 images do not fit into one output" "$tilevm" compile "$app" -o -
 check "compile, for its own target" 0 ".target sm_100" "$tilevm" compile "$app#1" -o -
 check "compile --json" 0 '"image":	2' "$tilevm" compile --json "$app" -o "$work/k.ptx"
+check "report, for its own target" 0 '"target":	"sm_100"' "$tilevm" report "$app#1" --json
+check "report, which" 2 "holds 2 images; choose one" "$tilevm" report "$app" -o "$work/k.html"
 check "bundle" 0 "" "$tilevm" bundle build "$app#1" -t sm_90 -o "$work/k.tvb"
 check "nothing" 2 "it contains no Tile IR and no other device code" "$tilevm" verify "$(command -v sh)"
 check "embedded" 0 "image 1" sh -c '"$1" data plain 0 "$2" > "$3" && "$4" extract --list "$3"' - "$build/program" "$a" \

@@ -55,6 +55,11 @@ bool vm_visit_all(vm_touch *t, vm_visit *visit);
 
 vm_handler vm_access_run;
 
+/* For the machine's observer (vm/check/observe.c): a strong access read what another event had written, or nothing had
+   if writer is 0, and acquired what was released with it; the access conflicts with an earlier event, at that place
+   in words. */
+void vm_observe_read(vm_touch *t, uint32_t writer, bool acquired);
+void vm_observe_conflict(const vm_touch *t, bc_rule rule, const vm_event *first, const char *place);
 /* Binds what vm_visit_all needs of an op that touches memory and whose tile operands can be read packed. */
 void vm_bind_visit(vm_emit *e, vm_access_check *c, const bc_op *op);
 

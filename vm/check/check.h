@@ -12,6 +12,7 @@
        memory.c         accesses: bounds, unwritten memory, order of accesses
        clock.c          the order of events
        shadow.c         the last accesses to each element
+       observe.c        what an observer is told
        run.c            tile blocks in turns, deadlocks
        order.c          results of other orders
 
@@ -87,7 +88,10 @@ struct vm_check {
     vm_events events;
     vm_shadow shadow;
     vm_syncs syncs;
-    bc_arena clocks;  /* that outlive their tile block */
+    bc_arena clocks; /* that outlive their tile block */
+    struct vm_edge
+        *edges; /* with an observer: what strong accesses read from other blocks; in the arena of the clocks */
+    size_t edge_count, edge_capacity;
     uint64_t changes; /* number of changes to memory, for which blocks may wait */
     bool junk;        /* undefined elements get unusual values, and only results count */
 };

@@ -48,11 +48,12 @@ static void find_conflict(vm_touch *t, bc_rule rule, const vm_event *a, uint64_t
 {
     const vm_check_op *other = &t->f->code->check_ops[a->op];
     const char *name = other_name(t, other);
-    bc_text text;
+    size_t before = t->check->finding_count;
+    bc_text text, place;
     bc_text_init(&text, &t->f->run->vm->allocator);
-    bc_text_printf(&text, "%s ", verb_of(t->what));
-    print_place(&text, t, address);
-    bc_text_puts(&text, ", which ");
+    bc_text_init(&place, &t->f->run->vm->allocator);
+    print_place(&place, t, address);
+    bc_text_printf(&text, "%s %s, which ", verb_of(t->what), bc_text_words(&place));
     if (a->block == t->event.block)
         bc_text_printf(&text, "an earlier %s", bc_info(other->op)->name);
     else
@@ -62,7 +63,10 @@ static void find_conflict(vm_touch *t, bc_rule rule, const vm_event *a, uint64_t
         bc_text_printf(&text, " through '%s'", name);
     bc_text_puts(&text, reason);
     vm_find(t->f, rule, t->what->op, other->op, "%s", bc_text_words(&text));
+    if (t->check->finding_count > before)
+        vm_observe_conflict(t, rule, a, bc_text_words(&place));
     bc_text_release(&text);
+    bc_text_release(&place);
 }
 
 /* ---- tokens ---- */
@@ -306,6 +310,16 @@ bool vm_visit_all(vm_touch *t, vm_visit *each)
     return true;
 }
 
+/* The event that wrote the element last; 0: none. */
+static uint32_t writer_of(vm_touch *t, uint64_t address)
+{
+    unsigned count;
+    const vm_cell *cells =
+        t->c->shadow ? vm_shadow_cells(&t->check->shadow, &t->check->memory, address, element_bytes(t->c), &count)
+                     : NULL;
+    return cells ? cells->writer : 0;
+}
+
 static bool visit_touch(vm_touch *t, uint64_t address, size_t element)
 {
     if (!can_reach(t, address)) {
@@ -316,11 +330,11 @@ static bool visit_touch(vm_touch *t, uint64_t address, size_t element)
     if (writes && changes_memory(t, address, element))
         t->check->changes++;
     t->places += place_of(address, element);
+    uint32_t writer = t->what->strong && t->what->reads ? writer_of(t, address) : 0;
     if (!touch_element(t, address, writes))
         return false;
-    if (!t->what->acquires || !t->c->order)
-        return true;
-    const vm_clock *clock = vm_syncs_get(&t->check->syncs, address);
+    const vm_clock *clock = t->what->acquires && t->c->order ? vm_syncs_get(&t->check->syncs, address) : NULL;
+    vm_observe_read(t, writer, clock != NULL);
     if (clock && clock != t->seen) {
         t->after = vm_clock_acquire(&t->f->check->clocks, t->after, clock);
         t->seen = clock;

@@ -141,6 +141,8 @@ static void forget_run(struct vm_check *check)
     vm_shadow_release(&check->shadow, &check->memory);
     vm_syncs_release(&check->syncs, &check->memory);
     bc_arena_release(&check->clocks);
+    check->edges = NULL;
+    check->edge_count = check->edge_capacity = 0;
 }
 
 static tv_status run_blocks(vm_run *run, tv_sink sink)

@@ -10,6 +10,7 @@
 #include "vm/kernels/kernels.h"
 #include "vm/run/batch.h"
 #include "vm/run/loop.h"
+#include "vm/run/observe.h"
 
 enum { FRAME_ALIGN = 64, MOST_REFUSED = 4 };
 #define PROGRESS_SECONDS 0.2
@@ -189,10 +190,35 @@ static void open_batch(vm_worker *w, vm_run *run)
     w->batch.spans = (vm_batch_span *)(void *)(w->counts_before + run->batch->segment_count);
 }
 
+/* Instructions that belong to no op are part of the one before them. */
+static void execute_observed(vm_frame *f, const vm_inst *inst)
+{
+    const bc_op *op = NULL;
+    double began = vm_seconds(), from = began, now = began;
+    while (inst) {
+        const bc_op *next = inst->op ? inst->op : op;
+        if (next != op) {
+            if (op)
+                vm_observe_spent(f, op, from, now);
+            op = next;
+            from = vm_seconds(); /* what it took to tell is no op's */
+        }
+        inst = inst->run(f, inst);
+        now = vm_seconds();
+    }
+    if (op)
+        vm_observe_spent(f, op, from, now);
+    vm_observe_spent(f, NULL, began, now);
+}
+
 static void run_block(vm_frame *f, uint64_t ticket)
 {
+    const vm_observer *o = f->run->vm->observer;
     vm_set_block(f, ticket);
-    vm_execute(f, f->code->body);
+    if (TV_UNLIKELY(o && o->spent))
+        execute_observed(f, f->code->body);
+    else
+        vm_execute(f, f->code->body);
     vm_release_allocas(f, NULL);
     f->blocks_untold += !f->trapped;
 }

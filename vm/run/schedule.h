@@ -44,9 +44,12 @@ struct tv_vm {
     bool probed; /* what is compiled from now on has probes */
     uint64_t op_counts[OP_LIMIT];
     double op_seconds[OP_LIMIT];
-    struct vm_precision *precision; /* with options.precision, of the last run */
-    const vm_code *last;            /* of the last run; NULL before the first */
-    const vm_frame *reporting;      /* while the progress callback is called: by whom, and at what op */
+    struct vm_precision *precision;     /* with options.precision, of the last run */
+    const vm_code *last;                /* of the last run; NULL before the first */
+    const struct vm_observer *observer; /* NULL: nobody watches */
+    struct vm_positions *positions;     /* of ops, while a run is watched */
+    double observed_from;               /* vm_seconds when it began */
+    const vm_frame *reporting;          /* while the progress callback is called: by whom, and at what op */
     const bc_op *reporting_op;
 };
 

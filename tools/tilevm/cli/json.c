@@ -103,9 +103,15 @@ void json_bool(json_doc *doc, cJSON *parent, const char *key, bool value)
     add(doc, parent, key, cJSON_CreateBool(value));
 }
 
-bool json_finish_text(json_doc *doc, bc_text *out)
+void json_drop(json_doc *doc)
 {
-    char *text = doc->failed ? NULL : cJSON_Print(doc->root);
+    cJSON_Delete(doc->root);
+    doc->root = NULL;
+}
+
+static bool finish(json_doc *doc, bool on_a_line, bc_text *out)
+{
+    char *text = doc->failed ? NULL : on_a_line ? cJSON_PrintUnformatted(doc->root) : cJSON_Print(doc->root);
     cJSON_Delete(doc->root);
     doc->root = NULL;
     if (!text)
@@ -114,6 +120,16 @@ bool json_finish_text(json_doc *doc, bc_text *out)
     bc_text_char(out, '\n');
     cJSON_free(text);
     return !out->failed;
+}
+
+bool json_finish_text(json_doc *doc, bc_text *out)
+{
+    return finish(doc, false, out);
+}
+
+bool json_finish_line(json_doc *doc, bc_text *out)
+{
+    return finish(doc, true, out);
 }
 
 bool json_finish(json_doc *doc, cli_out *out)

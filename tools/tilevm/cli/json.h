@@ -36,10 +36,14 @@ void json_bool(json_doc *doc, cJSON *parent, const char *key, bool value);
    cli_out_open. Gives code. */
 int json_unopened(const char *command, const char *path, const char *output, int code);
 
+/* Releases a document that is not wanted, if there is one. */
+void json_drop(json_doc *doc);
+
 /* Prints the document and releases it. False: out of memory; nothing was written. */
 bool json_finish(json_doc *doc, cli_out *out);
 
-/* The same, appended to a text. */
+/* The same, appended to a text; and all on one line, for programs. */
 bool json_finish_text(json_doc *doc, bc_text *out);
+bool json_finish_line(json_doc *doc, bc_text *out);
 
 #endif

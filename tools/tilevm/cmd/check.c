@@ -2,12 +2,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bytecode/module.h"
+#include "tools/tilevm/page/page.h"
 #include "tools/tilevm/report/config.h"
 #include "tools/tilevm/run/watch.h"
 
-enum { OPT_CHECK = RUN_OPT_COUNT, OPT_ORDERS, OPT_MAX_ERRORS, OPT_CONFIG, OPT_FORMAT, OPT_JSON, OPT_OUTPUT, OPT_QUIET };
+enum {
+    OPT_CHECK = RUN_OPT_COUNT,
+    OPT_ORDERS,
+    OPT_MAX_ERRORS,
+    OPT_CONFIG,
+    OPT_FORMAT,
+    OPT_JSON,
+    OPT_OUTPUT,
+    OPT_REPORT,
+    OPT_QUIET
+};
 enum { FORMAT_TEXT, FORMAT_JSON, FORMAT_SARIF, FORMAT_JUNIT };
-enum { DEFAULT_MAX_ERRORS = 20, DEFAULT_STEPS = 200000000 };
+enum { DEFAULT_MAX_ERRORS = 20, DEFAULT_STEPS = 200000000, DEFAULT_LEVEL = 3 };
 
 #define FORMATS "text|json|sarif|junit"
 
@@ -22,6 +34,10 @@ static const cli_option options[] = {
     {OPT_FORMAT, 'f', "format", FORMATS, "form of the report (default text)"},
     {OPT_JSON, 'J', "json", NULL, "the same as --format json"},
     {OPT_OUTPUT, 'o', "output", "FILE", "write the report to FILE"},
+    {OPT_REPORT, 'r', "report", "FILE",
+     "also write a page, as 'tilevm report --run' does: each race with its two\naccesses, and the shortest schedule "
+     "that "
+     "shows it"},
     {OPT_QUIET, 'q', "quiet", NULL, "print no report, only set the exit code"},
     {0}};
 
@@ -54,9 +70,10 @@ const cli_command command_check = {
 
 typedef struct check_settings {
     unsigned format;
-    const char *output;
+    const char *output, *page;
     const char *config_path; /* NULL: tilevm.toml, if it exists */
     suppress_config config;
+    page_watch watch; /* with a page */
     bool quiet;
 } check_settings;
 
@@ -81,6 +98,7 @@ static bool take_option(cli_args *args, int id, const char *value, run_options *
     case OPT_FORMAT: return cli_choice(args, "--format", value, FORMATS, &settings->format);
     case OPT_JSON: settings->format = FORMAT_JSON; return true;
     case OPT_OUTPUT: settings->output = value; return true;
+    case OPT_REPORT: settings->page = value; return true;
     case OPT_QUIET: settings->quiet = true; return true;
     default: return run_take_option(args, id, value, o);
     }
@@ -171,6 +189,69 @@ static int report(run_job *job, const check_settings *settings, int code)
     return cli_out_commit(&out) ? code : CLI_ERROR;
 }
 
+/* The page shows the run alone where the kernel cannot be compiled. */
+static int write_page(run_job *job, const check_settings *settings, int code)
+{
+    json_doc doc = {0};
+    page_options how = {.args = job->args,
+                        .entry = job->symbol,
+                        .opt_level = DEFAULT_LEVEL,
+                        .launch = page_launch(job),
+                        .quiet = true,
+                        .input = &job->file};
+    cJSON *root = json_document(&doc, "report");
+    json_text(&doc, root, "version", tv_version());
+    int compiled = page_add_side(&doc, root, &how, job->options.path);
+    cJSON *item = page_add_run(&doc, root, job, &settings->watch);
+    if (compiled != CLI_OK)
+        page_add_code(&doc, item, job->module, bc_entry_at(job->module, job->entry));
+    int written = page_write_file(&doc, settings->page, job->options.path);
+    json_drop(&doc);
+    return written == CLI_OK ? code : written;
+}
+
+/* The reports that were asked for, of a check that came to that exit code. */
+static int write_reports(run_job *job, check_settings *settings, int code)
+{
+    if (!settings->quiet && (code != CLI_ERROR || settings->format != FORMAT_TEXT))
+        code = report(job, settings, code);
+    return settings->page && job->ran && code != CLI_ERROR ? write_page(job, settings, code) : code;
+}
+
+static void read_outcome(run_job *job, int code)
+{
+    job->report.size = job->file.size;
+    job->report.minor = job->module ? tv_module_minor(job->module) : 0;
+    job->report.outcome = code == CLI_OK ? REPORT_VALID : code == CLI_ERROR ? REPORT_UNREADABLE : REPORT_INVALID;
+    if (code == CLI_ERROR) { /* the message of what could not be done, if it is a diagnostic */
+        job->report.problem = job->message[0] ? strdup(job->message) : NULL;
+        report_text_file(&job->report, UINT32_MAX, false, &(cli_out){.file = stderr});
+    }
+}
+
+/* What was allocated is released by the caller. */
+static int run_with(run_job *job, check_settings *settings)
+{
+    if (!parse_options(job->args, &job->options, settings))
+        return job->args->exit_code;
+    if (!suppress_config_read(&settings->config, settings->config_path))
+        return CLI_ERROR;
+    report_file_init(&job->report, cli_shown_path(job->options.path));
+    job->report.suppressions = &settings->config.list;
+    job->sink = report_file_sink(&job->report);
+    if (settings->page)
+        job->observer = &settings->watch.observer;
+    int code = check_kernel(job, settings);
+    read_outcome(job, code);
+    code = write_reports(job, settings, code);
+    if (job->broke_off && code == CLI_FAILED)
+        code = CLI_ERROR;
+    if (code != CLI_ERROR && !settings->quiet)
+        suppress_config_tell_unused(&settings->config);
+    run_job_release(job);
+    return code;
+}
+
 static int run(cli_args *args)
 {
     check_settings settings = {0};
@@ -180,34 +261,10 @@ static int run(cli_args *args)
     job->args = args;
     job->options.vm =
         (tv_vm_options){.checks = TV_CHECK_ALL, .max_findings = DEFAULT_MAX_ERRORS, .step_limit = DEFAULT_STEPS};
-    if (!parse_options(args, &job->options, &settings)) {
-        free(job);
-        return args->exit_code;
-    }
-    if (!suppress_config_read(&settings.config, settings.config_path)) {
-        suppress_config_release(&settings.config);
-        free(job);
-        return CLI_ERROR;
-    }
-    report_file_init(&job->report, cli_shown_path(job->options.path));
-    job->report.suppressions = &settings.config.list;
-    job->sink = report_file_sink(&job->report);
-    int code = check_kernel(job, &settings);
-    job->report.size = job->file.size;
-    job->report.minor = job->module ? tv_module_minor(job->module) : 0;
-    job->report.outcome = code == CLI_OK ? REPORT_VALID : code == CLI_ERROR ? REPORT_UNREADABLE : REPORT_INVALID;
-    if (code == CLI_ERROR) { /* the message of what could not be done, if it is a diagnostic */
-        job->report.problem = job->message[0] ? strdup(job->message) : NULL;
-        report_text_file(&job->report, UINT32_MAX, false, &(cli_out){.file = stderr});
-    }
-    if (!settings.quiet && (code != CLI_ERROR || settings.format != FORMAT_TEXT))
-        code = report(job, &settings, code);
-    if (job->broke_off && code == CLI_FAILED)
-        code = CLI_ERROR;
-    if (code != CLI_ERROR && !settings.quiet)
-        suppress_config_tell_unused(&settings.config);
-    run_job_release(job);
-    free(job);
+    page_watch_init(&settings.watch);
+    int code = run_with(job, &settings);
+    page_watch_release(&settings.watch);
     suppress_config_release(&settings.config);
+    free(job);
     return code;
 }

@@ -399,33 +399,14 @@ static void add_target(compile_job *job, const char *target, int code)
     bc_text_release(&name);
 }
 
-/* For --explain: what is said elsewhere in lines, with its values by name. */
+/* For --explain: what is said elsewhere in lines. */
 static void add_remark(void *user, const tv_remark *remark)
 {
-    static const char *const kinds[TV_REMARK_KIND_COUNT] = {"passed", "missed", "analysis"};
     compile_job *job = user;
-    json_doc *doc = &job->doc;
     tv_remark_sink lines = remarks_sink(&job->remarks);
     if (lines.report)
         lines.report(lines.user, remark);
-    cJSON *item = json_object(doc, job->remark_list, NULL);
-    json_text(doc, item, "target", job->compile.target);
-    json_text(doc, item, "kind", kinds[remark->kind]);
-    json_text(doc, item, "category", remark->category);
-    json_text(doc, item, "name", remark->name);
-    json_str(doc, item, "kernel", remark->function);
-    if (remark->op.len)
-        json_str(doc, item, "op", remark->op);
-    if (remark->offset != TV_NO_OFFSET)
-        json_uint(doc, item, "offset", remark->offset);
-    cJSON *values = json_object(doc, item, "values");
-    for (size_t i = 0; i < remark->arg_count; i++)
-        if (remark->args[i].key.len) {
-            char key[64];
-            snprintf(key, sizeof key, "%.*s", (int)remark->args[i].key.len, remark->args[i].key.ptr);
-            json_str(doc, values, key, remark->args[i].value);
-        }
-    json_str(doc, item, "message", remark->message);
+    remarks_json(&job->doc, job->remark_list, job->compile.target, remark);
 }
 
 static int write_json(compile_job *job, int code)

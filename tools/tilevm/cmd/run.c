@@ -4,6 +4,7 @@
 
 #include "tools/tilevm/report/config.h"
 #include "tools/tilevm/run/against.h"
+#include "tools/tilevm/run/events.h"
 
 enum {
     OPT_DEVICE = RUN_OPT_COUNT,
@@ -20,6 +21,8 @@ enum {
     OPT_TRACE,
     OPT_TRACE_BLOCK,
     OPT_TRACE_MAX,
+    OPT_EVENTS,
+    OPT_EVENTS_MAX,
     OPT_DUMP,
     OPT_CHECK,
     OPT_CONFIG,
@@ -30,7 +33,7 @@ enum {
     OPT_QUIET
 };
 
-enum { TRACE_MAX = 1000 };
+enum { TRACE_MAX = 1000, EVENTS_MAX = 1000000 };
 
 static const cli_option options[] = {
 #define OPTION(name, letter, text, value, help) {RUN_OPT_##name, letter, text, value, help},
@@ -58,6 +61,11 @@ static const cli_option options[] = {
     {OPT_TRACE, 0, "trace", "OPS", "show the results of these ops: mnemonics, indices or all, as in mmaf,12,20-29"},
     {OPT_TRACE_BLOCK, 0, "trace-block", "X[,Y[,Z]]", "only in these tile blocks: numbers, ranges such as 0-3, or *"},
     {OPT_TRACE_MAX, 0, "trace-max", "N", "show at most N values (default 1000; 0: all)"},
+    {OPT_EVENTS, 0, "trace-events", "FILE",
+     "write what each tile block does when: a Chrome trace, for Perfetto and\nother viewers, with the time of the "
+     "virtual "
+     "machine"},
+    {OPT_EVENTS_MAX, 0, "trace-events-max", "N", "write at most N events (default 1000000; 0: all)"},
     {OPT_DUMP, 0, "dump-tile", "OP[@X,Y,Z]=FILE",
      "save a result of an op in one tile block (default: the first);\n"
      "OP is 12 or mmaf, 12#1 its second result, 12:0 that of its first\n"
@@ -154,6 +162,8 @@ static bool take_option(cli_args *args, int id, const char *value, run_options *
     case OPT_TRACE: o->trace = value; return true;
     case OPT_TRACE_BLOCK: o->trace_block = value; return true;
     case OPT_TRACE_MAX: return cli_number(args, "--trace-max", value, 0, UINT64_MAX, &o->trace_max);
+    case OPT_EVENTS: o->events = value; return true;
+    case OPT_EVENTS_MAX: return cli_number(args, "--trace-events-max", value, 0, UINT64_MAX, &o->events_max);
     case OPT_DUMP: return run_add_pair(args, "--dump-tile", value, o->dumps, &o->dump_count);
     case OPT_CHECK: return run_take_checks(args, "--check", value, &o->vm.checks);
     case OPT_CONFIG: o->config = value; return true;
@@ -174,6 +184,9 @@ static bool check_options(cli_args *args, run_options *o)
         cli_usage(args, "%s works on the CPU only, not on %s", only, o->against ? "--against" : "--device cuda");
     else if (!o->vm.checks && (o->config || o->suppressed))
         cli_usage(args, "%s is for --check", o->config ? "--config" : "--suppressed");
+    else if (o->events && (o->vm.checks || o->profile))
+        cli_usage(args, "--trace-events does not go with %s, which changes what takes time",
+                  o->profile ? "--profile" : "--check");
     else if (o->vm.checks && o->vm.precision)
         cli_usage(args, "--check and --precision run a kernel in two different ways; give one of them");
     else if (o->params && o->json)
@@ -187,6 +200,7 @@ static bool parse_options(cli_args *args, run_options *o)
 {
     const char *value;
     o->trace_max = TRACE_MAX;
+    o->events_max = EVENTS_MAX;
     for (int id; (id = cli_next(args, &value)) != CLI_END;)
         if (id == CLI_STOP || !take_option(args, id, value, o))
             return false;
@@ -264,7 +278,12 @@ static int run_job_steps(run_job *job)
         return code;
     if (!run_trace_prepare(job, &error) || !arg_save_check(job->saves, job->save_count, &error))
         return run_fail(job, &error);
+    code = run_events_begin(job);
+    if (code != CLI_OK)
+        return code;
     code = run_backend_kernel(job);
+    int traced = job->ran && code != CLI_ERROR ? run_events_end(job) : CLI_OK;
+    code = traced > code ? traced : code;
     if (job->options.coverage && job->ran) { /* also of a run that did not end well */
         int written = run_coverage_write(job);
         code = written > code ? written : code;
@@ -315,6 +334,7 @@ static int run_with(run_job *job, suppress_config *config)
     }
     run_against_free(job->against);
     run_trace_release(job);
+    run_events_release(job);
     run_job_release(job);
     return code;
 }

@@ -9,6 +9,11 @@
 
 static const char *const kind_names[TV_REMARK_KIND_COUNT] = {"passed", "missed", "analysis"};
 
+const char *remarks_kind(tv_remark_kind kind)
+{
+    return kind_names[kind];
+}
+
 static const struct {
     const char *name, *text;
 } categories[] = {

@@ -2,8 +2,7 @@
 #ifndef TILEVM_TOOLS_COMPILE_REMARKS_H
 #define TILEVM_TOOLS_COMPILE_REMARKS_H
 
-#include "bytecode/base/text.h"
-#include "tilevm/tilevm.h"
+#include "tools/tilevm/cli/json.h"
 
 typedef enum remark_category {
 #define CATEGORY(name, text) REMARK_##name,
@@ -32,6 +31,11 @@ bool remarks_choose(remarks *r, const char *list, tv_str *out_bad);
 /* Does anybody want them? */
 bool remarks_wanted(const remarks *r);
 tv_remark_sink remarks_sink(remarks *r);
+
+/* "passed" */
+const char *remarks_kind(tv_remark_kind kind);
+/* Adds the remark to the list, with its values by name. */
+void remarks_json(json_doc *doc, cJSON *list, const char *target, const tv_remark *remark);
 
 /* Registers and spills that `ptxas -v` has printed, as remarks. */
 void remarks_of_ptxas(tv_str words, tv_remark_sink sink);

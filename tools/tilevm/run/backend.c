@@ -42,6 +42,7 @@ const char *run_only_on_cpu(const run_options *o)
     return o->trace || o->trace_block ? "--trace"
            : o->dump_count            ? "--dump-tile"
            : o->vm.checks             ? "--check"
+           : o->events                ? "--trace-events"
            : o->vm.precision          ? "--precision"
            : o->coverage              ? "--coverage"
            : o->profile               ? "--profile"

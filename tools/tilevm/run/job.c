@@ -8,6 +8,7 @@
 #include "bytecode/symbol/call.h"
 #include "tools/tilevm/cli/images.h"
 #include "tools/tilevm/run/run.h"
+#include "vm/run/observe.h"
 
 /* ---- options ---- */
 
@@ -508,6 +509,7 @@ static tv_status add_buffers(const run_job *job, tv_vm *vm)
 tv_status run_job_machine(const run_job *job, const tv_module *module, const tv_vm_options *options, tv_vm **out_vm)
 {
     TV_TRY(tv_vm_new(module, options, job->sink, out_vm));
+    vm_observe(*out_vm, job->observer);
     return add_buffers(job, *out_vm);
 }
 

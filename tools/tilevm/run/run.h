@@ -13,6 +13,7 @@
      replay.c      both sides once more, with the values of ops exposed
      report.c      tells about it
      trace.c       values of chosen ops: --trace, --dump-tile
+     events.c      when ops ran: --trace-events
      coverage.c    which ops ran: --coverage
      precision.c   where digits are lost: --precision */
 #ifndef TILEVM_TOOLS_RUN_RUN_H
@@ -73,6 +74,8 @@ typedef struct run_options {
     const char *trace;       /* which ops: mnemonics, indices, "all" */
     const char *trace_block; /* which tile blocks; NULL: all */
     uint64_t trace_max;      /* values to show; 0: all */
+    const char *events;      /* the file for --trace-events, or NULL */
+    uint64_t events_max;     /* events in it; 0: all */
     const char *coverage;    /* the file for it, or NULL */
     const char *config;      /* the file of suppressions; NULL: tilevm.toml, if it exists */
     const char *suppressed;  /* the file for how often they were used, or NULL */
@@ -159,9 +162,11 @@ typedef struct run_job {
                            what the driver says */
     const char *rule;   /* the L rule that message is about, or NULL */
     char device[200];   /* "cuda:0, NVIDIA H200 (sm_90)"; empty: the CPU */
-    char not_device[512];        /* why `auto` did not take a GPU */
-    double kernel_ms;            /* on a GPU */
-    struct run_against *against; /* with --against, once both have run */
+    char not_device[512];               /* why `auto` did not take a GPU */
+    double kernel_ms;                   /* on a GPU */
+    const struct vm_observer *observer; /* of the machine, while it runs; NULL: nobody */
+    struct run_events *events;          /* with --trace-events */
+    struct run_against *against;        /* with --against, once both have run */
 } run_job;
 
 /* Takes one of the shared options, or an operand: the file, then arguments. False: args->exit_code is set. */
@@ -223,7 +228,10 @@ void run_trace_hook(const run_job *job, tv_vm_options *vm);
 /* After the run: says how much was left out. False: a value to save was never made. */
 bool run_trace_finish(run_job *job, io_error *error);
 void run_trace_release(run_job *job);
-/* A tile as an array of that type: i4 becomes i8 and f4E2M1FN f32, which have all their values. */
+
+/* The type of a traced tile's elements, by their name; of pointers, u64. */
+tv_dtype run_dtype_of(const char *element);
+/* A tile as an array of that type: i4 becomes i8 and f4E2M1FN f32, which have all their values. False: out of memory. */
 bool run_tile_array(const tv_tile *tile, tv_dtype dtype, arg_array *out, io_error *error);
 
 /* Writes which ops ran, once they have; gives the exit code. */

@@ -292,7 +292,7 @@ bool run_trace_prepare(run_job *job, io_error *error)
 
 /* ---- values ---- */
 
-static tv_dtype dtype_of(const char *element)
+tv_dtype run_dtype_of(const char *element)
 {
     tv_dtype dtype = TV_U64; /* pointers */
     for (int i = 0; i < TV_DTYPE_COUNT; i++)
@@ -421,7 +421,7 @@ static void take_dump(run_dump *d, const tv_trace *from)
     if (d->seen++ != d->time && d->has_time)
         return;
     arg_array_free(&d->value);
-    if (!run_tile_array(&from->tile, dtype_of(from->tile.element), &d->value, &error))
+    if (!run_tile_array(&from->tile, run_dtype_of(from->tile.element), &d->value, &error))
         d->problem = "out of memory";
 }
 
@@ -437,7 +437,7 @@ static void take_value(void *user, const tv_trace *from)
         return;
     if (job->options.trace_max && t->shown >= job->options.trace_max)
         t->hidden++;
-    else if (run_tile_array(&from->tile, dtype_of(from->tile.element), &array, &error))
+    else if (run_tile_array(&from->tile, run_dtype_of(from->tile.element), &array, &error))
         show(job, from, &array);
     else
         t->no_memory = true;

@@ -1,0 +1,115 @@
+/* A report on a kernel: `tilevm report`, and `tilevm check --report`. C makes a document
+   (docs/reference/json.md) of what the code generator and the virtual machine know; the page draws it. The page's own
+   files, page.html, page.css and the scripts, are put into the command when it is built.
+
+     side.c     a version of the kernel: compiled, and added to the document
+     model.c    a compiled kernel as part of the document
+     plans.c    the plans that were weighed
+     source.c   the lines of the source
+     launch.c   what the arguments of a run say of a launch
+     run.c      a run on the virtual machine
+     watch.c    what checks tell while it is under way
+     tiles.c    tiles of one tile block
+     heat.c     tiles and arrays as heat maps
+     html.c     the page around a document */
+#ifndef TILEVM_TOOLS_PAGE_PAGE_H
+#define TILEVM_TOOLS_PAGE_PAGE_H
+
+#include "codegen/explain.h"
+#include "tools/tilevm/run/run.h"
+#include "vm/run/observe.h"
+
+/* What is left out of a document that would be too large for a page; the document says so. */
+enum {
+    PAGE_MOST_OPS = 5000,
+    PAGE_MOST_PTX_BYTES = 1 << 20,
+    PAGE_MOST_SOURCE_BYTES = 256 << 10,
+    PAGE_MOST_SOURCES = 64,
+    PAGE_MOST_FOLDERS = 16,
+    PAGE_MOST_SEEN = 1000,
+    PAGE_MOST_CELLS = 64, /* of a heat map, along each side */
+    PAGE_MOST_TILES = 200
+};
+
+/* ---- a compiled kernel ---- */
+
+typedef struct page_options {
+    cli_args *args;
+    const char *target; /* NULL: sm_80, or that of a program's image */
+    const char *entry;  /* NULL: all kernels */
+    unsigned opt_level;
+    const char *const *folders; /* where source files may be, besides the one of the file; PAGE_MOST_FOLDERS at most */
+    size_t folder_count;
+    const cg_launch *launch; /* that is predicted; NULL: of none */
+    bool quiet;              /* diagnostics have been told */
+    const cli_file *input;   /* what standard input held, which cannot be read again; NULL: it has not been read */
+} page_options;
+
+/* Adds the kernels of a file to the object; gives CLI_OK, or the exit code after a message. */
+int page_add_side(json_doc *doc, cJSON *item, const page_options *options, const char *path);
+
+/* Adds the kernel to the list, and gives where it stands. */
+cJSON *page_add_kernel(json_doc *doc, cJSON *kernels, const cg_model *model);
+/* The ops of a function as they were written. */
+void page_add_code(json_doc *doc, cJSON *kernel, const bc_module *m, const bc_function *f);
+void page_add_plans(json_doc *doc, cJSON *kernel, const cg_explanation *explanation);
+
+/* Adds the source files that the model's ops name to the list, if they are not in it. They are looked for by the last
+   part of their name in these folders only: a module may name any file of the host, and a report is passed on. */
+typedef struct page_sources {
+    cJSON *list;
+    const char *const *folders;
+    size_t folder_count;
+    tv_str seen[PAGE_MOST_SOURCES]; /* their names, which belong to modules */
+    size_t count;
+} page_sources;
+void page_add_sources(json_doc *doc, page_sources *sources, const cg_model *model);
+
+/* ---- a run ---- */
+
+/* What a launch like the run's has, in the job's arena: the grid, and integers among the arguments. NULL: no memory. */
+const cg_launch *page_launch(run_job *job);
+
+/* Kept of what checks tell: give `observer` to the job. */
+typedef struct page_watch {
+    vm_observer observer;
+    bc_arena arena;
+    vm_seen *seen;
+    vm_conflict *conflicts;
+    size_t seen_count, seen_capacity, conflict_count, conflict_capacity;
+    bool seen_cut, failed;
+} page_watch;
+void page_watch_init(page_watch *watch);
+void page_watch_release(page_watch *watch);
+
+/* The last tile of each op in the first tile block. */
+typedef struct page_tiles {
+    run_job job; /* whose machine traces: callbacks get its address */
+    struct page_tile {
+        uint32_t op, result;
+        arg_array tile; /* owned */
+        const char *element;
+    } * items;
+    uint32_t count;
+} page_tiles;
+/* Chooses the ops, and has them traced, of a job that is prepared. False: out of memory. */
+bool page_tiles_begin(page_tiles *tiles, tv_vm_options *options);
+void page_tiles_add(json_doc *doc, cJSON *run, const page_tiles *tiles);
+void page_tiles_release(page_tiles *tiles);
+
+/* Adds a run that has ended, and gives where it stands. */
+cJSON *page_add_run(json_doc *doc, cJSON *root, run_job *job, const page_watch *watch);
+
+/* Adds shape and cells of an array, at most so many along each side. */
+void page_add_heat(json_doc *doc, cJSON *item, const arg_array *array, unsigned most);
+
+/* ---- the page ---- */
+
+/* Writes the page of a document, which is released, to a file; NULL: named like the kernel's file. Gives the exit code.
+ */
+int page_write_file(json_doc *doc, const char *output, const char *path);
+
+/* page.html, page.css and the scripts: made from the files by tools/embed_text.sh. */
+extern const char page_html[], page_style[], page_script[];
+
+#endif
