@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "codegen/assume.h"
 #include "codegen/module/call.h"
 #include "codegen/module/spell.h"
 #include "codegen/passes/budget.h"
@@ -62,10 +63,10 @@ static tv_status check_entry(cg_func *c)
 
 /* ---- one kernel ---- */
 
-static tv_status compile_kernel(cg_func *c, const cg_watch *watch)
+static tv_status compile_kernel(cg_func *c, const cg_watch *watch, const cg_request *request)
 {
     bc_arena_init(&c->arena, &c->m->arena.allocator, 0);
-    if (!(c->ir = ct_import(c->f, &c->arena))) {
+    if (!(c->ir = ct_import(c->f, &c->arena)) || !cg_assume(c)) {
         bc_arena_release(&c->arena);
         return c->status = TV_NO_MEMORY;
     }
@@ -78,6 +79,8 @@ static tv_status compile_kernel(cg_func *c, const cg_watch *watch)
     cg_emit_end(c);
     if (!c->failed && c->arena.failed)
         cg_no_memory(c);
+    if (!c->failed && request->compiled)
+        request->compiled(request->user, c);
     bc_arena_release(&c->arena);
     return c->status;
 }
@@ -114,7 +117,24 @@ static const char target_names[] = ""
 #include "codegen/kernel/targets.def"
     ;
 
-static tv_status compile_module(const tv_module *m, const tv_compile_options *options, const cg_launch *launch,
+static tv_status refuse_version(const tv_module *m, const tv_compile_options *options, const cg_target *target,
+                                uint8_t ptx, tv_sink sink)
+{
+    char message[160];
+    snprintf(message, sizeof message, "the code for %s needs PTX %u.%u, but the PTX version is limited to %u.%u",
+             target->name, ptx / 10u, ptx % 10u, options->ptx_version / 10, options->ptx_version % 10);
+    bc_report_message(m, sink, &(bc_place){.offset = TV_NO_OFFSET, .row = BC_NO_ROW}, BC_RULE_G_GEN_01, TV_ERROR,
+                      "use a newer driver or ptxas, or compile for an older target", bc_str(message));
+    return TV_UNSUPPORTED;
+}
+
+/* Is it a kernel that is wanted? */
+static bool is_wanted(const bc_function *f, const cg_request *request)
+{
+    return f->flags & BC_FUNC_KERNEL && (!request->only || request->only == f);
+}
+
+static tv_status compile_module(const tv_module *m, const tv_compile_options *options, const cg_request *request,
                                 tv_sink sink, tv_writer out)
 {
     const char *name = options && options->target ? options->target : "sm_80";
@@ -144,21 +164,16 @@ static tv_status compile_module(const tv_module *m, const tv_compile_options *op
                      .f = &m->functions[i],
                      .target = target,
                      .options = options,
-                     .launch = launch,
+                     .launch = request->launch,
+                     .choices = request->choices,
                      .sink = sink,
                      .written = &written};
-        if (m->functions[i].flags & BC_FUNC_KERNEL && (status = check_entry(&c)) == TV_OK)
-            status = compile_kernel(&c, &watch);
+        if (is_wanted(c.f, request) && (status = check_entry(&c)) == TV_OK)
+            status = compile_kernel(&c, &watch, request);
     }
     uint8_t ptx = written.ptx;
-    if (status == TV_OK && options && options->ptx_version && ptx > options->ptx_version) {
-        char message[160];
-        snprintf(message, sizeof message, "the code for %s needs PTX %u.%u; what takes it knows PTX up to %u.%u",
-                 target->name, ptx / 10u, ptx % 10u, options->ptx_version / 10, options->ptx_version % 10);
-        bc_report_message(m, sink, &nowhere, BC_RULE_G_GEN_01, TV_ERROR,
-                          "use a newer driver, or compile for an older GPU if there is one", bc_str(message));
-        status = TV_UNSUPPORTED;
-    }
+    if (status == TV_OK && options && options->ptx_version && ptx > options->ptx_version)
+        status = refuse_version(m, options, target, ptx, sink);
     bc_text_printf(&text, "// tilevm %s\n.version %u.%u\n.target %s\n.address_size 64\n\n", TV_VERSION, ptx / 10u,
                    ptx % 10u, target->name);
     bc_text_str(&text, bc_text_get(&written.text));
@@ -175,8 +190,8 @@ static tv_status compile_module(const tv_module *m, const tv_compile_options *op
     return status;
 }
 
-tv_status cg_compile_for(const tv_module *m, const tv_compile_options *options, const cg_launch *launch, tv_sink sink,
-                         tv_writer out)
+tv_status cg_compile_with(const tv_module *m, const tv_compile_options *options, const cg_request *request,
+                          tv_sink sink, tv_writer out)
 {
-    TV_RETURN_COMPUTED(compile_module(m, options, launch, sink, out));
+    TV_RETURN_COMPUTED(compile_module(m, options, request, sink, out));
 }

@@ -4,8 +4,17 @@
 
 #include "codegen/cost/cost.h"
 
-/* tv_compile_ptx; remarks tell what is predicted of the launch, which may be NULL. */
-tv_status cg_compile_for(const tv_module *m, const tv_compile_options *options, const cg_launch *launch, tv_sink sink,
-                         tv_writer out);
+/* What is wanted besides the options of the API; all zero: nothing. */
+typedef struct cg_request {
+    const cg_launch *launch;                  /* that remarks predict; NULL: of none */
+    const cg_choices *choices;                /* in place of what passes decide; NULL: none */
+    const bc_function *only;                  /* the kernel that is compiled; NULL: all */
+    void *user;                               /* passed to compiled, */
+    void (*compiled)(void *user, cg_func *c); /* called for each kernel before its memory is freed; NULL: not called */
+} cg_request;
+
+/* tv_compile_ptx, with what is requested besides. */
+tv_status cg_compile_with(const tv_module *m, const tv_compile_options *options, const cg_request *request,
+                          tv_sink sink, tv_writer out);
 
 #endif

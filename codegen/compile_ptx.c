@@ -3,5 +3,5 @@
 
 tv_status tv_compile_ptx(const tv_module *m, const tv_compile_options *options, tv_sink sink, tv_writer out)
 {
-    return cg_compile_for(m, options, NULL, sink, out);
+    return cg_compile_with(m, options, &(cg_request){.launch = NULL}, sink, out);
 }

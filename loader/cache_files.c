@@ -16,7 +16,7 @@ enum { STALE_SECONDS = 3600 };
 
 typedef struct listed {
     char folder[3], file[LD_CACHE_NAME_DIGITS + sizeof LD_CACHE_SUFFIX];
-    bool temporary, stale; /* stale: so old that nobody is writing it any more */
+    bool temporary, stale; /* stale: so old that no process can still be writing it */
     uint64_t size;
     int64_t used;
 } listed;

@@ -99,6 +99,24 @@ tvResult ld_device_read(const ld_device *device, void *to, tvDevicePtr from, siz
                : ld_fail(LD_RULE_L_DRV_04, code, "%zu bytes cannot be copied from %s", size, device->name);
 }
 
+tvResult ld_device_fill(const ld_device *device, tvDevicePtr address, unsigned char value, size_t size)
+{
+    tvResult code = device->driver->cuMemsetD8(address, value, size);
+    return code == LD_CUDA_SUCCESS
+               ? code
+               : ld_fail(LD_RULE_L_DRV_04, code, "%zu bytes cannot be set on %s", size, device->name);
+}
+
+bool ld_device_figure(const ld_device *device, unsigned attribute, int *out)
+{
+    return device->driver->cuDeviceGetAttribute(out, attribute, device->ordinal) == LD_CUDA_SUCCESS;
+}
+
+bool ld_function_figure(const ld_device *device, struct CUfunc_st *function, unsigned attribute, int *out)
+{
+    return device->driver->cuFuncGetAttribute(out, attribute, function) == LD_CUDA_SUCCESS;
+}
+
 /* Launches of our own kernels have said what is wrong with them. */
 static tvResult refused(const ld_device *device, const ld_launch *launch, tvResult code)
 {
@@ -108,42 +126,55 @@ static tvResult refused(const ld_device *device, const ld_launch *launch, tvResu
                : ld_fail(LD_RULE_L_LAUNCH_05, code, "%s does not launch the kernel", device->name);
 }
 
-/* Between two events. What the kernel does wrong shows at the end. */
-static tvResult run_between(const ld_device *device, const ld_launch *l, struct CUevent_st *start,
-                            struct CUevent_st *end, float *ms)
+tvResult ld_device_time(const ld_device *device, const ld_timer *timer, const ld_launch *l, unsigned times,
+                        double *out_ms)
 {
     const ld_driver *driver = device->driver;
-    tvResult code = driver->cuEventRecord(start, NULL);
-    if (code == LD_CUDA_SUCCESS) {
+    float ms = 0;
+    tvResult code = driver->cuEventRecord(timer->start, NULL);
+    for (unsigned i = 0; code == LD_CUDA_SUCCESS && i < times; i++) {
         code = tvLaunchKernel(l->function, l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1], l->block[2],
                               l->shared_bytes, NULL, l->params, NULL);
         if (code != LD_CUDA_SUCCESS)
             return refused(device, l, code);
-        code = driver->cuEventRecord(end, NULL);
     }
     if (code == LD_CUDA_SUCCESS)
-        code = driver->cuCtxSynchronize();
+        code = driver->cuEventRecord(timer->end, NULL);
     if (code == LD_CUDA_SUCCESS)
-        code = driver->cuEventElapsedTime(ms, start, end);
+        code = driver->cuCtxSynchronize(); /* what a kernel did wrong shows here */
+    if (code == LD_CUDA_SUCCESS)
+        code = driver->cuEventElapsedTime(&ms, timer->start, timer->end);
+    *out_ms = ms;
     return code == LD_CUDA_SUCCESS ? code : ld_fail(LD_RULE_L_RUN_01, code, "the kernel failed on %s", device->name);
+}
+
+tvResult ld_timer_open(const ld_device *device, ld_timer *out)
+{
+    *out = (ld_timer){NULL, NULL};
+    tvResult code = device->driver->cuEventCreate(&out->start, 0);
+    if (code == LD_CUDA_SUCCESS)
+        code = device->driver->cuEventCreate(&out->end, 0);
+    return code == LD_CUDA_SUCCESS
+               ? code
+               : ld_fail(LD_RULE_L_DRV_04, code, "%s cannot create events to measure the time", device->name);
+}
+
+void ld_timer_close(const ld_device *device, ld_timer *timer)
+{
+    if (timer->start)
+        device->driver->cuEventDestroy(timer->start);
+    if (timer->end)
+        device->driver->cuEventDestroy(timer->end);
+    *timer = (ld_timer){NULL, NULL};
 }
 
 tvResult ld_device_run(const ld_device *device, const ld_launch *launch, double *out_ms)
 {
-    const ld_driver *driver = device->driver;
-    struct CUevent_st *start = NULL, *end = NULL;
-    float ms = 0;
-    tvResult code = driver->cuEventCreate(&start, 0);
+    ld_timer timer;
+    *out_ms = 0;
+    tvResult code = ld_timer_open(device, &timer);
     if (code == LD_CUDA_SUCCESS)
-        code = driver->cuEventCreate(&end, 0);
-    if (code != LD_CUDA_SUCCESS)
-        ld_fail(LD_RULE_L_DRV_04, code, "%s cannot create events to measure the time", device->name);
-    else
-        code = run_between(device, launch, start, end, &ms);
-    if (start)
-        driver->cuEventDestroy(start);
-    if (end)
-        driver->cuEventDestroy(end);
-    *out_ms = ms;
+        code = ld_device_time(device, &timer, launch, 1, out_ms);
+    ld_timer_close(device, &timer);
     return code;
 }

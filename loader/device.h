@@ -26,6 +26,14 @@ void ld_device_free(const ld_device *device, tvDevicePtr address);
 tvResult ld_device_write(const ld_device *device, tvDevicePtr to, const void *from, size_t size);
 tvResult ld_device_read(const ld_device *device, void *to, tvDevicePtr from, size_t size);
 
+/* Sets every byte. Does not wait for the end. */
+tvResult ld_device_fill(const ld_device *device, tvDevicePtr address, unsigned char value, size_t size);
+
+/* A figure of the device (LD_ATTRIBUTE_...) or of a kernel on it (LD_FUNCTION_...). False: the driver does not tell; no
+   error is reported. */
+bool ld_device_figure(const ld_device *device, unsigned attribute, int *out);
+bool ld_function_figure(const ld_device *device, struct CUfunc_st *function, unsigned attribute, int *out);
+
 /* A launch, as tvLaunchKernel takes it; block 1, 1, 1 and shared_bytes 0 for a Tile IR kernel. */
 typedef struct ld_launch {
     struct CUfunc_st *function;
@@ -33,7 +41,18 @@ typedef struct ld_launch {
     void **params;
 } ld_launch;
 
-/* Launches and waits for the end. out_ms: how long the device took. */
+/* Two events, to measure with. The caller closes the timer in any case, before the device. */
+typedef struct ld_timer {
+    struct CUevent_st *start, *end;
+} ld_timer;
+tvResult ld_timer_open(const ld_device *device, ld_timer *out);
+void ld_timer_close(const ld_device *device, ld_timer *timer);
+
+/* Launches so many times, one launch behind the other, and waits for the end of the last. out_ms: how long the device
+   took for all of them. */
+tvResult ld_device_time(const ld_device *device, const ld_timer *timer, const ld_launch *launch, unsigned times,
+                        double *out_ms);
+/* The same with a timer of its own, once. */
 tvResult ld_device_run(const ld_device *device, const ld_launch *launch, double *out_ms);
 
 #endif

@@ -20,8 +20,16 @@ typedef enum ld_cuda_error {
 
 /* Values of the driver's enumerations that we use. */
 enum {
+    LD_ATTRIBUTE_CLOCK_KHZ = 13,
+    LD_ATTRIBUTE_MULTIPROCESSORS = 16,
+    LD_ATTRIBUTE_MEMORY_CLOCK_KHZ = 36,
+    LD_ATTRIBUTE_MEMORY_BUS_BITS = 37,
+    LD_ATTRIBUTE_L2_BYTES = 38,
     LD_ATTRIBUTE_CAPABILITY_MAJOR = 75,
     LD_ATTRIBUTE_CAPABILITY_MINOR = 76, /* CUdevice_attribute */
+    LD_FUNCTION_SHARED = 1,
+    LD_FUNCTION_LOCAL = 3,
+    LD_FUNCTION_REGISTERS = 4,
     LD_FUNCTION_MAX_DYNAMIC_SHARED = 8, /* CUfunction_attribute */
     LD_JIT_ERROR_LOG = 5,
     LD_JIT_ERROR_LOG_SIZE = 6,

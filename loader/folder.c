@@ -28,7 +28,7 @@ static int fail(int error)
     return -1;
 }
 
-/* Can nobody but the user and root have put anything into the folder? */
+/* Can only the user and root have put files into the folder? */
 static bool is_trusted(int folder)
 {
     struct stat info;

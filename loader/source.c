@@ -17,7 +17,8 @@
 
 /* ---- fat binaries ---- */
 
-/* Does the driver have code in it for all that it will run on? It does where nobody can tell: the driver will say. */
+/* Does the driver have code for all devices on which it will run? Also true if that is not known: then the driver
+   reports it. */
 static bool has_code(const ld_driver *driver, co_fatbin fatbin, bool library)
 {
     int devices = 0;

@@ -1,7 +1,7 @@
 # Measurements on this machine.
 
 ##@ Measure
-## bench: print this project's figures (TILEIR_TOOLS: beside NVIDIA's; PYTHON: one with numpy)
+## bench: print this project's figures (TILEIR_TOOLS: also NVIDIA's; PYTHON: one with numpy)
 .PHONY: bench
 bench: all $(OUT)/bench $(OUT)/bench_vm.so $(BUILD)/corpus/unpacked
 	$(Q)$(OUT)/tilevm gen --ops 400 -o $(BUILD)/bench-10k.tbc
@@ -10,22 +10,40 @@ bench: all $(OUT)/bench $(OUT)/bench_vm.so $(BUILD)/corpus/unpacked
 	    else echo "the virtual machine beside NumPy: skipped, there is no $(PYTHON)"; fi
 
 BENCH_SHARE ?= 8
-## bench-compile: measure compile times (BENCH_SHARE: processes for every Nth kernel; TILEIR_TOOLS: beside NVIDIA's)
+## bench-compile: measure compile times (BENCH_SHARE: processes for every Nth kernel; TILEIR_TOOLS: also NVIDIA's)
 .PHONY: bench-compile
 bench-compile: all $(OUT)/bench_compile $(OUT)/fakecuda/libcuda.so.1 $(BUILD)/corpus/unpacked
 	$(Q)LD_LIBRARY_PATH=$(OUT)/fakecuda $(OUT)/bench_compile $(OUT)/tileiras $(BUILD)/corpus --share $(BENCH_SHARE)
 
-## bench-model: print what the cost model predicts beside what was measured (tests/gpu/sweep_h200.csv)
+MODEL_ZOO := $(BUILD)/zoo-cases/1-400
+## bench-model: compare the predictions of the cost model with measurements (tests/gpu/sweep_h200.csv, zoo1_h100.csv)
+##   SWEEP_FILTER: kernels of the sweep; MODEL_OPTIONS: of tools/bench_model.py, such as --half 1
 .PHONY: bench-model
 bench-model: all $(BUILD)/sweep-cases/unpacked
 	$(Q)$(PYTHON) tools/bench_model.py $(OUT)/tilevm $(BUILD)/sweep-cases tests/gpu/sweep_h200.csv \
-	    --filter '$(SWEEP_FILTER)'
-## check-model: check that the model ranks kernels within a family as they were measured
+	    --filter '$(SWEEP_FILTER)' $(MODEL_OPTIONS)
+	$(Q)[ -d $(MODEL_ZOO) ] || $(MAKE) --no-print-directory zoo-cases ZOO_SEED=1 ZOO_COUNT=400
+	$(Q)$(PYTHON) tools/bench_model.py $(OUT)/tilevm $(MODEL_ZOO) tests/gpu/zoo1_h100.csv --gpu h100 $(MODEL_OPTIONS)
+## check-model: check that the model ranks kernels within a family as they were measured, the fastest among its first
 .PHONY: check-model
 check-model: all $(BUILD)/sweep-cases/unpacked
 	$(Q)$(PYTHON) tools/bench_model.py $(OUT)/tilevm $(BUILD)/sweep-cases tests/gpu/sweep_h200.csv --check \
 	    > $(BUILD)/bench-model.txt || { tail -12 $(BUILD)/bench-model.txt; exit 1; }
 	$(Q)tail -1 $(BUILD)/bench-model.txt
+
+TUNE_SPACE := $(BUILD)/bench-tune.json
+# Every value that the hints may have, and none.
+$(TUNE_SPACE):
+	@mkdir -p $(@D)
+	$(Q)printf '{"occupancy": [null, %s],\n "num_ctas": [null, 1, 2, 4, 8],\n "num_worker_warps": [null, %s]}\n' \
+	    "$$(seq -s ', ' 1 32)" "1, 2, 4, 8, 16, 32" > $@
+## bench-tune: measure how long `tilevm tune` takes to rank 1,155 variants
+.PHONY: bench-tune
+bench-tune: all $(TUNE_SPACE) $(BUILD)/corpus/unpacked
+	$(Q)for k in perf_matmul_simple_f16_4096 attention_full_f16; do \
+	    bash -c 'TIMEFORMAT="    all of it: %R s (user %U, system %S)"; time $(OUT)/tilevm tune --device cpu --grid 512 \
+	        '$(BUILD)/corpus/bytecode/13.4/$$k.tbc' --space $(TUNE_SPACE) > $(BUILD)/bench-tune.txt' && \
+	        head -n 1 $(BUILD)/bench-tune.txt; done
 
 ## bench-programs: measure verify on a program of 100 MB with 50 images
 .PHONY: bench-programs
@@ -40,12 +58,12 @@ bench-preload: tests
 	$(Q)bash tests/shell/bench_preload.sh $(OUT) $(BUILD)/bench-preload
 
 ## bench-bundle: measure building bundles, their size, and the start of a service (BENCH_EMIT=ptx: without cubins)
-##   TILEIR_TOOLS, PYTHON with cuda-tile: beside NVIDIA's compiler and Python
+##   TILEIR_TOOLS, PYTHON with cuda-tile: also NVIDIA's compiler and Python
 .PHONY: bench-bundle
 bench-bundle: all $(OUT)/bundle_client $(OUT)/fakecuda/libcuda.so.1 $(BUILD)/corpus/unpacked
 	$(Q)PYTHON="$(PYTHON)" bash tests/shell/bench_bundle.sh $(OUT) $(BUILD)/corpus $(OUT)/bench-bundle
 
-## bench-cutile: measure cuTile Python on the virtual machine beside Triton's interpreter
+## bench-cutile: measure cuTile Python on the virtual machine, and Triton's interpreter
 ##   PYTHON: one with numpy, cuda-tile, triton
 .PHONY: bench-cutile
 bench-cutile: all

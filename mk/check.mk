@@ -22,7 +22,7 @@ check-fixtures: all $(OUT)/run_fixtures
 	$(Q)$(if $(filter release,$(CONFIG)),sh tests/selftest/check.sh $(OUT)/selftest/check)
 	$(Q)$(FIXTURES) $(FIXTURE_FILES)
 
-## golden: rewrite what the .test files, the API example, the sums of PTX and rules.md expect; review the diff
+## golden: rewrite the expected output of the .test files, the API example, the PTX sums and rules.md; review the diff
 .PHONY: golden
 golden: all $(OUT)/run_fixtures $(OUT)/ptx_sums $(BUILD)/corpus/unpacked
 	$(Q)$(PTX_SUMS) --update
@@ -48,7 +48,7 @@ check-cpp: all $(OUT)/corpus_run $(BUILD)/cpp/unpacked
 	$(Q)status=0; $(CPP_RUN) || status=1; $(CPP_RUN) --checks tests/cpp/findings.txt || status=1; \
 	    for t in $(PTX_TARGETS); do $(CPP_RUN) --ptx $$t --needs tests/cpp/unsupported.txt || status=1; done; exit $$status
 
-## check-triton: run kernels in the form of Triton's on the virtual machine and the PTX simulator, for all targets
+## check-triton: run kernels in Triton's form on the virtual machine and the PTX simulator, for all targets
 .PHONY: check-triton
 check-triton: all $(OUT)/corpus_run
 	$(Q)sh tests/shell/triton.sh $(OUT) $(OUT)/triton $(PTX_TARGETS)
@@ -65,7 +65,7 @@ check-corpus: all $(filter $(OUT)/corpus_%,$(TEST_BIN)) $(BUILD)/corpus/unpacked
 check-matrix: $(OUT)/matrix
 	$(Q)$(OUT)/matrix --part=$(TEST_PART) $(if $(filter asan,$(CONFIG)),--quick)
 
-## check-toml: read random documents as tilevm.toml, beside Python's tomllib (PYTHON: 3.11 or later)
+## check-toml: compare the reader of tilevm.toml with Python's tomllib on random documents (PYTHON: 3.11 or later)
 .PHONY: check-toml
 check-toml: $(OUT)/toml_dump
 	$(Q)if command -v $(PYTHON) >/dev/null; then $(PYTHON) tests/toml/differential.py $< 20000 $(or $(ROUND),1); \
@@ -73,8 +73,8 @@ check-toml: $(OUT)/toml_dump
 
 BATCH_KERNELS ?= $(if $(filter release,$(CONFIG)),4000,400)
 BATCH_FIRST ?= $(shell expr 1 + $(or $(ROUND),0) '*' 10000)
-## check-batches: run random kernels, and the corpus, by batches of tile blocks, beside block by block
-##   BATCH_KERNELS: so many (4000), from seed BATCH_FIRST
+## check-batches: run random kernels and the corpus in batches of tile blocks and block by block, and compare
+##   BATCH_KERNELS: number of random kernels (4000), from seed BATCH_FIRST
 .PHONY: check-batches
 check-batches: $(OUT)/batches $(OUT)/corpus_run $(BUILD)/corpus/unpacked
 	$(Q)status=0; $< $(BATCH_KERNELS) $(BATCH_FIRST) || status=1; \
@@ -130,6 +130,8 @@ check-loader: all $(LOADER_TESTS) $(GPU_DEPLOY) $(OUT)/program $(BUILD)/corpus/u
 	$(Q)$(if $(SAN)$(EMULATED),,sh tests/shell/preload.sh $(OUT) $(OUT)/loader-work/preload)
 	$(Q)PRELOAD=$(if $(SAN)$(EMULATED),no,yes) sh tests/shell/dropin.sh $(OUT) $(OUT)/loader-work/dropin
 	$(Q)sh tests/shell/device.sh $(OUT) $(BUILD)/corpus $(OUT)/loader-work/device
+	$(Q)PYTHON="$(PYTHON)" sh tests/shell/bench.sh $(OUT) $(BUILD)/corpus $(OUT)/loader-work/bench
+	$(Q)PYTHON="$(PYTHON)" sh tests/shell/tune.sh $(OUT) $(BUILD)/corpus $(OUT)/loader-work/tune
 	$(Q)sh tests/shell/doctor.sh $(OUT) $(OUT)/loader-work/doctor
 	$(Q)$(if $(SAN)$(EMULATED),,LD_LIBRARY_PATH=$(abspath $(OUT)/fakecuda) \
 	    TILEVM_PTXAS=$(abspath tests/fakecuda/ptxas.sh) FAKECUDA_RUN=1 FAKECUDA_DEVICES=90,80 \
@@ -145,7 +147,7 @@ check-malformed: $(filter $(OUT)/malformed,$(TEST_BIN)) $(BUILD)/corpus/unpacked
 PROPERTY_SEEDS ?= $(if $(FULL),$(if $(filter release,$(CONFIG)),200,40),$(if $(filter release,$(CONFIG)),80,20))
 PROPERTY_FIRST ?= 1
 PROPERTY_TARGETS ?= sm_80 sm_90a sm_100
-## check-property: check what holds for every module on random ones, also as PTX on the simulator
+## check-property: check properties of all modules on random ones, also as PTX on the simulator
 ##   PROPERTY_SEEDS: seeds per version (80; FULL=1: 200), from PROPERTY_FIRST
 .PHONY: check-property
 check-property: $(OUT)/property $(OUT)/random_ptx
@@ -158,8 +160,8 @@ RANDOM_KERNELS ?= $(if $(FULL),2000,$(if $(filter release,$(CONFIG)),400,60))
 RANDOM_FIRST ?= $(shell expr 1 + $(or $(ROUND),0) '*' 2000)
 RANDOM_TARGETS ?= $(if $(filter release,$(CONFIG)),sm_80 sm_90a sm_120a,sm_90a)
 RANDOM_JOBS ?= 1
-## check-random: compile random kernels whose accesses to memory meet, and run them on the simulator
-##   RANDOM_KERNELS: so many (400), from seed RANDOM_FIRST, each for RANDOM_TARGETS; RANDOM_JOBS: at a time
+## check-random: compile random kernels whose memory accesses overlap, and run them on the simulator
+##   RANDOM_KERNELS: number of kernels (400), from seed RANDOM_FIRST, each for RANDOM_TARGETS; RANDOM_JOBS: at a time
 .PHONY: check-random
 check-random: $(OUT)/random_memory
 	$(Q)sh tests/shell/random_memory.sh $< $(RANDOM_KERNELS) $(RANDOM_FIRST) $(RANDOM_JOBS) $(OUT)/random-kernels \
@@ -185,8 +187,8 @@ check-commands: all
 check-programs: all $(OUT)/program $(BUILD)/corpus/unpacked
 	$(Q)sh tests/shell/programs.sh $(OUT) $(BUILD)/corpus $(OUT)/programs
 
-## check-compat: check what was promised to programs and files of earlier releases
-##   UPDATE=1: add what is new to the lists
+## check-compat: check the promises to programs and files of earlier releases
+##   UPDATE=1: add new names to the lists
 .PHONY: check-compat
 check-compat: all $(LOADER_TESTS)
 	$(Q)CC="$(CC)" UPDATE="$(UPDATE)" sh tests/shell/compat.sh $(OUT) $(OUT)/compat
@@ -202,7 +204,7 @@ check-hardening: all
 	$(Q)sh tests/shell/hardening.sh $(OUT)
 
 ## check-python: test the Python package, its wheel, and cuTile without a GPU
-##   PYTHON: one with numpy, cuda-tile, torch, pytest; what is missing is skipped
+##   PYTHON: one with numpy, cuda-tile, torch, pytest; tests of missing ones are skipped
 .PHONY: check-python
 check-python: wheel-files $(OUT)/fakecuda/libcuda.so.1 $(BUILD)/corpus/unpacked
 	$(Q)CC="$(CC)" sh tests/shell/python.sh "$(PYTHON)" $(OUT) $(BUILD)/corpus/bytecode/13.4 $(OUT)/python

@@ -15,11 +15,16 @@ mutate: $(OUT)/plant $(BUILD)/corpus/unpacked
 	+$(Q)MAKE="$(MAKE)" MAKEFLAGS= sh tests/mutation/run.sh $(OUT)/plant $(BUILD) $(COUNT) $(SEED) $(JOBS) $(MUTATE_FILES)
 
 RULE_KERNELS ?= 10000
-## mutate-rules: drop the rules about order of memory accesses one at a time, and see that kernels fail
-##   RULE_KERNELS: random ones for each rule (10000); RULE_FILES: of those files alone
+## mutate-rules: drop the rules about the order of memory accesses one at a time, and check that kernels fail
+##   RULE_KERNELS: random kernels per rule (10000); RULE_FILES: only rules of these files
 .PHONY: mutate-rules
 mutate-rules:
 	+$(Q)MAKE="$(MAKE)" MAKEFLAGS= sh tests/mutation/rules.sh $(BUILD) $(RULE_KERNELS) $(JOBS) $(RULE_FILES)
+
+## check-rules: check that each rule of mutate-rules occurs once in its file, and that its kernel exists
+.PHONY: check-rules
+check-rules:
+	$(Q)sh tests/mutation/rules.sh $(BUILD) 0 1
 
 FUZZ_NAMES := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_HEADERS := $(wildcard tests/fuzz/*.h)

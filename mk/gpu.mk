@@ -26,7 +26,12 @@ check-gpu-regress: all
 check-gpu-sanitize: all $(OUT)/corpus_run $(BUILD)/corpus/unpacked
 	$(Q)sh tests/gpu/sanitizer.sh $(OUT) $(BUILD)/corpus $(GPU_TARGET) $(SANITIZER_SHARE)
 
-## bench-gpu: measure the large kernels of the corpus on a GPU, beside torch and Triton
+## bench-gpu-repeat: measure how far medians of `tilevm bench` lie apart when it runs 5 times
+.PHONY: bench-gpu-repeat
+bench-gpu-repeat: all $(BUILD)/corpus/unpacked
+	$(Q)sh tests/gpu/bench_repeat.sh $(OUT) $(BUILD)/corpus
+
+## bench-gpu: measure the large kernels of the corpus, torch and Triton on a GPU
 ##   PYTHON: one with torch; BENCH_OLD: the corpus_run of another build, to compare with
 .PHONY: bench-gpu
 bench-gpu: all $(OUT)/corpus_run $(BUILD)/corpus/unpacked
@@ -98,7 +103,7 @@ check-gpu-loader: all $(GPU_LOADER) $(OUT)/fakecuda/libtilevm_cuda.so $(BUILD)/c
 gpu-programs:
 	$(Q)sh tests/programs/build.sh programs $(BUILD)/gpu-programs
 
-## check-gpu-programs: run what gpu-programs made on a GPU, with libtilevm_cuda.so preloaded
+## check-gpu-programs: run the programs of gpu-programs on a GPU, with libtilevm_cuda.so preloaded
 .PHONY: check-gpu-programs
 check-gpu-programs: all
 	$(Q)sh tests/gpu/programs.sh $(OUT) $(BUILD)/gpu-programs

@@ -33,7 +33,7 @@ install: all
 	        && $(OUT)/tilevm completions zsh $$program > $(ZSH_DIR)/_$$program \
 	        && $(OUT)/tilevm completions fish $$program > $(FISH_DIR)/$$program.fish || exit 1; done; fi
 
-## uninstall: remove what install put there
+## uninstall: remove the files that install has installed
 .PHONY: uninstall
 uninstall:
 	rm -f $(BIN_DIR)/tilevm $(BIN_DIR)/tileiras $(LIB_DIR)/libtilevm.a $(LIB_DIR)/$(LIB_FILE) $(LIB_DIR)/$(SONAME) \

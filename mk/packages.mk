@@ -1,7 +1,7 @@
-# What the build needs: installed when root, else named.
+# The packages that the build needs: root installs missing ones, others get their names.
 
 GOALS := $(or $(MAKECMDGOALS),all)
-# clang's package only recommends the one with the runtimes of sanitizers and fuzzers, so that one is not left out.
+# clang's package only recommends the one with the runtimes of sanitizers and fuzzers, so that one is installed, too.
 DEBIAN_PACKAGES := $(if $(findstring clang,$(CC)),clang,gcc) libc6-dev pkg-config zlib1g-dev libcjson-dev \
     libzstd-dev liblz4-dev
 NEEDED_PROGRAMS := $(firstword $(CC)) pkg-config
@@ -10,7 +10,7 @@ ifneq ($(filter check% corpus% golden run bench fuzz-%,$(GOALS)),)
   NEEDED_PROGRAMS += xz
 endif
 ifneq ($(filter-out help clean dist-clean uninstall,$(GOALS)),)
-  # Names what is missing; empty when nothing is.
+  # The names of missing programs and libraries.
   MISSING = $(shell for p in $(NEEDED_PROGRAMS); do command -v $$p >/dev/null || echo $$p; done; \
               for p in $(PKGS); do pkg-config --exists $$p 2>/dev/null || echo $$p; done)
   ifneq ($(MISSING),)
@@ -20,7 +20,7 @@ ifneq ($(filter-out help clean dist-clean uninstall,$(GOALS)),)
       INSTALLED := $(shell (apt-get update -q && DEBIAN_FRONTEND=noninteractive $(INSTALL_PACKAGES)) >&2)
     endif
     ifneq ($(MISSING),)
-      $(error The build needs $(MISSING). On Debian: sudo $(INSTALL_PACKAGES))
+      $(error missing: $(MISSING). Install it on Debian with: sudo $(INSTALL_PACKAGES))
     endif
   endif
   FOUND_PKGS := $(foreach p,$(OPTIONAL_PKGS),$(shell pkg-config --exists $p 2>/dev/null && echo $p))

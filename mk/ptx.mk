@@ -12,6 +12,11 @@ check-ptx: all $(OUT)/corpus_run $(BUILD)/corpus/unpacked
 	$(Q)status=0; for t in $(PTX_TARGETS); do $(CORPUS_PTX) --ptx $$t || status=1; done; \
 	    for t in $(filter sm_90a,$(PTX_TARGETS)); do $(CORPUS_PTX) --ptx $$t --cluster 2 || status=1; done; exit $$status
 
+## check-choices: the same with another choice for each case in place of what passes decide, as --explain weighs them
+.PHONY: check-choices
+check-choices: all $(OUT)/corpus_run $(BUILD)/corpus/unpacked
+	$(Q)status=0; for t in $(PTX_TARGETS); do $(CORPUS_PTX) --ptx $$t --choice each || status=1; done; exit $$status
+
 REFERENCE_TARGETS ?= sm_90 sm_100 sm_103 sm_110 sm_120
 REFERENCE_BLOCKS ?= 1 2
 ## check-sim-reference: run the PTX of NVIDIA's tile compiler for the corpus on the simulator (tests/README.md)
@@ -27,7 +32,7 @@ PTX_SUMS = $(OUT)/ptx_sums $(BUILD)/corpus/bytecode/13.5 tests/ptx/sums.txt $(BU
 check-ptx-sums: $(OUT)/ptx_sums $(BUILD)/corpus/unpacked
 	$(Q)$(PTX_SUMS)
 
-## check-loads-told: check that remarks say of every load in every loop how it is fed
+## check-loads-told: check that a remark says for every load in a loop how it is prefetched, or why not
 .PHONY: check-loads-told
 check-loads-told: $(OUT)/loads_told $(BUILD)/corpus/unpacked $(BUILD)/cpp/unpacked
 	$(Q)$(OUT)/loads_told $(BUILD)/corpus/bytecode/13.5 $(BUILD)/cpp/bytecode
@@ -38,7 +43,7 @@ SPILLS = sh tests/shell/spills.sh $(OUT)/tilevm $(BUILD)/corpus/bytecode/13.5 te
 .PHONY: check-spills
 check-spills: all $(BUILD)/corpus/unpacked
 	$(Q)$(SPILLS) $(TEST_PART)
-## spills: accept what ptxas spills now (tests/ptx/spills.txt)
+## spills: accept the current spills of ptxas (tests/ptx/spills.txt)
 .PHONY: spills
 spills: all $(BUILD)/corpus/unpacked
 	$(Q)$(SPILLS) --update
@@ -66,7 +71,7 @@ $(OUT)/strips/%: $(STRIPS_OBJ) $(OUT)/libtests.a $(OUT)/libtools.a $(OUT)/libtil
 	@mkdir -p $(@D)
 	$(Q)$(LINK) $(filter %.o,$^) $(filter %.a,$^) $(LIBS) -o $@
 
-## check-regress: run kernels that once gave a wrong number on the PTX simulator for four targets, beside the VM
+## check-regress: run kernels that once gave wrong results on the PTX simulator for four targets, and on the VM
 .PHONY: check-regress
 check-regress: tests
 	$(Q)bash tests/shell/regress.sh $(OUT) $(OUT)/regress
@@ -87,13 +92,13 @@ ZOO_CHECK = $(PYTHON) tools/zoo_check.py $(OUT) $(ZOO_CASES) --limits $(ZOO_LIMI
 zoo-cases: all
 	$(Q)rm -rf $(ZOO_CASES) && $(PYTHON) tests/gpu/perf/zoo.py $(ZOO_CASES) --seed $(ZOO_SEED) --count $(ZOO_COUNT) \
 	    --tilevm $(OUT)/tilevm
-## check-zoo: compile kernels composed by a seed, run them on the simulator, and count loads of loops that stay behind
-##   ZOO_SEED, ZOO_COUNT: which and how many (80; FULL=1: 400); TILEIR_TOOLS, CUDA_HOME: spills beside NVIDIA's, too
+## check-zoo: run kernels composed from a seed on the simulator, and count loads in loops that are not prefetched
+##   ZOO_SEED, ZOO_COUNT: seed, number (80; FULL=1: 400); TILEIR_TOOLS, CUDA_HOME: also spills, with NVIDIA's
 .PHONY: check-zoo
 check-zoo: zoo-cases $(OUT)/fakecuda/libcuda.so.1
 	$(Q)PYTHON=$(PYTHON) sh tests/shell/zoo.sh
 	$(Q)$(ZOO_CHECK) $(if $(TILEIR_TOOLS),--beside $(TILEIR_TOOLS)/tileiras)
-## zoo-limits: take over that fewer loads of loops stay behind (ZOO_COUNT=2000: of so many kernels at least)
+## zoo-limits: accept that fewer loads in loops are not prefetched (with ZOO_COUNT=2000 or more)
 .PHONY: zoo-limits
 zoo-limits: zoo-cases
 	$(Q)$(ZOO_CHECK) --loads --update

@@ -52,7 +52,7 @@ JAX_BESIDE ?=
 bench-gpu-jax: all
 	$(Q)$(PYTHON) tests/jax/bench_jax.py $(OUT)/jax-gpu $(JAX_BESIDE) ours=$(OUT)/tileiras --csv $(OUT)/jax-gpu.csv
 
-## check-jax: compile functions of JAX by our tileiras, without a GPU, and run them beside JAX
+## check-jax: compile functions of JAX with our tileiras, without a GPU, and compare their results with JAX's
 .PHONY: check-jax
 check-jax: all $(OUT)/libtilevm.so
 	$(Q)PYTHONPATH=tools/python TILEVM_LIBRARY=$(abspath $(OUT))/libtilevm.so PYTHONDONTWRITEBYTECODE=1 \

@@ -1,8 +1,8 @@
 # Releases.
 
 ##@ Release
-## release: make the files of release VERSION from the commit that is checked out: dist/tilevm-VERSION
-##   RELEASE_PARTS="source wheel static deb": which of them; CJSON_SOURCE=cJSON.c
+## release: build the files of release VERSION from the current commit, in dist/tilevm-VERSION
+##   RELEASE_PARTS="source wheel static deb": the parts to build; CJSON_SOURCE=cJSON.c
 .PHONY: release
 release:
 	+$(Q)MAKE="$(MAKE)" PYTHON="$(PYTHON)" LICENSE_NAME="$(LICENSE_NAME)" RELEASE_PARTS="$(RELEASE_PARTS)" \

@@ -30,12 +30,12 @@ check-api-docs:
 	$(Q)sh tools/docs/api.sh $(OUT)/api-docs
 	$(Q)sh tests/selftest/api_docs.sh $(OUT)/selftest/api-docs
 
-## check-format: check that lines fit 120 columns and are laid out as clang-format 14 does
+## check-format: check that lines have at most 120 columns, and the format of clang-format 14
 .PHONY: check-format
 check-format:
 	$(Q)sh tools/check_format.sh
 
-## format: lay the sources out with clang-format 14
+## format: format the sources with clang-format 14
 .PHONY: format
 format:
 	$(Q)sh tools/check_format.sh --fix

@@ -11,6 +11,7 @@
 #   run.md               names every option of run, generator and element type
 #   loader.md            names every L rule
 #   json.md              describes the document of every command with --json, and every member of it that the tests see
+#   remedies.def         has texts that the code generator reports
 #   README.md            names every command in its table
 #   docs/man/tileiras.1  names every option of that command
 #   completions          name every option, and the shells that are here accept them
@@ -34,6 +35,15 @@ check() { if [ "$1" -eq 0 ]; then ok; else bad "$2"; fi; }
 section() {
     awk -v name="$1" '/^\.S[HS] / { inside = ($0 == ".SS " name) } inside' "$man"
 }
+
+# Texts of the code generator, whole, wherever its lines break.
+cat codegen/*/*.c | tr -d '\n' | sed 's/" *"//g' > "${TMPDIR:-/tmp}/tilevm-texts.$$"
+sed -n 's/^REMEDY("\([^"]*\)".*/\1/p' codegen/remedies.def > "${TMPDIR:-/tmp}/tilevm-remedies.$$"
+while read -r why; do
+    grep -qF "\"$why" "${TMPDIR:-/tmp}/tilevm-texts.$$"
+    check $? "codegen/remedies.def: nothing is reported as '$why'"
+done < "${TMPDIR:-/tmp}/tilevm-remedies.$$"
+rm -f "${TMPDIR:-/tmp}/tilevm-texts.$$" "${TMPDIR:-/tmp}/tilevm-remedies.$$"
 
 "$tilevm" explain --all --format markdown | cmp -s - "$(document rules.md)"
 check $? "rules.md is not up to date: run make docs"

@@ -19,9 +19,9 @@ CAUSES = (
      " last places, where ours are correctly rounded"),
     (r"test_unary_elementwise::test_array_abs\[bool", r"", "torch has no abs of bools on the CPU"),
     (r"test_atomic::test_mixed_scalar_tile_atomic\[True", r"X-MEM-01",
-     "the test writes 16 bytes past the end of an array of one element, which a GPU does not tell"),
+     "the test writes 16 bytes past the end of an array of one element, which a GPU does not report"),
     (r"test_tune::test_(ipc_|tune_.*_ipc)", r"",
-     "needs memory of the device that another process opens (cuIpcOpenMemHandle); the CPU's memory cannot be opened so"),
+     "needs memory of the device that another process opens (cuIpcOpenMemHandle); memory of the CPU cannot be shared that way"),
     (r"test_tune::test_skips_failed_configs|test_debug::", r"compiler_version|CalledProcessError",
      "an exception of the published package takes other arguments than the test gives; fails on a GPU, too"),
 )

@@ -30,11 +30,11 @@ say() { printf '  %-8s%s\n' "$1" "$2"; }
 # ---- what a release needs ----
 case $version in *[!0-9.]* | .* | *. | *..* | '') stop "'$version' is not a version such as 1.2.3" ;; esac
 git rev-parse -q --verify HEAD > /dev/null 2>&1 || stop "this is not a checkout of git"
-[ -z "$(git status --porcelain)" ] || stop "the tree differs from the commit: commit or remove the changes that 'git status' shows"
+[ -z "$(git status --porcelain)" ] || stop "the tree differs from the commit: commit or remove the changes that 'git status' lists"
 in_header=$(sed -n 's/^.define TV_VERSION "\(.*\)"/\1/p' include/tilevm/tilevm.h)
-[ "$version" = "$in_header" ] || stop "include/tilevm/tilevm.h says version $in_header"
+[ "$version" = "$in_header" ] || stop "include/tilevm/tilevm.h has version $in_header, not $version"
 in_packages=$(sed -n '1s/^tilevm (\(.*\)).*/\1/p' tools/debian/changelog)
-[ "$version" = "$in_packages" ] || stop "tools/debian/changelog begins with version $in_packages"
+[ "$version" = "$in_packages" ] || stop "tools/debian/changelog begins with version $in_packages, not $version"
 [ ! -f CHANGELOG.md ] || grep -qF "## [$version]" CHANGELOG.md || stop "CHANGELOG.md has no section for $version"
 [ -z "${LICENSE_NAME:-}" ] || [ -f LICENSE ] || stop "mk/owner.mk names the licence $LICENSE_NAME, but there is no file LICENSE"
 
@@ -57,7 +57,7 @@ build() {
     shift
     "$MAKE" -C "$work/$name" --no-print-directory "-j$(getconf _NPROCESSORS_ONLN)" LICENSE_NAME="${LICENSE_NAME:-}" "$@" > "$log" 2>&1 || {
         tail -n 20 "$log" >&2
-        stop "'make $*' failed; all that it said is in $log"
+        stop "'make $*' failed; its whole output is in $log"
     }
 }
 

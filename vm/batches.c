@@ -4,11 +4,11 @@
 #include "vm/compile/compile.h"
 #include "vm/compile/widen.h"
 
-/* Elements of the largest tile of a batch: so many that what it takes to start an op is not felt, and so few that what
-   a batch makes stays in the cache. Fewer blocks at once, or in all, are not worth compiling for. */
+/* Elements of the largest tile of a batch: enough that the cost of starting an op does not matter, and few enough
+   that the tiles of a batch stay in the cache. Fewer blocks at once, or in all, are not worth compiling for. */
 enum { BATCH_ELEMENTS = 8192, LEAST_AT_ONCE = 4, LEAST_BLOCKS = 64, MOST_ELEMENTS = 1 << 20 };
 
-/* Whether nobody looks at single blocks: the trace, checks, figures by op, exact limits and orders do. */
+/* Is nothing observed per block? Traces, checks, figures by op, exact limits and orders are. */
 static bool may_batch(const tv_vm_options *o)
 {
     return o->batch != TV_BATCH_OFF && !o->trace && !o->checks && !o->profile && !o->step_limit && !o->order_seed;

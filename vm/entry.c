@@ -1,6 +1,7 @@
 /* Compiles one entry: walks its ops, calls their hooks, then numbers the instructions and places the storage. */
 #include <string.h>
 
+#include "bytecode/flops.h"
 #include "vm/check/check.h"
 #include "vm/compile/batch.h"
 #include "vm/compile/compile.h"
@@ -33,7 +34,7 @@ static void count_op(vm_emit *e, const bc_op *op)
     }
     s->ops = ops;
     ops[s->count++] = op;
-    s->flops += vm_flops(op);
+    s->flops += bc_flops(op);
     s->work += vm_work_of(op);
 }
 

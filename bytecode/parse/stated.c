@@ -109,7 +109,7 @@ static bool take_next_type(bc_parser *p, const bc_type *first, bool *out_taken)
     return bc_push_type(p, type);
 }
 
-/* At least one type, at most so many. */
+/* At least one type, and at most this number. */
 static bool parse_type_list(bc_parser *p, uint32_t most, uint32_t *out_count)
 {
     const bc_type *first;

@@ -139,7 +139,7 @@ static const bc_op *around_ifs(const bc_op *op)
     return parent;
 }
 
-/* Does the op stand in an if? Then nobody else reports that it ends the wrong region. */
+/* Is the op in an if? Otherwise another rule reports that it ends the wrong region. */
 static bool in_if(const bc_op *op)
 {
     return op->block->parent && op->block->parent->opcode == OP_if;

@@ -59,14 +59,16 @@ static int64_t integer_value(const bc_tagged *t)
     return bits == 0 || bits > 64 ? 0 : (int64_t)(t->u.bits << unused) >> unused;
 }
 
+static bool is_number_in_range(const hint_name *name, int64_t n)
+{
+    return n >= 1 && n <= name->limit && !(name->power_of_two && (n & (n - 1)));
+}
+
 static bool is_in_range(const hint_name *name, const bc_tagged *value)
 {
     if (name->limit == 0)
         return value->tag == BC_TAG_BOOL || (value->tag == BC_TAG_INTEGER && value->type->kind == BC_I1);
-    if (value->tag != BC_TAG_INTEGER)
-        return false;
-    int64_t n = integer_value(value);
-    return n >= 1 && n <= name->limit && !(name->power_of_two && (n & (n - 1)));
+    return value->tag == BC_TAG_INTEGER && is_number_in_range(name, integer_value(value));
 }
 
 /* sm of a target's name; 0: default; -1: no target. */
@@ -157,6 +159,13 @@ int64_t bc_entry_hint(const bc_function *f, unsigned sm, const char *name)
     const hint_name *known = find_name(bc_str(name), ON_ENTRY);
     const bc_tagged *value = known ? value_for(f->hints, sm, known) : NULL;
     return value ? integer_value(value) : 0;
+}
+
+bool bc_entry_hint_allows(const char *name, int64_t value, const char **out_range)
+{
+    const hint_name *known = find_name(bc_str(name), ON_ENTRY);
+    *out_range = known ? known->range : "";
+    return known && is_number_in_range(known, value);
 }
 
 bool bc_forbids_tma(const bc_op *load, unsigned sm)

@@ -1,5 +1,5 @@
-/* See the header. Why it is right: if each stride is at least as long as the span of all inner dimensions, two indices
-   have the same address only if they are equal; otherwise the symbol promises this. */
+/* See the header. Why it is right: if each stride is at least as long as the span of all inner dimensions, two
+   indices have the same address only if they are equal. Otherwise the symbol promises distinct addresses. */
 #include "codegen/analysis/apart.h"
 
 #include "codegen/facts/facts.h"
@@ -8,18 +8,18 @@
 
 enum { MOST_DIMS = 16 };
 
-/* An extent or a stride: numbers that it lies between, and its value where the type leaves it to one. */
+/* An extent or a stride: its range, and its value if the type leaves it open. */
 typedef struct size {
     cg_range range;
-    const ct_value *value; /* NULL: the type says it */
+    const ct_value *value; /* NULL: the type states it */
 } size;
 
 typedef struct dims {
-    uint32_t count; /* of those that have more than one element */
+    uint32_t count; /* dimensions with more than one element */
     size extents[MOST_DIMS], strides[MOST_DIMS];
 } dims;
 
-/* What a promise was made about. */
+/* The value itself, without promises. */
 static const ct_value *without_assume(const ct_value *v)
 {
     while (v->op && v->op->opcode == OP_assume)
@@ -27,7 +27,7 @@ static const ct_value *without_assume(const ct_value *v)
     return v;
 }
 
-/* The op that makes the tensor; NULL: that is not known. */
+/* The op that creates the tensor. NULL: it is not known. */
 static const ct_op *maker_of(const ct_value *view)
 {
     while (view->op && bc_is_tile_view(view->type))
@@ -73,7 +73,7 @@ static bool are_equal(const size *a, const size *b)
     return a->value && b->value && ct_is_same(without_assume(a->value), without_assume(b->value));
 }
 
-/* Of numbers that are not negative and of which the product is far from the ends of int64_t. */
+/* Are both non-negative, and so small that their product cannot overflow int64_t? */
 static bool are_small(const size *a, const size *b)
 {
     return a->range.low >= 0 && b->range.low >= 0 && a->range.high <= INT32_MAX && b->range.high <= INT32_MAX;
@@ -87,7 +87,7 @@ static bool never_wraps(const ct_op *product, const size *a, const size *b)
            || (are_small(a, b) && (wide || a->range.high * b->range.high <= INT32_MAX));
 }
 
-/* Is the outer stride made as the product of the other two, neither of which is negative? */
+/* Is the outer stride computed as the product of the other two, neither of which is negative? */
 static bool is_product_of(const size *outer, const size *stride, const size *extent)
 {
     if (extent->range.low < 0 || stride->range.low < 0)
@@ -105,8 +105,8 @@ static bool is_product_of(const size *outer, const size *stride, const size *ext
     return false;
 }
 
-/* Is the stride at least as long as all of what dimension `inner` has? Address arithmetic wraps: a stride that leads
-   out of all memory says nothing. */
+/* Is the stride at least the span of dimension `inner`? Address arithmetic wraps, so a stride of 2^48 and more
+   proves nothing. */
 static bool is_beyond(const size *stride, const dims *d, uint32_t inner)
 {
     const int64_t far = (int64_t)1 << 48;
@@ -117,8 +117,8 @@ static bool is_beyond(const size *stride, const dims *d, uint32_t inner)
            || is_product_of(stride, step, extent);
 }
 
-/* Do all dimensions nest, the innermost of them being that one? Of several that may follow, the one with the smallest
-   stride does. */
+/* Do all dimensions nest in an order that begins with `innermost`? If several may come next, the one with the
+   smallest stride does. */
 static bool nests_from(const dims *d, uint32_t innermost)
 {
     bool placed[MOST_DIMS] = {0};
@@ -167,7 +167,7 @@ static bool is_parameter(const cg_func *c, const ct_value *v, uint32_t number)
     return !v->op && v->block == c->ir->body && v->number == number;
 }
 
-/* Is the extent or stride what the array has there: its parameter, or the number that the symbol says it is? */
+/* Is the extent or stride the one of the array: its parameter, or the number that the symbol promises? */
 static bool is_of_array(const cg_func *c, const size *s, int64_t promised, uint32_t parameter)
 {
     return s->value ? is_parameter(c, s->value, parameter) : promised == s->range.low;

@@ -4,9 +4,10 @@
 
 #include "codegen/tile/ir.h"
 
-/* Finds the first product one of whose operands is the same for all blocks with the same index along x, and the other
-   for all with the same index along y; NULL: there is none. Blocks that form a square then read the fewest tiles.
-   out_along_y: which of the product's last two dimensions advances along y, 0 or 1. False: out of memory. */
+/* Finds the first product one of whose operands is the same for all blocks with the same index along x, and the
+   other for all blocks with the same index along y. NULL: there is none. Blocks that form a square then read the
+   fewest tiles. out_along_y: which of the product's last two dimensions advances along y, 0 or 1. False: out of
+   memory. */
 bool cg_find_shared_by_rows(const ct_func *f, bc_arena *scratch, const ct_op **out_product, uint32_t *out_along_y);
 
 #endif

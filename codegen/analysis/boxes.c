@@ -3,13 +3,13 @@
 
 #include <string.h>
 
-enum { MOST_OF_A_SIDE = 256, MOST_STRIDE_BITS = 36 /* elements of 16 bytes: a map has 40 bits of bytes */ };
+enum { MOST_OF_A_SIDE = 256, MOST_STRIDE_BITS = 36 /* in units of 16 bytes: a map has 40 bits for bytes */ };
 
-/* Is the encoding's swizzle one of the copy engine's: the number of a chunk XORed with as many bits of that of the 128
-   bytes in which it lies? */
+/* Is the encoding's swizzle one of TMA's: the number of a chunk XORed with low bits of the number of its 128-byte
+   line? */
 static bool is_swizzled_alike(const cg_encoding *s)
 {
-    enum { LINE = 3 /* log2 of its chunks */ };
+    enum { LINE = 3 /* log2 of the chunks in it */ };
     uint32_t chunks = s->panel - s->chunk;
     if (s->panel < s->chunk || s->swizzle != chunks)
         return false;
@@ -19,7 +19,7 @@ static bool is_swizzled_alike(const cg_encoding *s)
     return true;
 }
 
-/* Are all extents and strides of the tensor what a map takes? Coordinates have 32 bits, with a sign. */
+/* Does a map take all extents and strides of the tensor? Coordinates are signed 32-bit numbers. */
 static bool is_in_reach(const cg_view *v)
 {
     cg_range range;
@@ -31,7 +31,8 @@ static bool is_in_reach(const cg_view *v)
     return true;
 }
 
-/* The contiguous dimension, then the others from the last one on: as rows follow each other in an encoding. */
+/* The contiguous dimension comes first, then the others from the last one on, as rows follow each other in an
+   encoding. */
 static bool order_dims(const bc_type *tile, const cg_encoding *encoding, uint32_t fast, cg_boxes *out)
 {
     out->rank = 1;

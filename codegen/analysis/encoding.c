@@ -3,8 +3,8 @@
 
 cg_encoding cg_encoding_new(uint32_t rows, uint32_t columns, uint32_t batch, uint32_t bytes, cg_feed feed)
 {
-    /* The row bits in which the rows of one 8x8 matrix differ. Several rows to 128 bytes: the first bits need no help.
-     */
+    /* The row bits in which the rows of an 8x8 matrix differ. If several rows fit in 128 bytes, the lowest bits
+       already select different banks. */
     static const uint8_t differ[][3] = {[CG_FEED_ROWS] = {0, 1, 2},
                                         [CG_FEED_PAIRS] = {0, 2, 3},
                                         [CG_FEED_MIXED] = {0, 1, 2},
@@ -19,7 +19,7 @@ cg_encoding cg_encoding_new(uint32_t rows, uint32_t columns, uint32_t batch, uin
         s.chunk++;
     while (s.panel < columns && bytes << (s.panel + 1) <= 128)
         s.panel++;
-    uint32_t chunks = s.panel > s.chunk ? s.panel - s.chunk : 0; /* bits, at most 3 */
+    uint32_t chunks = s.panel > s.chunk ? s.panel - s.chunk : 0; /* log2, at most 3 */
     for (uint32_t i = 3 - chunks; i < 3 && feed != CG_FEED_ONE; i++)
         if (differ[feed][i] == CG_PANEL_BIT)
             s.row_bit[s.swizzle++] = s.panel < columns ? (uint8_t)rows : CG_NO_ROW_BIT;
@@ -73,7 +73,7 @@ cg_layout cg_encoding_layout(const cg_encoding *s, const cg_layout *l)
 
 bool cg_is_seen(const ct_op *op)
 {
-    return op->opcode == OP_reshape || op->opcode == OP_permute || (op->opcode == OP_ftof && op->turned)
+    return op->opcode == OP_reshape || op->opcode == OP_permute || (op->opcode == OP_ftof && op->way == CT_TURNED)
            || (op->opcode == OP_unpack && bc_elem_kind(ct_operands(op)[0]->type) == BC_I8
                && bc_elem_kind(cg_result(op, 0)->type) == BC_F4E2M1FN);
 }
@@ -91,7 +91,7 @@ cg_layout cg_seen_layout(const ct_op *op, const cg_layout *l)
     return r;
 }
 
-/* What v is another view of. */
+/* The value of which v is another view. */
 static const ct_value *seen_by(const ct_value *v)
 {
     return v->op && cg_is_seen(v->op) ? ct_operands(v->op)[0] : NULL;

@@ -1,6 +1,7 @@
 /* The order of memory ops; see the header. Why it is right: an access may move past another one only if none of its
-   tokens comes from that one and their addresses come from different pointers, or if both are loads, or if they have no
-   element of memory in common; accesses that no token orders need not keep their order (memory reference, 3.4). */
+   tokens comes from that one and, in addition, their addresses come from different pointers, or both are loads, or
+   they have no element of memory in common. Accesses that no token orders need not keep their order (memory
+   reference, 3.4). */
 #include "codegen/analysis/order.h"
 
 #include "codegen/analysis/apart.h"
@@ -64,17 +65,17 @@ bool cg_is_grid_wait(const ct_op *op)
     return op->opcode == OP_gdc_wait_tko && !op->block->parent;
 }
 
-/* Does the op order what all threads access? That the next grid may start is no order. */
+/* Does the op order accesses of all threads? The permission for the next grid to start orders nothing. */
 static bool orders(const ct_op *op)
 {
     return op->opcode < OP_LIMIT && ct_info(op)->effects & BC_ORDERS && op->opcode != OP_gdc_launch_dependents_tko
            && !cg_is_grid_wait(op);
 }
 
-/* Does every iteration of the loop with that body load a tile and then store one in its place, which no other iteration
-   does? Then a later iteration's load may come before this one's store: the counter, which no two iterations have
-   alike, is one of the indices of a partition whose tiles have no element in common, of a tensor that the loop does not
-   make anew; and the load of the same iteration comes before the store as it stands. */
+/* Does every iteration of the loop with that body load a tile and then store one in its place, and does no other
+   iteration access it? Then the load of a later iteration may come before this store. The tile is one of a partition
+   whose tiles have no element in common, of a tensor that the loop does not create; one of its indices is the
+   counter, which differs in every iteration. The load of the same iteration stays in front of the store. */
 static bool has_tile_of_its_own(const cg_func *c, const ct_block *body, const ct_op *load, const ct_op *store)
 {
     if (load->opcode != OP_load_view_tko || store->opcode != OP_store_view_tko || load->block != body
@@ -93,7 +94,7 @@ static bool has_tile_of_its_own(const cg_func *c, const ct_block *body, const ct
     return same && counts && load;
 }
 
-/* A load, and where it may come from. */
+/* A load, and the block to which it may be moved. */
 typedef struct ordered_load {
     const ct_op *op;
     const ct_value *memory;
@@ -108,7 +109,7 @@ static ordered_load ordered_load_of(const cg_func *c, const ct_op *load)
     return (ordered_load){load, memory, ct_sources_of(load), cg_root_of(c, memory)};
 }
 
-/* Does the op write, or order memory, and may the load have to come after it? */
+/* Does the op write or order memory so that the load may have to follow it? */
 static bool op_holds_back(const cg_func *c, const ct_op *op, const ordered_load *load)
 {
     bool write = false;
@@ -121,7 +122,7 @@ static bool op_holds_back(const cg_func *c, const ct_op *op, const ordered_load 
     return matters && ordered && !apart;
 }
 
-/* own: an op is let by that stores each iteration's own tile. */
+/* own: stores to each iteration's own tile do not hold the load back. */
 static bool holds_back(const cg_func *c, const ct_block *block, const ct_op *load, bool own)
 {
     ordered_load ordered = ordered_load_of(c, load);

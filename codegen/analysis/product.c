@@ -86,6 +86,34 @@ bool cg_is_product(const ct_op *op)
     return op && bc_op_in(op->opcode, BC_OPS(PRODUCT));
 }
 
+bool cg_has_products(const ct_block *block)
+{
+    for (const ct_op *op = block->first; op; op = ct_next_op(op, block))
+        if (cg_is_product(op))
+            return true;
+    return false;
+}
+
+ct_op *cg_product_in(const ct_block *block)
+{
+    ct_op *op = block->first;
+    while (op && !cg_is_product(op))
+        op = op->next;
+    return op;
+}
+
+ct_op *cg_only_product(const ct_block *block)
+{
+    ct_op *found = NULL;
+    for (ct_op *op = block->first; op; op = ct_next_op(op, block))
+        if (cg_is_product(op)) {
+            if (found || op->block != block)
+                return NULL;
+            found = op;
+        }
+    return found;
+}
+
 const ct_op *cg_largest_product(const ct_func *f)
 {
     const ct_op *found = NULL;
@@ -203,11 +231,32 @@ bool cg_cuts_sums(const cg_func *c, const ct_op *op)
 }
 
 /* f32 and f64, of which threads have enough elements: else each is computed by itself (codegen/ops/mma_plain.c). */
-static bool is_blocked(const cg_func *c, const cg_product *p)
+static bool is_blocked(const cg_func *c, cg_product *p)
 {
     enum { LEAST = 2 }; /* log2 of a thread's elements */
-    return !p->has_atom && !p->scaled && p->in == p->acc && (p->in == BC_F32 || p->in == BC_F64)
-           && p->k >= CG_BLOCK_K_BITS && p->m + p->n + p->batch >= CG_LANE_BITS + c->warp_bits + LEAST;
+    if (p->scaled || p->in != p->acc || (p->in != BC_F32 && p->in != BC_F64) || p->k < CG_BLOCK_K_BITS
+        || p->m + p->n + p->batch < CG_LANE_BITS + c->warp_bits + LEAST)
+        return false;
+    p->atom.k_bits = CG_BLOCK_K_BITS;
+    return cg_step_fits(c, p);
+}
+
+/* Of a product with an atom. */
+static bool fits_wgmma(const cg_func *c, const ct_op *op, const cg_product *p)
+{
+    bool takes = op->way == CT_DIRECT
+                 || ((c->target->features & CG_HAS_WGMMA) && p->atom.element_bits == 1 && p->acc == BC_F32);
+    return takes && cg_wgmma_fits(p) && c->warp_bits >= CG_WARPGROUP_BITS;
+}
+
+static cg_instruction instruction_of(const cg_func *c, const ct_op *op, cg_product *p)
+{
+    if (!find_atom(c, op, p))
+        return is_blocked(c, p) ? CG_BY_BLOCKS : CG_BY_ELEMENT;
+    return op->way == CT_TURNED      ? CG_BY_TURNED_WGMMA
+           : op->way == CT_REORDERED ? CG_BY_REORDERED_MMA
+           : fits_wgmma(c, op, p)    ? CG_BY_WGMMA
+                                     : CG_BY_MMA;
 }
 
 cg_product cg_product_of(const cg_func *c, const ct_op *op)
@@ -224,25 +273,14 @@ cg_product cg_product_of(const cg_func *c, const ct_op *op)
                     .rhs = operands[1],
                     .c = operands[2],
                     .result = cg_result(op, 0)};
-    if ((op->turned || op->direct) && p.in == BC_F32) /* rounded by the product, or on its way to it */
+    if ((op->way == CT_TURNED || op->way == CT_DIRECT) && p.in == BC_F32) /* rounded by the product, or before it */
         p.in = BC_TF32;
     p.acc = bc_elem_kind(p.c->type);
     p.scaled = op->opcode == OP_mmaf_scaled;
     p.scale_kind = p.scaled ? bc_elem_kind(operands[3]->type) : p.in;
-    p.has_atom = find_atom(c, op, &p);
-    p.chained = p.has_atom && is_chained(op);
-    p.blocked = is_blocked(c, &p);
-    if (p.blocked) {
-        p.atom.k_bits = CG_BLOCK_K_BITS;
-        p.blocked = cg_step_fits(c, &p);
-    }
-    bool shape = !op->reordered && cg_wgmma_fits(&p) && c->warp_bits >= CG_WARPGROUP_BITS;
-    p.async = p.has_atom && (c->target->features & CG_HAS_WGMMA) && p.atom.element_bits == 1 && p.acc == BC_F32
-              && shape;
-    p.async = p.async || (op->direct && shape);
-    p.turned = op->turned;
-    p.reordered = op->reordered && p.has_atom;
-    p.adds_up = cg_cuts_sums(c, op) && (p.async || p.turned || (p.has_atom && !p.atom.widened));
+    p.instruction = instruction_of(c, op, &p);
+    p.chained = cg_has_atom(&p) && is_chained(op);
+    p.adds_up = cg_cuts_sums(c, op) && (p.instruction >= CG_BY_WGMMA || (cg_has_atom(&p) && !p.atom.widened));
     return p;
 }
 
@@ -250,12 +288,12 @@ uint32_t cg_mma_part_bits(const cg_func *c, const ct_op *op, uint32_t *out_k)
 {
     cg_product p = cg_product_of(c, op);
     *out_k = p.k + p.packed;
-    return p.has_atom ? p.k - p.atom.k_bits : 0;
+    return cg_has_atom(&p) ? p.k - p.atom.k_bits : 0;
 }
 
 bool cg_mma_is_async(const cg_func *c, const ct_op *op)
 {
-    return cg_is_product(op) && (op->turned || cg_product_of(c, op).async);
+    return cg_is_product(op) && cg_product_of(c, op).instruction >= CG_BY_WGMMA;
 }
 
 /* ---- wgmma ---- */
@@ -268,7 +306,7 @@ bool cg_is_mixed_product(const ct_op *op)
 bool cg_wgmma_takes(const cg_func *c, const ct_op *op, const cg_product *p)
 {
     bool small = p->in == BC_TF32 || p->in == BC_F8E4M3FN || p->in == BC_F8E5M2 || p->in == BC_I8;
-    return (c->target->features & CG_HAS_WGMMA) && small && p->has_atom && !p->scaled && !p->chained && !p->batch
+    return (c->target->features & CG_HAS_WGMMA) && small && cg_has_atom(p) && !p->scaled && !p->chained && !p->batch
            && p->acc != BC_F16 && !c->strip_bits && c->warp_bits >= CG_WARPGROUP_BITS
            && (!cg_is_mixed_product(op) || cg_may_use_ptx(c, CG_PTX_OF_MIXED));
 }

@@ -22,6 +22,16 @@ typedef struct cg_atom {
         widened; /* its 8- or 4-bit floats, of this PTX type, go as f16 to two or four instructions; NULL: they don't */
 } cg_atom;
 
+/* What computes a product. */
+typedef enum cg_instruction {
+    CG_BY_ELEMENT,       /* fma: each element by itself (codegen/ops/mma_plain.c) */
+    CG_BY_BLOCKS,        /* fma: each thread has a block of rows and columns in registers (codegen/ops/mma_blocks.c) */
+    CG_BY_MMA,           /* mma.sync; what is below has tensor cores, too */
+    CG_BY_REORDERED_MMA, /* mma.sync, whose fragments of A are what threads have (codegen/analysis/reordered.h) */
+    CG_BY_WGMMA,         /* wgmma, with four warps to 64 rows, where it can read the operands; else mma.sync */
+    CG_BY_TURNED_WGMMA,  /* wgmma, transposed (codegen/ops/mma_turned.c) */
+} cg_instruction;
+
 /* How blocks of K are scaled. */
 typedef struct cg_scaling {
     uint8_t in, scale;  /* bc_kind; of scales, unless `after` */
@@ -48,24 +58,23 @@ typedef struct cg_product {
     bool scaled;               /* every block of K of a row of A and of a column of B has a scale */
     const cg_scaling *scaling; /* by the atom; NULL: it does not */
     uint32_t packed; /* 1: two elements that follow each other along K are a byte of A and B for the atom; else 0 */
-    bool has_atom;
-    cg_atom atom;
+    cg_instruction instruction;
+    cg_atom atom;                /* of tensor cores; of blocks, its k_bits */
     bool quarters;               /* the atom is four instructions, of 8 rows and half of its K each */
     bool chained;                /* its left operand comes from another product, or its result goes to one */
     bool pairs;                  /* bytes of B come by pairs of columns */
-    bool blocked;                /* no instruction: each thread has a block of rows and columns in registers */
     const cg_together *together; /* with which others; NULL: layouts are not known yet, or by itself */
-    bool async;                  /* wgmma fits: four warps to 64 rows */
-    bool turned;                 /* so it does, transposed (codegen/ops/mma_turned.c) */
-    bool reordered; /* mma.sync, whose fragments of A are what threads have: (codegen/analysis/reordered.h) */
-    uint8_t k_bit[CG_MAX_TILE_BITS], m_bit[CG_MAX_TILE_BITS]; /* then: bits of K and M, in the instruction's order */
-    bool adds_up;              /* the instruction's sums start from zero and are added in f32, which has more bits */
-    uint32_t along_m, along_n; /* log2 of the warps that share M, N */
-    const cg_val
-        *scales[2]; /* of A, of B: as words of up to four, or single; registers: along K, rows or columns, batches */
-    cg_val *factors[2]; /* single ones as f32, once they are made */
-    cg_val odd_blocks;  /* all bits in lanes whose elements of A are in odd blocks, else none */
+    uint8_t k_bit[CG_MAX_TILE_BITS],
+        m_bit[CG_MAX_TILE_BITS]; /* reordered: bits of K and M, in the instruction's order */
+    bool adds_up;                /* the instruction's sums start from zero and are added in f32, which has more bits */
+    uint32_t along_m, along_n;   /* log2 of the warps that share M, N */
+    struct cg_scales *scales;    /* as lowered: codegen/ops/mma.h; NULL until then */
 } cg_product;
+
+static inline bool cg_has_atom(const cg_product *p)
+{
+    return p->instruction >= CG_BY_MMA;
+}
 
 /* The detail of a product that multiplies part `number` of 2^bits parts of K, which alone lies in the ring. */
 typedef struct cg_k_part {
@@ -85,6 +94,12 @@ static inline uint32_t cg_rows_of_atoms(const cg_product *p)
 }
 /* Is the op a matrix product? NULL is not. */
 bool cg_is_product(const ct_op *op);
+/* Is there one in the block, or in what it contains? */
+bool cg_has_products(const ct_block *block);
+/* The first one that stands in the block itself; NULL: there is none. */
+ct_op *cg_product_in(const ct_block *block);
+/* The only one in the block and in what it contains, if it stands in the block itself; else NULL. */
+ct_op *cg_only_product(const ct_block *block);
 /* The product of the largest tile; NULL: there is none. */
 const ct_op *cg_largest_product(const ct_func *f);
 /* What the op multiplies. */

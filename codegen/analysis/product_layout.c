@@ -29,10 +29,11 @@ static bool takes_pairs(const cg_product *p, const cg_layout *rhs)
    products along M, so that rows stay in their warp; for wgmma too, where four warps need not read B more than once. */
 static void split_warps(const cg_func *c, cg_product *p)
 {
-    uint32_t m = cg_rows_of_atoms(p), n = p->n - (p->pairs || p->async ? 4 : 3);
+    uint32_t m = cg_rows_of_atoms(p), n = p->n - (p->pairs || p->instruction == CG_BY_WGMMA ? 4 : 3);
+    bool together = p->chained || p->instruction == CG_BY_WGMMA || p->instruction == CG_BY_REORDERED_MMA;
     p->along_m = p->along_n = 0;
     for (uint32_t i = 0; i < c->warp_bits; i++) {
-        if (m > p->along_m && (p->chained || p->async || p->reordered || m - p->along_m + 1 >= n - p->along_n))
+        if (m > p->along_m && (together || m - p->along_m + 1 >= n - p->along_n))
             p->along_m++;
         else if (n > p->along_n)
             p->along_n++;
@@ -84,7 +85,7 @@ cg_layout cg_accumulator_layout(const cg_func *c, const cg_product *p)
         l.warp[w++] = one << (p->n + 4 + i);
     for (uint32_t i = 0; i < p->along_n; i++)
         l.warp[w++] = one << (p->n - p->along_n + i);
-    return p->reordered ? cg_in_order(p, &l, false) : l;
+    return p->instruction == CG_BY_REORDERED_MMA ? cg_in_order(p, &l, false) : l;
 }
 
 /* Bits of M and N that are given to registers, lanes and warps, lowest first. */
@@ -155,10 +156,10 @@ bool cg_mma_accumulator_layout(const cg_func *c, const ct_op *op, cg_layout *out
     if (!cg_is_product(op))
         return false;
     cg_product p = cg_product_of(c, op);
-    if (!p.turned && !p.async)
+    if (p.instruction < CG_BY_WGMMA)
         return false;
     split_warps(c, &p);
-    *out = p.turned ? cg_turned_layout(c, &p) : cg_accumulator_layout(c, &p);
+    *out = p.instruction == CG_BY_TURNED_WGMMA ? cg_turned_layout(c, &p) : cg_accumulator_layout(c, &p);
     return true;
 }
 
@@ -178,7 +179,7 @@ cg_layout cg_fragment_layout(const cg_func *c, const cg_product *p)
     l.lane[1] = one << 2;
     for (uint32_t i = 0; i < p->along_m; i++)
         l.warp[i] = one << (p->k + 4 + i);
-    return p->reordered ? cg_in_order(p, &l, true) : l;
+    return p->instruction == CG_BY_REORDERED_MMA ? cg_in_order(p, &l, true) : l;
 }
 
 /* Of A: each of four lanes side by side has those of the row in which their fragments of A begin, lane % 2 of 0, or of
@@ -229,7 +230,7 @@ static bool runs_from(const cg_layout *run, uint32_t from, uint32_t most)
 /* Of elements of 16 bits. */
 static cg_feed halves_feed(const cg_product *p, uint32_t index, bool along_k)
 {
-    if (!p->reordered || !index)
+    if (p->instruction != CG_BY_REORDERED_MMA || !index)
         return CG_FEED_ROWS;
     return along_k ? CG_FEED_VECTORS : CG_NO_FEED;
 }
@@ -241,12 +242,12 @@ cg_feed cg_mma_feed(cg_func *c, const ct_op *op, uint32_t index, const cg_layout
     cg_product p = cg_product_of(c, op);
     uint32_t k = p.k + p.packed, last = index ? p.n : k, other = index ? k : p.m;
     bool along_last = runs_from(run, 0, last), along_other = runs_from(run, last, other);
-    if ((!p.has_atom && !p.blocked) || (!along_last && !along_other))
+    if (p.instruction == CG_BY_ELEMENT || (!along_last && !along_other))
         return CG_NO_FEED;
     bool along_k = index ? along_other : along_last;
-    if (p.blocked)
+    if (p.instruction == CG_BY_BLOCKS)
         return along_k ? CG_FEED_FOURTHS : CG_FEED_ONE;
-    if (p.turned && (index || !along_k))
+    if (p.instruction == CG_BY_TURNED_WGMMA && (index || !along_k))
         return index ? cg_turned_feed(&p, along_k) : CG_FEED_ACROSS;
     if (p.in == BC_F64)
         return CG_FEED_DOUBLES;
@@ -259,11 +260,11 @@ cg_feed cg_mma_feed(cg_func *c, const ct_op *op, uint32_t index, const cg_layout
 
 cg_feed cg_scratch_feed(const cg_product *p, bool left, bool along_last)
 {
-    if (p->blocked)
+    if (p->instruction == CG_BY_BLOCKS)
         return along_last == left ? CG_FEED_FOURTHS : CG_FEED_ONE;
     if (p->in == BC_F64)
         return CG_FEED_DOUBLES;
-    if (p->reordered)
+    if (p->instruction == CG_BY_REORDERED_MMA)
         return CG_FEED_VECTORS;
     return !left && p->pairs ? CG_FEED_PAIRS : CG_FEED_ROWS;
 }

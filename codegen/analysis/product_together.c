@@ -1,10 +1,10 @@
-/* Finds products that are computed together: a shared operand is stored to shared memory once, and loaded once for all
-   of them. This applies to products in blocks of registers, and to products by mma.sync whose operands both come from
-   registers. */
+/* Finds products that are computed together: a shared operand is stored to shared memory once, and loaded once for
+   all of them. This applies to products in blocks of registers, and to products by mma.sync whose operands both come
+   from registers. */
 #include "codegen/analysis/product.h"
 #include "codegen/analysis/ring.h"
 
-/* Registers of 32 bits that hold the sums of all of them. */
+/* 32-bit registers for the sums of all products of a group */
 enum { MOST_SUMS = 128, MOST_LOOKED_AT = 32 };
 
 static uint32_t sums_of(const cg_func *c, const ct_op *op)
@@ -13,12 +13,12 @@ static uint32_t sums_of(const cg_func *c, const ct_op *op)
     return (cg_memory_bytes(bc_elem_kind(type)) << cg_shape_of(type).tile_bits) / 4 / cg_threads(c);
 }
 
-/* 16 bits: others may lie over threads otherwise, as their operands do. Not where tiles are made in strips, whose loops
+/* Only 16-bit operands, since tiles with other ones may be spread differently; and no tiles in strips, whose loops
    would have to be the same. */
 static bool joins_by_instruction(const cg_func *c, const ct_op *op, const cg_product *p)
 {
-    return p->has_atom && p->atom.element_bits == 1 && !p->async && !p->turned && !p->reordered && !p->chained
-           && !op->detail && !c->strip_bits && !cg_encoding_of(p->lhs) && !cg_encoding_of(p->rhs);
+    return p->instruction == CG_BY_MMA && p->atom.element_bits == 1 && !p->chained && !op->detail && !c->strip_bits
+           && !cg_encoding_of(p->lhs) && !cg_encoding_of(p->rhs);
 }
 
 bool cg_may_join(const cg_func *c, const ct_op *op)
@@ -26,17 +26,17 @@ bool cg_may_join(const cg_func *c, const ct_op *op)
     if (!cg_is_product(op))
         return false;
     cg_product p = cg_product_of(c, op);
-    return p.blocked || joins_by_instruction(c, op, &p);
+    return p.instruction == CG_BY_BLOCKS || joins_by_instruction(c, op, &p);
 }
 
-/* Is the op one of another group, whose first op has found it? */
+/* Does the op belong to another group, which its first op has found? */
 static bool is_taken(cg_func *c, const ct_op *op)
 {
     const cg_product *p = cg_value_of(c, cg_result(op, 0))->product;
     return p && p->together;
 }
 
-/* A reshape has the same elements in the same order. */
+/* v without reshapes, which keep the elements and their order. */
 static const ct_value *behind_reshapes(const ct_value *v)
 {
     while (v->op && v->op->opcode == OP_reshape)
@@ -63,7 +63,8 @@ bool cg_shares_operand(const ct_op *a, const ct_op *b)
                || cg_is_same_operand(a->operands[1], b->operands[1]));
 }
 
-/* Does it multiply as the first one does, and something that one of them multiplies, but is none of them? */
+/* Does it multiply like the first product, have an operand in common with one of the group, and use none of their
+   results? */
 static bool fits(const cg_together *t, const ct_op *op)
 {
     bool same = true, shares = false;
@@ -76,7 +77,7 @@ static bool fits(const cg_together *t, const ct_op *op)
     return same && shares;
 }
 
-/* Is none of its operands made behind the first one? */
+/* Are all of its operands available before the first product? */
 static bool is_ready(const ct_op *first, const ct_op *op)
 {
     for (uint32_t i = 0; i < op->operand_count; i++)
@@ -86,7 +87,7 @@ static bool is_ready(const ct_op *first, const ct_op *op)
     return true;
 }
 
-/* The next one that joins them; NULL: there is none, or no room for its sums. */
+/* The next product that joins the group. NULL: there is none, or its sums do not fit. */
 static const ct_op *next_of(cg_func *c, const cg_together *t)
 {
     const ct_op *first = t->ops[0];
@@ -114,7 +115,8 @@ cg_together *cg_find_together(cg_func *c, const ct_op *first)
 
 /* ---- operands ---- */
 
-/* Moves what makes v right behind what that is made from, if it only shows that otherwise; `deep` such ops at most. */
+/* Moves v up, if it is a constant, a reshape or a broadcast: behind the op that computes its operand, or to the head of
+   the block. The same applies to that operand, through at most `deep` ops. */
 static void raise(ct_value *v, const ct_block *block, uint32_t deep)
 {
     ct_op *op = v->op;

@@ -1,4 +1,4 @@
-/* The order in which reordered products count; see the header. */
+/* The order in which reordered products count K and rows; see the header. */
 #include "codegen/analysis/reordered.h"
 
 #include "codegen/analysis/order.h"
@@ -22,7 +22,7 @@ static bool is_of_rows(const ct_op *load, const bc_type *weights)
            && (tile->shape[1] == weights->shape[1] || 2 * tile->shape[1] == weights->shape[1]);
 }
 
-/* What is left to look at, and what is computed on the way. */
+/* A search for the load: the ops that may still be visited, and the maps on the way. */
 typedef struct search {
     const ct_block *body;
     const bc_type *weights;
@@ -73,14 +73,14 @@ bool cg_may_reorder(const cg_func *c, const ct_op *product)
 
 enum { LANES_OF_K = 2, LANES_OF_ROWS = 3 };
 
-/* The number of the only bit of the image; false: there are none or several. */
+/* The number of the only bit that is set in the image. False: none or several are set. */
 static bool only_bit(uint32_t image, uint32_t *out)
 {
     *out = image ? tv_trailing_zeros(image) : 0;
     return image && !(image & (image - 1));
 }
 
-/* Gives the places of `order` that are left what is left of `count` bits, lowest first. taken: which places are. */
+/* Fills the free places of `order` with the unused ones of `count` bits, lowest first. taken: the places in use. */
 static void fill_rest(uint8_t *order, uint32_t count, uint32_t taken)
 {
     uint32_t used = 0, next = 0;
@@ -95,7 +95,7 @@ static void fill_rest(uint8_t *order, uint32_t count, uint32_t taken)
     }
 }
 
-/* Places 0, 3 and 4 of K, neighbours, upper half and the first of the steps, are the elements of a vector. */
+/* The elements of a vector take places 0, 3 and 4 of K: neighbours, upper half, and the first of the steps. */
 static void order_k(cg_product *p, uint32_t first_lane, uint32_t second_lane)
 {
     enum { TAKEN = 1 | 2 | 4 | 8 | 16 };
@@ -107,8 +107,8 @@ static void order_k(cg_product *p, uint32_t first_lane, uint32_t second_lane)
     fill_rest(p->k_bit, p->k, TAKEN);
 }
 
-/* Does the layout give four lanes side by side elements along K, behind those of a vector, and eight of those, and the
-   warps, rows? */
+/* Follows layout l if four adjacent lanes have elements along K, beyond the bits of a vector, and eight such groups
+   of lanes, and the warps, have rows. False: l is different. */
 static bool follow(const cg_func *c, cg_product *p, const cg_layout *l)
 {
     uint32_t lanes[LANES_OF_K], taken = 0, bit;
@@ -118,7 +118,7 @@ static bool follow(const cg_func *c, cg_product *p, const cg_layout *l)
         if (!only_bit(l->lane[i], &lanes[i]) || lanes[i] < CG_VECTOR_K_BITS || lanes[i] >= p->k)
             return false;
     for (uint32_t i = 0; i < LANES_OF_ROWS + p->along_m; i++) {
-        uint32_t place = i < LANES_OF_ROWS ? i : i + 1; /* 3: the upper eight of an instruction's rows */
+        uint32_t place = i < LANES_OF_ROWS ? i : i + 1; /* place 3: the upper eight rows of an instruction */
         if (!only_bit(i < LANES_OF_ROWS ? l->lane[LANES_OF_K + i] : l->warp[i - LANES_OF_ROWS], &bit) || bit < p->k)
             return false;
         p->m_bit[place] = (uint8_t)(bit - p->k);
@@ -162,8 +162,8 @@ cg_layout cg_in_order(const cg_product *p, const cg_layout *l, bool left)
 
 /* ---- loads ---- */
 
-/* The reordered product that takes v as its left operand, maybe computed element by element or seen otherwise; NULL:
-   there is none. */
+/* The reordered product that takes v as its left operand, perhaps after element-wise ops or through other views of
+   it. NULL: there is none. */
 static const ct_op *taker_of(const ct_value *v, uint32_t *budget)
 {
     const ct_op *found = NULL;
@@ -171,7 +171,7 @@ static const ct_op *taker_of(const ct_value *v, uint32_t *budget)
         const ct_op *op = use->op;
         --*budget;
         if (cg_is_product(op))
-            found = op->reordered && use->index == 0 ? op : NULL;
+            found = op->way == CT_REORDERED && use->index == 0 ? op : NULL;
         else if (ct_is_map(op) || op->opcode == OP_cat || bc_op_in(op->opcode, BC_OPS(RESHAPE) | BC_OPS(MOVE)))
             found = taker_of(cg_result(op, 0), budget);
     }

@@ -9,6 +9,61 @@ uint32_t cg_chunk_bits(const bc_type *tile)
     return bc_kind_memory_bytes(kind) ? 4 - tv_trailing_zeros(bc_kind_memory_bytes(kind)) : 5;
 }
 
+static bool has_passage(const cg_ring *ring, cg_passage from, cg_passage to)
+{
+    bool has = false;
+    for (uint32_t i = 0; i < ring->load_count; i++)
+        has = has || (ring->loads[i].passage >= from && ring->loads[i].passage <= to);
+    return has;
+}
+
+bool cg_ring_puts(const cg_ring *ring)
+{
+    return has_passage(ring, CG_TRANSPOSED_BY_THREADS, CG_ROUNDED_BY_THREADS);
+}
+
+bool cg_ring_rounds(const cg_ring *ring)
+{
+    return has_passage(ring, CG_ROUNDED_BY_PRODUCT, CG_ROUNDED_BY_MAP)
+           || has_passage(ring, CG_ROUNDED_BY_THREADS, CG_ROUNDED_BY_THREADS);
+}
+
+bool cg_ring_to_all(const cg_ring *ring)
+{
+    bool all = false;
+    for (uint32_t i = 0; ring->role == CG_RING_OF_MAPS && i < ring->load_count; i++)
+        all = all || ring->loads[i].to_all;
+    return all;
+}
+
+bool cg_is_in_plan(const ct_op *op)
+{
+    const ct_op *around = op->block->parent;
+    while (around && !cg_plan_of(around))
+        around = around->block->parent;
+    return around;
+}
+
+bool cg_has_plan(const ct_block *block)
+{
+    for (const ct_op *op = block->first; op; op = ct_next_op(op, block))
+        if (cg_plan_of(op))
+            return true;
+    return false;
+}
+
+cg_ring *cg_ring_plan(cg_func *c, cg_ring_role role)
+{
+    cg_ring *ring = bc_new(&c->arena, cg_ring, 1);
+    if (!ring || !(ring->slice.has = bc_new(&c->arena, bool, c->ir->value_count + 1u))) {
+        cg_no_memory(c);
+        return NULL;
+    }
+    ring->slice.known = c->ir->value_count;
+    ring->role = role;
+    return ring;
+}
+
 uint32_t cg_ring_load_bytes(const cg_ring_load *load)
 {
     return load->own_bytes ? load->own_bytes : cg_encoding_bytes(&load->encoding);
@@ -16,7 +71,7 @@ uint32_t cg_ring_load_bytes(const cg_ring_load *load)
 
 uint32_t cg_ring_place_loads(cg_ring *ring)
 {
-    uint32_t align = ring->by_threads ? 16 : CG_ENCODING_ALIGN;
+    uint32_t align = ring->role == CG_RING_OF_THREADS ? 16 : CG_ENCODING_ALIGN;
     ring->slot_bytes = 0;
     for (uint32_t i = 0; i < ring->load_count; i++) {
         ring->loads[i].offset = ring->slot_bytes;

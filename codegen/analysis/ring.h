@@ -10,83 +10,138 @@
 enum { CG_BLOCK_BITS = 2 }; /* log2 of the elements along memory that a thread transposes at a time */
 enum { CG_RING_LOADS = 6, CG_RING_PART_BITS = 3, CG_RING_BARRIER_BYTES = 16 /* of a slot, between groups */ };
 
+/* What becomes of a tile on its way to products. */
+typedef enum cg_passage {
+    CG_UNCHANGED,
+    CG_ROUNDED_BY_PRODUCT,    /* f32 lies in its slot; the product rounds it to tf32 as fragments */
+    CG_ROUNDED_BY_MAP,        /* f32 comes as tf32 */
+    CG_TRANSPOSED_BY_THREADS, /* through registers of the producers, which transpose it */
+    CG_ROUNDED_BY_THREADS,    /* through their registers, which round f32 to tf32, and may transpose it */
+} cg_passage;
+
 /* A prefetched load. */
 typedef struct cg_ring_load {
     ct_op *op;
     uint32_t fast; /* dimension of the tile that is contiguous in memory */
     cg_feed feed;
+    cg_passage passage;
+    bool to_all;                          /* by maps: each block of the cluster brings its share to all of them */
     cg_layout layout;                     /* of the copies over threads */
     uint32_t part_bit[CG_RING_PART_BITS]; /* bits of the tile's index that number the parts */
-    cg_encoding encoding;                 /* as lowered: base is of the slot that is read */
-    cg_layout places;                     /* by_threads or is_put: the registers of all threads in a slot, */
-    uint32_t own_bytes;                   /* which take so many bytes, */
-    uint32_t vector_bits;                 /* in pieces of so many elements, as a logarithm */
-    uint32_t offset;                      /* in a slot, bytes */
-    bool to_all;                          /* by maps: each block of the cluster brings its share to all of them */
-    bool is_rounded;                      /* between groups: f32 comes as tf32, by maps or */
-    bool is_put;                          /* by the producers' threads, which */
-    bool is_transposed;                   /* may transpose it */
+    cg_encoding encoding;
+    cg_layout places;     /* of threads, or put: the registers of all threads in a slot, */
+    uint32_t own_bytes;   /* which take so many bytes, */
+    uint32_t vector_bits; /* in pieces of so many elements, as a logarithm */
+    uint32_t offset;      /* in a slot, bytes */
 } cg_ring_load;
 
-/* The detail of a loop with a ring, of its `ring` op and of the ops with the ring as an operand. */
+/* Who copies the tiles of a ring, and who reads them. */
+typedef enum cg_ring_role {
+    CG_RING_OF_BLOCK,   /* all threads, with barriers of the block between copies and products */
+    CG_RING_OF_THREADS, /* each thread reads what it has copied itself: no barriers (codegen/passes/streams.c) */
+    CG_RING_OF_GROUPS,  /* one group of warps copies, the others read, with barriers in shared memory between them */
+    CG_RING_OF_MAPS,    /* the same, but one thread has the copy engine bring the tiles, by tensor maps */
+} cg_ring_role;
+
+/* When a slot may be filled anew. */
+typedef enum cg_slot_end {
+    CG_FREE_BEHIND_ITERATION,
+    CG_FREE_ONCE_READ,       /* of threads: as soon as its tiles are in registers, so that one slot will do */
+    CG_FREE_ITERATION_LATER, /* between groups: the product of an iteration runs on into the next one */
+} cg_slot_end;
+
+/* Ops of a loop's body that the operands of its loads need: they are repeated for the iterations whose tiles are
+   copied. */
+typedef struct cg_slice {
+    bool *has;      /* by value id */
+    uint32_t known; /* ids below it are in the table; later values are not in the slice */
+} cg_slice;
+
+/* A ring of a loop's plan, and the detail of its `ring` op. */
 typedef struct cg_ring {
     cg_ring_load loads[CG_RING_LOADS];
     uint32_t load_count, slots, slot_bytes;
-    const char *why;        /* so many slots: a text for users */
-    struct cg_ring *beside; /* of a loop's ring: another one that the loop has, by_threads: of loads whose tiles stay
-                               for loops behind it, or may be there from a loop before (codegen/passes/keep.c); or
-                               that products do not take as they are (codegen/passes/loads.c); NULL: there is none */
-    struct cg_ring *again;  /* of such a ring behind the first loop: the first loop's, whose slots it has */
-    bool last;              /* of a ring beside another one: no loop behind this one reads its slots */
-    ct_value *value;        /* of such a ring: its op's, by expand */
-    bool joined;            /* its copies are awaited with those of the loop's other ring */
-    bool *in_slice;         /* by value id: made by an op of the body that the indices of loads need */
-    uint32_t known;         /* ids below it are in in_slice; later ones are not in the slice */
-    uint32_t parts;         /* log2 of the parts of K in which tiles come: a slot has one part */
-    ct_op *product;         /* that takes them, where there are parts, or it is turned */
-    bool async;             /* wgmma reads it */
+    const char *why; /* so many slots: a text for users */
+    cg_ring_role role;
+    cg_slot_end end;
+    cg_slice slice;
+    uint32_t parts; /* log2 of the parts of K in which tiles come: a slot has one part */
+    ct_op *product; /* that takes them, where there are parts, or it is turned */
+    bool async;     /* wgmma reads it */
     ct_op *behind;  /* a product that every iteration comes by and behind which copies are started; NULL: at its head */
-    bool in_flight; /* the product of an iteration runs on into the next one: a slot is free one iteration later */
-    bool rounds;    /* one of the loads is to be rounded to tf32, */
-    bool puts;      /* and put for that */
-    bool by_groups; /* one group of warps copies, the others read; barriers in shared memory are between them */
-    bool by_maps;   /* so that one thread has the copy engine bring the tiles, by tensor maps */
-    uint32_t at_start; /* by_maps: so many slots are filled by threads first, while the maps are made */
-    bool to_all;       /* some of them come to all blocks of the cluster: a slot is free when it is in all */
-    bool by_threads;   /* every thread reads what it has copied itself: no barriers (codegen/passes/streams.c) */
-    bool refills;      /* by_threads: the slot of an iteration is filled anew as soon as its tiles are in registers */
-    cg_layout
-        threads; /* by_threads: the part of a thread, in bytes, of all places that the loads do not have themselves */
-    /* As lowered: addresses of the slots that are read and written next; by_groups, their numbers, */
-    cg_val read, write;
-    cg_val base, full, read_phase, write_phase; /* the first slot, its barrier, which phases are awaited, */
-    uint32_t offset, barriers; /* where slots and, by_groups, barriers lie in the memory of all rings, */
-    cg_val freed;              /* the barrier of a slot that will be free, 0: none, */
-    cg_val empty, arrives;     /* where consumers say that slots are free, and which threads do, */
-    uint32_t filled;           /* by_threads: slots filled in front of the loop so far, */
-    uint32_t behind_copies;    /* and the label behind copies that are not of any iteration; 0: no such copies here, */
-    cg_val *ahead;             /* of a turned product the first fragments of the slot that is read, */
-    cg_val put, put_count;     /* and of the slots that are still to be put the first one, and how many they are, */
-    cg_val left, takes;        /* and at_start how many slots threads have left to fill; whether none */
+    uint32_t at_start; /* by maps: so many slots are filled by threads first, while the maps are made */
+    cg_layout threads; /* of threads: the part of a thread, in bytes, of all places; loads do not have it themselves */
+    bool joined;       /* of a ring beside another one: its copies are awaited with those of that ring */
+    bool last;         /* no loop behind this one reads its slots */
+    struct cg_ring
+        *again;      /* of a loop behind the first one that loads such tiles: the first one's, whose slots it has */
+    ct_value *value; /* that of its op, by expand */
+    uint32_t offset, barriers;   /* where slots and, between groups, barriers lie in the memory of all rings */
+    struct cg_ring_state *state; /* as lowered: codegen/ops/slots.h; NULL until then */
 } cg_ring;
+
+/* The plan of a loop, its detail until the loop has the ops of its rings, and behind that, as long as they live. */
+typedef struct cg_plan {
+    cg_ring *ring;   /* of tiles that products read, or each thread itself; NULL: of none */
+    cg_ring *beside; /* of threads: of loads whose tiles stay for loops behind this one, or may be there from a loop
+                        before (codegen/passes/keep.c), or that products do not take as they are
+                        (codegen/passes/loads.c); NULL: of none */
+} cg_plan;
+
+/* The plan of an op, if it is a loop with one. */
+static inline cg_plan *cg_plan_of(const ct_op *op)
+{
+    return op->opcode == OP_for ? op->detail : NULL;
+}
+
+/* Has a loop around the op a plan; has one in the block? */
+bool cg_is_in_plan(const ct_op *op);
+bool cg_has_plan(const ct_block *block);
+
+static inline bool cg_is_between_groups(const cg_ring *ring)
+{
+    return ring->role >= CG_RING_OF_GROUPS;
+}
+static inline bool cg_is_transposed(const cg_ring_load *load)
+{
+    return load->feed == CG_FEED_ACROSS;
+}
+static inline bool cg_is_put(const cg_ring_load *load)
+{
+    return load->passage >= CG_TRANSPOSED_BY_THREADS;
+}
+/* Is the tile tf32 in its slot, although it is f32 in memory? */
+static inline bool cg_is_rounded(const cg_ring_load *load)
+{
+    return load->passage == CG_ROUNDED_BY_MAP || load->passage == CG_ROUNDED_BY_THREADS;
+}
+/* Are some of its tiles put; are some rounded, be it by the product; do some come to all blocks of the cluster, so that
+   a slot is free when it is in all of them? */
+bool cg_ring_puts(const cg_ring *ring);
+bool cg_ring_rounds(const cg_ring *ring);
+bool cg_ring_to_all(const cg_ring *ring);
+
+/* A ring without loads, whose slice is empty. NULL: no memory, as c says. */
+cg_ring *cg_ring_plan(cg_func *c, cg_ring_role role);
 
 /* How many iterations copies run ahead. */
 static inline uint32_t cg_ring_distance(const cg_ring *ring)
 {
-    return ring->refills ? ring->slots : ring->slots - 1;
+    return ring->end == CG_FREE_ONCE_READ ? ring->slots : ring->slots - 1;
 }
 
 /* Is the op repeated for each iteration for which copies are started? */
 static inline bool cg_is_in_slice(const cg_ring *ring, const ct_op *op)
 {
-    return op->result_count && op->results[0].id < ring->known && ring->in_slice[op->results[0].id];
+    const cg_slice *slice = &ring->slice;
+    return op->result_count && op->results[0].id < slice->known && slice->has[op->results[0].id];
 }
 
 /* The detail of a `cursor`: of a load whose index along tile dimension `dim` is a loop's counter. */
 typedef struct cg_ring_cursor {
     const cg_ring_load *load;
     uint32_t dim;
-    cg_cursor at; /* as lowered */
+    cg_cursor *at; /* as lowered; NULL until then */
 } cg_ring_cursor;
 
 /* The detail of a `copy`. */
@@ -123,7 +178,7 @@ cg_layout cg_encoding_layout_of(const ct_value *v, const cg_layout *l);
 uint32_t cg_ring_load_bytes(const cg_ring_load *load);
 /* Assigns the loads consecutive offsets in a slot, and returns its size in bytes. */
 uint32_t cg_ring_place_loads(cg_ring *ring);
-/* by_threads: takes the part of the thread out of all loads' places, where it is the same number of bytes in all. */
+/* Of threads: takes the part of the thread out of all loads' places, where it is the same number of bytes in all. */
 void cg_ring_share_threads(cg_ring *ring);
 
 #endif

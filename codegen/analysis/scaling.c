@@ -1,6 +1,5 @@
-/* How the target scales blocks of K, and elements of half a byte, of which a byte holds two that are neighbours along
-   K. Source: PTX ISA, "Block scaling for mma.sync" and the fragments of m16n8k32 and m16n8k64, which are the same as
-   bytes. */
+/* How the target scales blocks of K, and 4-bit elements: a byte holds two that are neighbours along K. Source: PTX
+   ISA, "Block scaling for mma.sync" and the fragments of m16n8k32 and m16n8k64, which are the same as for bytes. */
 #include "codegen/analysis/scaling.h"
 
 const cg_scaling *cg_find_scaling(const cg_func *c, const ct_op *op, const cg_product *p)
@@ -30,7 +29,7 @@ const cg_scaling *cg_find_scaling(const cg_func *c, const ct_op *op, const cg_pr
          0,
          false,
          {"m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0", 5, 2, false, NULL}},
-        /* .scale_vec::4X takes .ue8m0 from PTX 9.1 on only */
+        /* .scale_vec::4X takes .ue8m0 since PTX 9.1 */
         {BC_F4E2M1FN,
          BC_F8E8M0FNU,
          4,
@@ -62,15 +61,15 @@ const cg_scaling *cg_find_scaling(const cg_func *c, const ct_op *op, const cg_pr
     return NULL;
 }
 
-/* ---- elements of half a byte ---- */
+/* ---- 4-bit elements ---- */
 
-/* The bit of the operand's index that tells the halves of a byte apart. */
+/* The bit of the operand's index that selects the half of a byte. */
 static uint32_t half_bit(const cg_product *p, bool left)
 {
     return left ? 1 : (uint32_t)1 << p->n;
 }
 
-/* The register bit with that image, which no other has a part of; l->reg_bits: there is none. */
+/* The register bit with that image, if no other bit involves it. l->reg_bits: there is none. */
 static uint32_t half_register(const cg_layout *l, uint32_t bit)
 {
     uint32_t own = 0, users = 0;
@@ -85,7 +84,7 @@ static uint32_t half_register(const cg_layout *l, uint32_t bit)
     return users == 1 ? own : l->reg_bits;
 }
 
-/* Where lanes or warps have the halves of a byte apart, the last bit of the registers trades places with theirs. */
+/* If lanes or warps separate the halves of a byte, their bit is exchanged with the last bit of the registers. */
 cg_layout cg_with_halves(const cg_product *p, bool left, const cg_layout *l)
 {
     cg_layout r = *l;

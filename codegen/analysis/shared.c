@@ -14,34 +14,35 @@ static bool is_load_of(const cg_ring *ring, const ct_op *op)
     for (uint32_t i = 0; ring && i < ring->load_count; i++)
         if (op == ring->loads[i].op)
             return true;
-    return ring && ring->beside && is_load_of(ring->beside, op);
+    return false;
 }
 
-/* Is the op a load of the ring, or of one that a loop around it has? */
+/* Does the op load a tile of the ring, or of the ring of an enclosing loop? */
 static bool is_fed(const cg_ring *ring, const ct_op *op)
 {
     bool fed = is_load_of(ring, op);
     for (const ct_op *p = op ? op->block->parent : NULL; p && !fed; p = p->block->parent)
-        fed = p->opcode == OP_for && is_load_of(p->detail, op);
+        fed = cg_plan_of(p) && (is_load_of(cg_plan_of(p)->ring, op) || is_load_of(cg_plan_of(p)->beside, op));
     return fed;
 }
 
-/* A step of the instruction along K, or one column and row; and all scales. */
+/* Bytes of an instruction's step along K, of one column and one row; and all scales. */
 static uint64_t product_bytes(const cg_func *c, const ct_op *op, const cg_ring *ring)
 {
     enum { COLUMNS = 3, ALIGN = 16 };
     cg_product p = cg_product_of(c, op);
+    uint32_t step = p.instruction == CG_BY_ELEMENT ? 0 : p.atom.k_bits;
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < op->operand_count; i++)
         if (i < 2 && !is_fed(ring, cg_source_of(op->operands[i])->op))
-            bytes += (tile_bytes(op->operands[i]) >> (p.k - (p.has_atom || p.blocked ? p.atom.k_bits : 0)))
-                     + (p.async ? CG_ENCODING_ALIGN : ALIGN);
-        else if (i >= COLUMNS && !p.has_atom)
+            bytes += (tile_bytes(op->operands[i]) >> (p.k - step))
+                     + (p.instruction == CG_BY_WGMMA ? CG_ENCODING_ALIGN : ALIGN);
+        else if (i >= COLUMNS && !cg_has_atom(&p))
             bytes += tile_bytes(op->operands[i]) + ALIGN;
     return bytes;
 }
 
-/* Partial results of every warp, of every operand. */
+/* The partial results of all warps, for every operand. */
 static uint64_t fold_bytes(const cg_func *c, const ct_op *op)
 {
     enum { ALIGN = 16 };
@@ -61,7 +62,7 @@ static uint64_t bytes_of_op(const cg_func *c, const ct_op *op, const cg_ring *ri
     if (cg_is_product(op))
         return product_bytes(c, op, ring);
     if (op->opcode == OP_extract && tile_bytes(op->operands[0]) <= CG_MAX_SCRATCH)
-        return tile_bytes(op->operands[0]); /* larger ones are chosen from registers */
+        return tile_bytes(op->operands[0]); /* larger tiles are selected from registers */
     if (op->opcode < OP_LIMIT && bc_op_in(op->opcode, BC_OPS(FOLD)))
         return fold_bytes(c, op);
     bool hands_round = op->opcode < OP_LIMIT && bc_op_in(op->opcode, BC_OPS(ACCESS)) && !cg_is_weak_access(op)
@@ -74,8 +75,9 @@ static bool has_elements(const ct_value *v)
     return bc_is_tile(v->type) && v->type->rank;
 }
 
-/* What is computed from constants and indices alone, cheaply, is so in every layout (codegen/passes/layouts.c): no tile
-   of it is brought from one to another. Marks the op's results, whose operands come before them. */
+/* A cheap value computed from constants and indices alone is computed in every layout in which it is needed
+   (codegen/passes/layouts.c), so its tile is never converted. Marks the results of the op; its operands come before
+   it. */
 static void mark_made_anew(const ct_op *op, bool *anew)
 {
     const bc_op_classes seen = BC_OPS(RESHAPE) | BC_OPS(MOVE);
@@ -87,7 +89,7 @@ static void mark_made_anew(const ct_op *op, bool *anew)
         anew[op->results[i].id] = all;
 }
 
-/* One element of each thread, if tiles of the op may be wanted in other layouts. */
+/* One element of each thread, if tiles of the op may be needed in other layouts. */
 static uint64_t conversion_bytes(const cg_func *c, const ct_op *op, const cg_ring *ring, const bool *anew)
 {
     enum { MOST_OF_AN_ELEMENT = 8 };

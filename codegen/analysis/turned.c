@@ -7,7 +7,7 @@ cg_turned cg_turned_of(const cg_product *p, uint32_t warp_bits)
 {
     const ct_op *source = cg_source_of(p->rhs)->op;
     const cg_ring_load *load = source && source->opcode == CT_staged ? source->detail : NULL;
-    uint32_t longer = load && load->is_rounded; /* registers that rounding fragments would take */
+    uint32_t longer = load && cg_is_rounded(load); /* 1: fragments that round take more registers */
     cg_turned t = {.p = p, .steps = p->k - p->atom.k_bits, .feed = load ? load->feed : CG_NO_FEED};
     uint32_t groups = warp_bits - CG_WARPGROUP_BITS;
     t.along_n = groups < p->n - CG_TURNED_COLUMN_BITS ? groups : p->n - CG_TURNED_COLUMN_BITS;
@@ -15,7 +15,7 @@ cg_turned cg_turned_of(const cg_product *p, uint32_t warp_bits)
     t.rows = p->m - t.along_m;
     t.strips = p->n - t.along_n - CG_TURNED_COLUMN_BITS;
     t.twins = t.strips && t.feed == CG_FEED_WORDS;
-    uint32_t more = t.steps ? t.steps - 1 : 0; /* two pieces, if there are two steps */
+    uint32_t more = t.steps ? t.steps - 1 : 0; /* at least two pieces, if there are two steps */
     t.piece = more < 1 + longer ? more : 1 + longer;
     while (t.piece && t.piece + t.strips > CG_TURNED_MOST_PIECE_BITS + longer)
         t.piece--;
@@ -24,10 +24,10 @@ cg_turned cg_turned_of(const cg_product *p, uint32_t warp_bits)
 
 bool cg_may_turn(const cg_func *c, const ct_op *op, const cg_product *p)
 {
-    enum { MOST_SUMS = 7 }; /* log2 of a thread's */
+    enum { MOST_SUMS = 7 }; /* log2, per thread */
     if (!cg_wgmma_takes(c, op, p) || p->n < CG_TURNED_COLUMN_BITS || p->k < p->atom.k_bits)
         return false;
-    cg_turned t = cg_turned_of(p, c->warp_bits); /* so few sums that an instruction has all rows of a warpgroup */
+    cg_turned t = cg_turned_of(p, c->warp_bits); /* few enough sums that an instruction has all rows of a warpgroup */
     return p->m >= CG_TURNED_ROW_BITS + t.along_m && p->m + p->n <= CG_LANE_BITS + c->warp_bits + MOST_SUMS;
 }
 
@@ -38,8 +38,8 @@ cg_feed cg_turned_feed(const cg_product *p, bool along_k)
     return along_k ? CG_NO_FEED : CG_FEED_MIXED;
 }
 
-/* Lanes that read words at a time read four rows, of which a swizzle by the row changes the lower two bits of a chunk's
-   number: they have the upper one between them, so that all banks are met. */
+/* With feeds of words, lanes read four rows at a time. A swizzle by the row changes only the lower two bits of a
+   chunk's number there, so the lanes differ in the upper bit: then they access all banks. */
 void cg_turned_columns(const cg_turned *t, uint32_t *regs, cg_layout *l)
 {
     enum { LANES = CG_LANE_BITS - 2 };

@@ -1,6 +1,6 @@
-/* See the header. A row of a tile is followed from an operand of a product to the same row, or column, of the result,
-   through element-wise ops and carried values, to stores. No row depends on another one, so its values matter only
-   where they are stored. */
+/* See the header. The rows of a tile are followed from an operand of a product to the rows, or columns, of the
+   result, and through element-wise ops and carried values to stores. No row depends on another one, so the values of
+   a row matter only where they are stored. */
 #include "codegen/analysis/unread.h"
 
 #include "codegen/analysis/product.h"
@@ -11,8 +11,8 @@ typedef struct search {
     const cg_affine *a;
     const cg_poly *beyond;
     const ct_value *extent;
-    uint32_t dim;   /* that `beyond` counts along */
-    uint8_t *along; /* by value id: one more than the dimension along which the rows lie; 0: not seen */
+    uint32_t dim;   /* the dimension along which `beyond` counts */
+    uint8_t *along; /* by value id: 1 + the dimension along which the rows lie; 0: not visited */
     uint32_t depth;
 } search;
 
@@ -20,7 +20,7 @@ static bool follow(search *s, ct_value *v, uint32_t dim);
 
 /* ---- stores ---- */
 
-/* Is the polynomial of a stored tile, whose rows lie along `dim`, that of the tile? */
+/* Do the positions of a stored tile, whose rows lie along `dim`, have the same polynomial as those of the tile? */
 static bool is_same_along(const search *s, const cg_poly *stored, const cg_poly *own, uint32_t dim)
 {
     cg_poly difference = *stored;
@@ -34,7 +34,7 @@ static bool is_same_along(const search *s, const cg_poly *stored, const cg_poly 
     return difference.count == 0;
 }
 
-/* Does it count along `dim`? */
+/* Does the polynomial depend on the position along `dim`? */
 static bool counts_along(const cg_poly *p, uint32_t dim)
 {
     for (uint32_t i = 0; i < p->count; i++)
@@ -52,7 +52,7 @@ static bool has_factor(const cg_poly *p, const ct_value *v)
     return false;
 }
 
-/* Is what the mask compares known not to wrap, where what the tile's rows are made of does not? */
+/* Is the comparison of the mask known not to wrap, provided that the values of the tile's rows do not? */
 static bool holds(const search *s, const cg_affine *mask, uint32_t dim)
 {
     for (uint32_t i = 0; i < mask->widened_count; i++) {
@@ -78,7 +78,8 @@ static bool masks_rows(const search *s, ct_value *mask, uint32_t dim)
     return false;
 }
 
-/* The mask of a write through pointers whose operand `index` is a tile of values; NULL: none, or no such. */
+/* The mask of a write through pointers whose operand `index` is a tile of values. NULL: it has none, or the op is
+   something else. */
 static ct_value *mask_of(const ct_op *op, uint32_t index)
 {
     static const int rows[][3] = {
@@ -92,9 +93,9 @@ static ct_value *mask_of(const ct_op *op, uint32_t index)
     return NULL;
 }
 
-/* ---- what rows go through ---- */
+/* ---- the ops that pass rows on ---- */
 
-/* The dimension of a reshape's result that has the elements of dimension `dim`. */
+/* The dimension of a reshape's result that has the elements of dimension `dim`. False: there is none. */
 static bool reshaped(const ct_op *op, uint32_t dim, uint32_t *out)
 {
     const bc_type *from = op->operands[0]->type, *to = op->results[0].type;
@@ -120,7 +121,7 @@ static bool is_harmless(const ct_op *op)
     return ct_is_map(op) && ct_is_pure(op) && op->result_count == 1 && op->opcode != OP_divi && op->opcode != OP_remi;
 }
 
-/* What a terminator or loop hands on as operand `index`. */
+/* Follows the value that a terminator or loop passes on as operand `index`. */
 static bool follow_handed(search *s, const ct_op *op, uint32_t index, uint32_t dim)
 {
     uint32_t count, first = ct_is_loop(op) ? ct_first_carried(op) : 0;

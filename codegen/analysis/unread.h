@@ -5,8 +5,8 @@
 #include "codegen/facts/affine.h"
 #include "codegen/kernel/kernel.h"
 
-/* Does every store leave out the tile's elements along its dimension `dim` for which x >= extent, provided that the
-   values that `a` lists fit 32 bits? x is a polynomial in the positions of the tile. */
+/* Do all stores omit the elements of the tile for which x >= extent, x being a polynomial in the positions along the
+   tile's dimension `dim`? The answer holds provided that the values that `a` lists fit in 32 bits. */
 bool cg_is_unread(cg_func *c, const cg_affine *a, ct_value *tile, uint32_t dim, const cg_poly *x,
                   const ct_value *extent);
 

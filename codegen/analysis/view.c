@@ -1,4 +1,4 @@
-/* Tiles of views: their addresses according to types and facts, and the possible width of accesses. Source: memory
+/* Tiles of views: what types and facts say about their addresses, and the possible width of accesses. Source: memory
    reference, section 2. */
 #include "codegen/analysis/view.h"
 
@@ -52,7 +52,7 @@ uint32_t cg_view_dim(const bc_type *view, uint32_t t)
 
 /* ---- what alignment allows ---- */
 
-/* Of a size or stride that the type states, or the operand that it leaves it to. */
+/* The divisor of a size or stride that the type states, or else of the operand that gives it. */
 static uint8_t divisor_of_size(int64_t stated, const ct_value *dynamic)
 {
     return stated == BC_DYNAMIC ? dynamic->fact->divisor : cg_divisor_of((uint64_t)stated);
@@ -63,7 +63,7 @@ int64_t cg_view_step(const bc_type *view, uint32_t t)
     return view->kind == BC_GATHER_SCATTER_VIEW ? 1 : view->kind == BC_STRIDED_VIEW ? view->strides[t] : view->shape[t];
 }
 
-/* Divisor of the first coordinate of a tile along tile dimension t. */
+/* The divisor of the tile's first coordinate along tile dimension t. */
 static uint8_t divisor_of_start(const cg_view_op *v, uint32_t t)
 {
     uint8_t index = v->index[t]->fact->divisor, step = cg_divisor_of((uint64_t)cg_view_step(v->view->type, t));
@@ -116,8 +116,8 @@ bool cg_view_contiguous(const cg_view_op *v, uint32_t *out_dim)
     return false;
 }
 
-/* log2 of the elements along tile dimension `fast` that one access may have where all of them are inside the tensor;
-   out_limit, when given: what keeps them from more, NULL for nothing. */
+/* log2 of the elements along tile dimension `fast` that one access may have if all of them are inside the tensor.
+   out_limit (may be NULL): the reason why there are not more; NULL if there is none. */
 static uint32_t aligned_bits(cg_func *c, const cg_view_op *v, uint32_t fast, const char **out_limit)
 {
     const bc_type *type = v->view->type;
@@ -161,8 +161,8 @@ cg_layout cg_view_layout(cg_func *c, const cg_view_op *v)
     return cg_layout_memory(&s, fast, bits, cg_view_is_half(v), c->warp_bits);
 }
 
-/* log2 of the elements that a thread reaches at once in this layout, and of those that lanes, or a thread's next
-   registers, have beside each other. False: of half a byte, or not beside each other. */
+/* log2 of the contiguous elements that a thread accesses at once in this layout, and of those that adjacent lanes,
+   or the thread's next registers, have. False: the elements have 4 bits, or are not contiguous. */
 static bool vector_of(cg_func *c, const cg_view_op *v, const cg_layout *l, uint32_t *out_vector, uint32_t *out_lanes,
                       uint32_t *out_regs)
 {
@@ -289,7 +289,7 @@ void cg_view_remark(cg_func *c, const ct_op *op, const cg_view_op *v, const cg_l
     bc_text_release(&checks);
 }
 
-/* ---- of all values ---- */
+/* ---- all views of a function ---- */
 
 static cg_view *new_view(ct_func *f, const ct_op *op)
 {

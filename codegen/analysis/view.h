@@ -1,4 +1,4 @@
-/* Views while lowering: the address of a tensor, and the accesses of a tile's elements to it. */
+/* Views during lowering: the address of a tensor, and the accesses to a tile's elements. */
 #ifndef TILEVM_CODEGEN_ANALYSIS_VIEW_H
 #define TILEVM_CODEGEN_ANALYSIS_VIEW_H
 
@@ -10,22 +10,22 @@ enum { CG_VIEW_DIMS = 64 };
 typedef struct cg_view {
     const bc_type *tensor;    /* a tensor_view */
     const ct_value *base;     /* its pointer */
-    const ct_value **extents; /* by tensor dimension: the operand, NULL where the type says it */
+    const ct_value **extents; /* by tensor dimension: the operand; NULL: the type states it */
     const ct_value **strides;
     const ct_op *maker; /* the make_tensor_view */
-    cg_val address;     /* lower pass: the rest as well */
-    cg_val *extent;     /* 64 bits, unsigned; elements */
+    cg_val address;     /* the rest is set by the lower pass */
+    cg_val *extent;     /* unsigned 64-bit, in elements */
     cg_val *stride;
 } cg_view;
 
 /* Gives every view value its view. False: out of memory. */
 bool cg_find_views(ct_func *f);
 
-/* The address of the tile of a load whose index advances by a constant step: 64 bits. */
+/* The 64-bit address of the tile of a load whose index advances by a constant step. */
 typedef struct cg_cursor {
-    cg_val address;            /* of the thread's first element; the register changes */
+    cg_val address;            /* of the thread's first element; its register is updated */
     cg_val advance;            /* bytes to the next tile */
-    cg_val unit[CG_VIEW_DIMS]; /* bytes to what the thread reaches next along each tile dimension */
+    cg_val unit[CG_VIEW_DIMS]; /* bytes to the thread's next element along each tile dimension */
 } cg_cursor;
 
 /* The operands and properties of an op that loads or stores a tile of a view. */
@@ -35,8 +35,8 @@ typedef struct cg_view_op {
     ct_value **index;
     uint32_t index_count;
     const bc_ints *inbounds;
-    bool in_turn; /* an address is made from the one before, in few instructions and registers, which takes longer */
-    const cg_cursor *cursor; /* that has the address; NULL: it follows from the index. in_turn */
+    bool in_turn; /* each address is computed from the previous one: fewer instructions and registers, longer latency */
+    const cg_cursor *cursor; /* that holds the address; NULL: the index gives it; only if in_turn */
     bool owned;              /* only the owners of elements take part: writes, ordered loads */
 } cg_view_op;
 
@@ -46,16 +46,16 @@ cg_view_op cg_view_op_of(const ct_op *op);
 cg_layout cg_view_layout(cg_func *c, const cg_view_op *v);
 /* Does every access of a warp cover whole sectors of memory if the tile has this layout, which has no replicas? */
 bool cg_view_fills_sectors(cg_func *c, const cg_view_op *v, const cg_layout *l);
-/* Do stores cover whole sectors in this layout, if one of the threads that hold an element stores it? This is for tiles
-   with fewer elements than threads, which have replicas in every layout. */
+/* Do stores in this layout cover whole sectors if one of the threads that hold an element stores it? This is for
+   tiles with fewer elements than threads, which have replicas in every layout. */
 bool cg_view_stores_sectors(cg_func *c, const cg_view_op *v, const cg_layout *l);
-/* Does it cover them with accesses that are as wide as those of the layout that the view would choose? */
+/* Does a load in this layout cover whole sectors, with accesses as wide as in the layout that the view would choose? */
 bool cg_view_loads_as_well(cg_func *c, const cg_view_op *v, const cg_layout *l);
 /* log2 of the elements per access if a tile has this layout. */
 uint32_t cg_view_access_bits(cg_func *c, const cg_view_op *v, const cg_layout *l);
 
-/* Does a load in this layout cover whole sectors with accesses of 16 bytes per thread, with at most consecutive
-   accesses to the same sector? */
+/* Does a load in this layout cover whole sectors with accesses of 16 bytes per thread, and with no more than
+   consecutive accesses to the same sector? */
 bool cg_view_reads_sectors(cg_func *c, const cg_view_op *v, const cg_layout *l);
 
 /* The best layout for memory accesses in which every warp keeps the elements that it has in l. False: there is none
@@ -64,7 +64,7 @@ bool cg_view_rows_of_warps(cg_func *c, const cg_view_op *v, const cg_layout *l, 
 
 /* The tile dimension that is contiguous in memory; false: none is known to be. */
 bool cg_view_contiguous(const cg_view_op *v, uint32_t *out_dim);
-/* log2 of the elements that one aligned access along tile dimension `fast` may have: it never straddles the tensor's
+/* log2 of the elements that one aligned access along tile dimension `fast` may have without crossing the tensor's
    end. */
 uint32_t cg_view_vector(cg_func *c, const cg_view_op *v, uint32_t fast);
 /* The layout in which the sparse index of a gather/scatter view is read if the tile has layout l. */
@@ -73,25 +73,26 @@ cg_layout cg_view_sparse_layout(const cg_view_op *v, const cg_layout *l);
 /* Emits a remark on the memory accesses of the tile in layout l, which have at most 2^most_bits elements. */
 void cg_view_remark(cg_func *c, const ct_op *op, const cg_view_op *v, const cg_layout *l, uint32_t most_bits);
 
-/* ---- what codegen/access/view_vectors.c asks codegen/analysis/view.c ---- */
+/* ---- functions of codegen/analysis/view.c for codegen/access/view_vectors.c ---- */
 
 /* The tensor dimension that tile dimension t walks. */
 uint32_t cg_view_dim(const bc_type *view, uint32_t t);
-/* The steps of the index in coordinates: a tile's size, or the view's own stride. */
+/* The distance between consecutive indices in coordinates: the tile's size, or the view's own step. */
 int64_t cg_view_step(const bc_type *view, uint32_t t);
-/* The start of the tile along tile dimension t, except sparse ones. False: the tile is not known to lie below 2^32. */
+/* The range of the tile's start along tile dimension t, which is not sparse. False: it is not known to be below
+   2^32. */
 bool cg_view_start(const cg_view_op *v, uint32_t t, cg_range *out_range);
-/* The tensor's size along tile dimension t; false: not known to be below 2^32. */
+/* The range of the tensor's size along tile dimension t. False: it is not known to be below 2^32. */
 bool cg_view_extent(const cg_view_op *v, uint32_t t, cg_range *out_range);
 /* May the tile extend beyond the tensor along tile dimension t, as far as is known at compile time? */
 bool cg_view_may_leave(const cg_view_op *v, uint32_t t);
-/* Elements of half a byte. */
+/* Does the view have 4-bit elements? */
 bool cg_view_is_half(const cg_view_op *v);
-/* The width of accesses, as log2 of elements along dimension `fast`. */
+/* The width of accesses along dimension `fast`, as log2 of elements. */
 typedef struct cg_view_lengths {
     uint32_t fast;
-    uint32_t inside, edge; /* where the tile is known to lie inside the tensor; where it may not */
-    const char *limit;     /* what keeps `inside` from the widest access; NULL: nothing */
+    uint32_t inside, edge; /* for tiles known to be inside the tensor; for others */
+    const char *limit;     /* the reason why `inside` is not the widest access; NULL: it is */
 } cg_view_lengths;
 cg_view_lengths cg_view_lengths_of(cg_func *c, const cg_view_op *v, const cg_layout *l, uint32_t most_bits);
 

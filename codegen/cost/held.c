@@ -2,7 +2,6 @@
    makes it to its last use, in a loop from outside of it to its end. What ptxas keeps besides is not known. */
 #include "codegen/cost/cost.h"
 
-#include "bytecode/verify/hints.h"
 #include "codegen/kernel/groups.h"
 
 typedef struct holding {
@@ -119,8 +118,9 @@ bool cg_registers_held(cg_func *c, uint32_t *out_registers)
 
 uint32_t cg_blocks_hinted(const cg_func *c, uint32_t held)
 {
-    int64_t hint = bc_entry_hint(c->f, c->target->sm, "occupancy"), most = c->target->threads / cg_all_threads(c);
-    double room = cg_machine_of(c->target)->registers / cg_all_threads(c) / (held + CG_REGISTERS_BESIDES);
+    int64_t hint = cg_hint_of(c, CG_HINT_OCCUPANCY), most = c->target->threads / cg_all_threads(c);
+    const cg_machine *m = cg_machine_of(c->target);
+    double room = m->registers / cg_all_threads(c) / (held + m->registers_few);
     int64_t blocks = hint < most ? hint : most;
     if (blocks > 1 && room < (double)blocks)
         blocks = room < 2 ? 0 : (int64_t)room;

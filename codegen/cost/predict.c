@@ -11,8 +11,13 @@
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/ring.h"
 #include "codegen/kernel/groups.h"
+#include "codegen/values/strips.h"
 
-enum { SCHEDULERS = 4, TWICE_BELOW = 3 /* loops around, in which an iteration is walked through twice */ };
+enum {
+    SCHEDULERS = 4,
+    PUT = 8 /* instructions for a word that producers put back */,
+    TWICE_BELOW = 3 /* loops around, in which an iteration is walked through twice */
+};
 
 static const char *const names[CG_RESOURCES] = {
     "tensor cores", "shared memory", "instructions", "instructions at half rate", "special functions",
@@ -21,9 +26,10 @@ static const char *const names[CG_RESOURCES] = {
 /* Memory that is moved by the access ops of the kernel: counted once for all that have the same origin. */
 typedef struct traffic {
     const ct_value *origin, *memory;
-    const ct_op *first; /* that moves some */
-    double bytes, part; /* of blocks that were counted; how much of it comes from DRAM, */
-    bool known;         /* if that is known */
+    const ct_op *first;  /* that moves some */
+    double bytes, fresh; /* of blocks that were counted; of the ops in the same loop as the first one */
+    double part;         /* how much of it comes from DRAM, */
+    bool known;          /* if that is known */
 } traffic;
 enum { MOST_TRAFFIC = 16 };
 
@@ -70,6 +76,7 @@ static double part_from_dram(walk *x, const ct_op *op)
     if (i == x->moved_count)
         x->moved[x->moved_count++] = (traffic){.origin = origin, .memory = memory, .first = op};
     x->moved[i].bytes += x->counts ? bytes : 0;
+    x->moved[i].fresh += x->counts && op->block == x->moved[i].first->block ? bytes : 0;
     return x->moved[i].known ? x->moved[i].part : x->moved[i].first == op;
 }
 
@@ -118,7 +125,10 @@ static void step(walk *x, const ct_op *op)
 {
     cg_work w = cg_work_of(x->c, x->m, op);
     double start = start_of(x, op);
-    w.cycles[CG_DRAM] *= part_from_dram(x, op);
+    double part = part_from_dram(x, op);
+    w.cycles[CG_DRAM] *= part;
+    if (w.latency == x->m->dram_latency && (x->multiplies || part < 0.5))
+        w.latency = x->m->l2_latency;
     for (uint32_t r = 0; r < CG_RESOURCES; r++)
         x->cycles[r] += w.cycles[r];
     x->fills = x->fills || op->opcode == CT_ring;
@@ -141,15 +151,33 @@ static void step(walk *x, const ct_op *op)
 
 static void walk_block(walk *x, const ct_block *block);
 
-/* The rings that the loop's body reads. */
-static void look_at_rings(const ct_op *loop, cg_loop_cost *cost, uint32_t *out_ahead)
+/* Words of a slot that each thread of the producers loads, rounds or transposes, and puts back. */
+static double words_put(const walk *x, const cg_ring *ring)
+{
+    enum { WORD = 4 };
+    double bytes = 0;
+    for (uint32_t i = 0; i < ring->load_count; i++)
+        bytes += cg_is_put(&ring->loads[i]) ? cg_ring_load_bytes(&ring->loads[i]) : 0;
+    return x->c->groups ? bytes / WORD / CG_PRODUCER_THREADS : 0;
+}
+
+/* The rings that the loop's body reads, and how long producers take for a slot. */
+static void look_at_rings(const walk *x, const ct_op *loop, cg_loop_cost *cost, uint32_t *out_ahead, bool *out_waits)
 {
     *out_ahead = 0;
+    *out_waits = false;
     for (const ct_op *op = loop->regions[0]->first; op; op = op->next) {
         const cg_ring *ring = op->opcode == CT_await ? cg_ring_of(op, 0) : NULL;
-        if (!ring || cg_ring_distance(ring) == 0)
+        if (!ring)
             continue;
-        uint32_t ahead = ring->by_groups && !ring->in_flight ? ring->slots : cg_ring_distance(ring);
+        double put = words_put(x, ring) * PUT / x->m->issue_of_a_warp;
+        cost->alone = put > cost->alone ? put : cost->alone;
+        if (cg_ring_distance(ring) == 0) { /* each iteration waits for its own copies */
+            *out_waits = *out_waits || !cg_is_between_groups(ring);
+            continue;
+        }
+        uint32_t ahead = cg_is_between_groups(ring) && ring->end != CG_FREE_ITERATION_LATER ? ring->slots
+                                                                                            : cg_ring_distance(ring);
         cost->stages = ring->slots > cost->stages ? ring->slots : cost->stages;
         cost->in_flight += ahead * ring->slot_bytes;
         *out_ahead = !*out_ahead || ahead < *out_ahead ? ahead : *out_ahead;
@@ -220,19 +248,23 @@ static void walk_loop(walk *x, const ct_op *loop)
     double outer[CG_RESOURCES], times = x->times, begun = start_of(x, loop);
     int64_t middle;
     uint32_t ahead, which;
-    double count = iterations_of(x, loop, &middle), real = count < 0 ? 1 : count;
+    bool waits;
+    double count = iterations_of(x, loop, &middle), real = count < 0 ? CG_UNKNOWN_ITERATIONS : count;
     cg_trip trip = {x->trip, loop, middle};
     cg_loop_cost cost = {.loop = loop, .iterations = count};
     x->now = begun;
     x->known = x->known && count >= 0;
-    look_at_rings(loop, &cost, &ahead);
+    look_at_rings(x, loop, &cost, &ahead, &waits);
     x->trip = &trip;
     x->times *= real;
+    double puts = cost.alone;
     cost.alone = walk_iterations(x, loop, outer);
+    cost.alone = puts > cost.alone ? puts : cost.alone;
     x->times = times;
     x->trip = trip.outer;
-    double arrival = ahead ? (x->multiplies ? x->m->l2_latency : x->m->dram_latency) / ahead : 0;
+    double latency = x->multiplies ? x->m->l2_latency : x->m->dram_latency, arrival = ahead ? latency / ahead : 0;
     cost.alone = arrival > cost.alone ? arrival : cost.alone;
+    cost.alone += waits ? latency : 0;
     memcpy(cost.cycles, x->cycles, sizeof cost.cycles);
     double all = x->blocks * most_of(cost.cycles, x->multiplies, &which);
     cost.bound = all > cost.alone ? names[which] : "latency";
@@ -247,12 +279,43 @@ static void walk_loop(walk *x, const ct_op *loop)
         *kept = cost;
 }
 
-/* ---- branches ---- */
-
 static void walk_region(walk *x, const ct_op *op, uint32_t region)
 {
     if (region < op->region_count && op->regions[region])
         walk_block(x, op->regions[region]);
+}
+
+static bool loads_plainly(const ct_block *block)
+{
+    for (const ct_op *op = block->first; op; op = op->next)
+        if (op->opcode == OP_load_view_tko || op->opcode == OP_load_ptr_tko)
+            return true;
+    return false;
+}
+
+/* What its ops take is counted of whole tiles, so of all strips; what each strip waits for adds up. */
+static void walk_strips(walk *x, const ct_op *op)
+{
+    double trips = 1;
+    for (uint32_t mask = ((const cg_trips *)op->detail)->mask; mask; mask &= mask - 1)
+        trips *= 2;
+    x->now = start_of(x, op);
+    walk_region(x, op, 0);
+    if (loads_plainly(op->regions[0]))
+        x->now += (trips - 1) * x->m->dram_latency;
+    give(x, op, x->now);
+}
+
+/* ---- branches ---- */
+
+/* The way that is expected where there is another version of it: a loop, by lift. */
+static bool is_plain_version(const ct_op *op, uint32_t region)
+{
+    const ct_block *block = region < op->region_count ? op->regions[region] : NULL;
+    for (const ct_op *in = block ? block->first : NULL; in; in = ct_next_op(in, block))
+        if (in->plain)
+            return true;
+    return false;
 }
 
 /* The longer way where it is not known which is gone. */
@@ -260,7 +323,12 @@ static void walk_branch(walk *x, const ct_op *op)
 {
     int64_t condition;
     double cycles[2][CG_RESOURCES], ends[2], begun = x->now = start_of(x, op);
-    if (cg_known(x->launch, x->trip, op->operands[0], &condition)) {
+    bool known = cg_known(x->launch, x->trip, op->operands[0], &condition);
+    if (!known && is_plain_version(op, 0) != is_plain_version(op, 1)) {
+        known = true;
+        condition = is_plain_version(op, 1);
+    }
+    if (known) {
         walk_region(x, op, !condition);
         give(x, op, x->now);
         return;
@@ -289,6 +357,8 @@ static void walk_block(walk *x, const ct_block *block)
             walk_branch(x, op);
         else if (op->opcode == CT_groups)
             walk_region(x, op, 0);
+        else if (op->opcode == CT_strips)
+            walk_strips(x, op);
         else
             step(x, op);
 }
@@ -310,23 +380,23 @@ static double walk_kernel(walk *x, double blocks)
 
 /* ---- what shares a multiprocessor ---- */
 
-static uint32_t registers_of(const cg_func *c, const cg_machine *m, uint32_t held)
+static uint32_t registers_of(const cg_func *c, const cg_machine *m, uint32_t held, bool multiplies)
 {
-    enum { BESIDES = 48, MOST = 255 };
-    double registers = held + BESIDES < MOST ? held + BESIDES : MOST, threads = cg_all_threads(c);
+    double threads = cg_all_threads(c), wanted = held + (multiplies ? m->registers_usual : m->registers_few);
+    double registers = wanted < m->registers_most ? wanted : m->registers_most;
     uint32_t blocks = cg_blocks_hinted(c, held);
     if (c->groups)
-        registers = c->groups->launched ? c->groups->launched : MOST;
+        registers = c->groups->launched ? c->groups->launched : m->registers_most;
     else if (blocks && m->registers / threads / blocks < registers)
         registers = m->registers / threads / blocks;
     return (uint32_t)(m->registers / threads < registers ? m->registers / threads : registers);
 }
 
-static void fit(cg_func *c, cg_kernel_cost *k, uint32_t held)
+static void fit(cg_func *c, cg_kernel_cost *k, uint32_t held, bool multiplies)
 {
     const cg_machine *m = k->machine;
     k->threads = cg_all_threads(c);
-    k->registers = registers_of(c, m, held);
+    k->registers = registers_of(c, m, held, multiplies);
     double room[] = {m->shared_kib / (k->shared / 1024.0 + 1), m->registers / k->registers / k->threads,
                      (double)c->target->threads / k->threads, m->most_blocks};
     double least = m->most_blocks;
@@ -343,15 +413,35 @@ typedef struct sample {
     double cycles[CG_RESOURCES], dram;
 } sample;
 
-/* Each byte of a tensor comes from memory once: that part of all accesses to it. The bytes of all. */
-static double share_traffic(walk *x, double blocks)
+/* How often the bytes of the first loop that reads them come from memory: once, and again for each later loop as far
+   as L2 does not have what all blocks that run together have read until then. */
+static double times_from_dram(const walk *x, const traffic *t, double blocks)
+{
+    enum { MIB = 1 << 20 };
+    double again = t->bytes / t->fresh - 1, running = x->k->blocks * x->m->multiprocessors;
+    double held = t->fresh * (blocks < running ? blocks : running), kept = x->m->l2_mib * MIB / held;
+    return again <= 0 || kept >= 1 ? 1 : 1 + again * (1 - kept);
+}
+
+/* The bytes of all accesses to a tensor that come from memory: those of the tensor, where they are known, or else of
+   the different tiles that the blocks reach; of ops in one loop different ones, of ops in other loops the same ones
+   again. */
+static double share_traffic(walk *x, double samples, double blocks)
 {
     double all = 0;
     for (uint32_t i = 0; i < x->moved_count; i++) {
         traffic *t = &x->moved[i];
+        t->bytes /= samples;
+        t->fresh /= samples;
         double bytes = t->bytes * blocks, size;
-        t->known = bytes > 0 && cg_known_bytes(x->launch, t->memory, &size);
-        t->part = t->known && size < bytes ? size / bytes : 1;
+        t->known = bytes > 0;
+        t->part = 1;
+        if (!t->known)
+            continue;
+        if (!cg_known_bytes(x->launch, t->memory, &size))
+            size = t->fresh * blocks * cg_part_of_tiles(x->c, x->launch, t->first);
+        size *= times_from_dram(x, t, blocks);
+        t->part = size < bytes ? size / bytes : 1;
         all += bytes * t->part;
     }
     return all;
@@ -377,7 +467,7 @@ static sample look_at_blocks(walk *x, const cg_launch *launch, double blocks, do
         walk_kernel(x, 1);
     }
     x->counts = false;
-    s.dram = share_traffic(x, blocks / count);
+    s.dram = share_traffic(x, count, blocks);
     for (double i = 0; i < count; i++) {
         choose_block(&one, (2 * i + 1) / (2 * count));
         double last = rest > 0 ? walk_kernel(x, rest) : 0, full = walk_kernel(x, x->k->blocks);
@@ -413,6 +503,7 @@ static void predict_launch(walk *x, const cg_launch *launch)
     for (uint32_t r = 0; r < CG_RESOURCES; r++)
         s.cycles[r] *= blocks * parts / m->multiprocessors;
     double least = most_of(s.cycles, true, &which);
+    k->cycles = s.full / k->blocks;
     k->bound = bound_of_kernel(k);
     if (least > cycles)
         k->bound = names[which];
@@ -423,6 +514,14 @@ static void predict_launch(walk *x, const cg_launch *launch)
     if (from_memory > us)
         k->bound = names[CG_DRAM];
     k->us = x->known ? m->launch_us + (from_memory > us ? from_memory : us) : -1;
+}
+
+/* Nothing is known of the grid: one of the blocks that share a multiprocessor. */
+static void predict_block(walk *x)
+{
+    cg_kernel_cost *k = x->k;
+    k->cycles = walk_kernel(x, k->blocks) / k->blocks;
+    k->bound = bound_of_kernel(k);
 }
 
 /* ---- a kernel ---- */
@@ -440,7 +539,7 @@ static uint32_t count_loops(const cg_func *c, bool *out_multiplies)
 cg_kernel_cost *cg_predict(cg_func *c, const cg_launch *launch, uint32_t shared_bytes)
 {
     uint32_t held;
-    walk x = {.c = c, .m = cg_machine_of(c->target), .launch = launch, .known = true, .times = 1};
+    walk x = {.c = c, .m = cg_machine_named(c->target, launch->gpu), .launch = launch, .known = true, .times = 1};
     uint32_t loops = count_loops(c, &x.multiplies);
     cg_kernel_cost *k = x.k = bc_new(&c->arena, cg_kernel_cost, 1);
     x.ready = bc_new(&c->arena, double, c->ir->value_count + 1u);
@@ -449,12 +548,12 @@ cg_kernel_cost *cg_predict(cg_func *c, const cg_launch *launch, uint32_t shared_
     k->machine = x.m;
     k->shared = shared_bytes;
     k->us = -1;
-    fit(c, k, held);
+    fit(c, k, held, x.multiplies);
     x.warps = (double)(1u << cg_real_warp_bits(c));
     x.streams = c->groups && x.warps > SCHEDULERS ? x.warps / SCHEDULERS : 1;
     if (launch->grid[0] > 0 && launch->grid[1] > 0 && launch->grid[2] > 0)
         predict_launch(&x, launch);
     else
-        walk_kernel(&x, k->blocks);
+        predict_block(&x);
     return k;
 }

@@ -7,26 +7,35 @@
 
 static const cg_machine machines[] = {
     {
-        .name = "sm_80",
-#define FIGURE(name, sm_80, sm_90, source) .name = sm_80,
+        .name = "A100",
+#define FIGURE(name, a100, h100, h200, source) .name = a100,
 #include "codegen/cost/cost.def"
     },
     {
-        .name = "sm_90",
-#define FIGURE(name, sm_80, sm_90, source) .name = sm_90,
+        .name = "H100",
+        .has_wgmma = true,
+#define FIGURE(name, a100, h100, h200, source) .name = h100,
+#include "codegen/cost/cost.def"
+    },
+    {
+        .name = "H200",
+        .has_wgmma = true,
+#define FIGURE(name, a100, h100, h200, source) .name = h200,
 #include "codegen/cost/cost.def"
     },
 };
 
-const cg_machine *cg_machine_of(const cg_target *target)
+const cg_machine *cg_machine_named(const cg_target *target, cg_gpu gpu)
 {
     enum { FIRST_OF_THE_LAST = 90 };
-    return &machines[target->sm >= FIRST_OF_THE_LAST];
+    if (gpu != CG_ANY_GPU)
+        return &machines[gpu - CG_A100];
+    return &machines[(target->sm >= FIRST_OF_THE_LAST ? CG_H200 : CG_A100) - CG_A100];
 }
 
-static bool is_first(const cg_machine *machine)
+const cg_machine *cg_machine_of(const cg_target *target)
 {
-    return machine == machines;
+    return cg_machine_named(target, CG_ANY_GPU);
 }
 
 /* The bytes of a tile as memory has them. */
@@ -55,6 +64,16 @@ static double held_by_warps(cg_func *c, const ct_value *v)
 
 /* ---- global memory ---- */
 
+static const ct_value *stored_by(const ct_op *op)
+{
+    switch ((int)op->opcode) {
+    case OP_store_ptr_tko: return ct_operand(op, F_store_ptr_tko_value);
+    case OP_store_view_tko: return ct_operand(op, F_store_view_tko_tile);
+    case OP_atomic_red_view_tko: return ct_operand(op, F_atomic_red_view_tko_value);
+    default: return NULL;
+    }
+}
+
 static const bc_type *moved_tile(const ct_op *op)
 {
     switch ((int)op->opcode) {
@@ -63,10 +82,7 @@ static const bc_type *moved_tile(const ct_op *op)
     case OP_load_ptr_tko:
     case OP_atomic_rmw_tko:
     case OP_atomic_cas_tko: return op->results[0].type;
-    case OP_store_ptr_tko: return ct_operand(op, F_store_ptr_tko_value)->type;
-    case OP_store_view_tko: return ct_operand(op, F_store_view_tko_tile)->type;
-    case OP_atomic_red_view_tko: return ct_operand(op, F_atomic_red_view_tko_value)->type;
-    default: return NULL;
+    default: return stored_by(op) ? stored_by(op)->type : NULL;
     }
 }
 
@@ -80,31 +96,37 @@ double cg_bytes_moved(const ct_op *op, const ct_value **out_memory)
     return tile ? bytes_of(tile) : 0;
 }
 
-static bool is_atomic(const ct_op *op)
+/* The layout in which threads move the tile; NULL: the copy engine does, or it is not known. */
+static const cg_layout *moved_layout(cg_func *c, const ct_op *op)
 {
-    return op->opcode == OP_atomic_rmw_tko || op->opcode == OP_atomic_cas_tko || op->opcode == OP_atomic_red_view_tko;
+    if (op->opcode == CT_staged) {
+        const cg_ring_load *load = op->detail;
+        return cg_ring_of(op, op->operand_count - 1)->role == CG_RING_OF_MAPS ? NULL : &load->layout;
+    }
+    const ct_value *v = op->result_count && bc_is_tile(op->results[0].type) ? &op->results[0] : stored_by(op);
+    const cg_value *x = v ? cg_value_of(c, v) : NULL;
+    return x && x->form == CG_TILE ? x->home : NULL;
 }
 
-/* Accesses of 16 bytes, each with an address or a predicate beside it. What is copied goes by shared memory. */
-static void add_access(const cg_machine *m, const ct_op *op, cg_work *w)
+/* What is copied goes by shared memory, too. By the copy engine, one instruction brings all of it. */
+static void add_access(cg_func *c, const cg_machine *m, const ct_op *op, cg_work *w)
 {
-    enum { ACCESS = 16, OF_A_WARP = ACCESS << CG_LANE_BITS, INSTRUCTIONS = 3 };
     const ct_value *memory;
     double bytes = cg_bytes_moved(op, &memory);
     w->cycles[CG_L2] += bytes / m->l2_bytes;
     w->cycles[CG_DRAM] += bytes / (m->dram_tb * 1e3 / m->clock_ghz / m->multiprocessors);
-    w->cycles[CG_ISSUE] += bytes / OF_A_WARP * INSTRUCTIONS / m->issue;
-    if (op->opcode == CT_staged)
+    const cg_layout *layout = moved_layout(c, op);
+    if (layout)
+        cg_add_accesses(c, m, op, moved_tile(op), layout, w);
+    else if (op->opcode == CT_staged)
         w->cycles[CG_SHARED_MEMORY] += bytes / m->shared_bytes;
-    else if (op->result_count && bc_is_tile(op->results[0].type))
+    if (op->opcode != CT_staged && op->result_count && bc_is_tile(op->results[0].type))
         w->latency = m->dram_latency;
-    if (is_atomic(op))
-        w->cycles[CG_ATOMICS] += bytes / ACCESS / m->atomics;
 }
 
 /* ---- products ---- */
 
-static double tensor_rate(const cg_machine *m, const cg_product *p, bool by_wgmma)
+static double tensor_rate(const cg_machine *m, bc_kind in, bool by_wgmma)
 {
     static const struct {
         bc_kind kind;
@@ -114,9 +136,17 @@ static double tensor_rate(const cg_machine *m, const cg_product *p, bool by_wgmm
 #include "codegen/cost/cost.def"
     };
     for (size_t i = 0; i < TV_COUNT(rows); i++)
-        if (rows[i].kind == p->in)
-            return rows[i].rates[is_first(m) ? 0 : by_wgmma ? 1 : 2];
-    return rows[0].rates[is_first(m) ? 0 : 2];
+        if (rows[i].kind == in)
+            return rows[i].rates[!m->has_wgmma ? 0 : by_wgmma ? 1 : 2];
+    return rows[0].rates[m->has_wgmma ? 2 : 0];
+}
+
+double cg_wgmma_cycles(const cg_target *target, const ct_op *product)
+{
+    const bc_type *left = product->operands[0]->type;
+    double all = (double)((uint64_t)1 << cg_shape_of(product->results[0].type).tile_bits)
+                 * (double)left->shape[left->rank - 1];
+    return all / tensor_rate(cg_machine_of(target), bc_elem_kind(left), true);
 }
 
 /* What is read of shared memory: by wgmma, the right operand for each 64 rows and the left one, unless registers have
@@ -125,9 +155,9 @@ static double operand_bytes(const cg_product *p, bool by_wgmma, double left, dou
 {
     enum { ROWS = 6 };
     double strips = by_wgmma && p->m > ROWS ? (double)(1u << (p->m - ROWS)) : 1;
-    if (p->turned) /* strips of 64 columns read all of the left operand */
+    if (p->instruction == CG_BY_TURNED_WGMMA) /* strips of 64 columns read all of the left operand */
         return left * (p->n > ROWS ? (double)(1u << (p->n - ROWS)) : 1) + right;
-    if (p->reordered)
+    if (p->instruction == CG_BY_REORDERED_MMA)
         return right * (double)(1u << p->along_m);
     if (by_wgmma)
         return right * strips + (p->chained ? 0 : left);
@@ -151,6 +181,25 @@ static double words_of_a_block(const cg_func *c, const cg_product *p)
     return 2.0 / (1u << bits / 2) * (p->in == BC_F64 ? 2 : 1);
 }
 
+/* What mma.sync along K takes, each on the sums of the one before, beyond what the tensor cores are busy for. */
+static double chain_of(const cg_machine *m, const cg_product *p, uint32_t parts, double busy)
+{
+    double steps = (double)(1u << (p->k > p->atom.k_bits + parts ? p->k - p->atom.k_bits - parts : 0));
+    return steps * m->mma_latency > busy ? steps * m->mma_latency - busy : 0;
+}
+
+/* Operands that threads hold go to the product by shared memory, with barriers before and behind, unless it takes them
+   from registers. */
+static void add_stores(const cg_machine *m, const ct_op *op, const cg_product *p, cg_work *w)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        bool in_registers = !cg_encoding_of(op->operands[i])
+                            && !(i == 0 && (p->chained || p->instruction == CG_BY_REORDERED_MMA));
+        w->cycles[CG_SHARED_MEMORY] += in_registers ? bytes_of(op->operands[i]->type) / m->shared_bytes : 0;
+        w->latency += in_registers ? 2 * m->barrier : 0;
+    }
+}
+
 static void add_product(cg_func *c, const cg_machine *m, const ct_op *op, cg_work *w)
 {
     enum {
@@ -165,17 +214,19 @@ static void add_product(cg_func *c, const cg_machine *m, const ct_op *op, cg_wor
     double all = (double)((uint64_t)1 << (p.m + p.n + p.k + p.packed + p.batch - parts));
     double left = bytes_of(op->operands[0]->type) / (1u << parts),
            right = bytes_of(op->operands[1]->type) / (1u << parts);
-    if (!p.has_atom) {
+    if (!cg_has_atom(&p)) {
         w->cycles[CG_ISSUE] += all / (1 << CG_LANE_BITS) * PLAIN / m->issue;
-        w->cycles[CG_SHARED_MEMORY] += all / (1 << CG_LANE_BITS) * (p.blocked ? words_of_a_block(c, &p) : 1);
+        w->cycles[CG_SHARED_MEMORY] += all / (1 << CG_LANE_BITS)
+                                       * (p.instruction == CG_BY_BLOCKS ? words_of_a_block(c, &p) : 1);
         return;
     }
-    w->cycles[CG_TENSOR_CORES] += all / tensor_rate(m, &p, by_wgmma);
+    w->cycles[CG_TENSOR_CORES] += all / tensor_rate(m, p.in, by_wgmma);
     w->cycles[CG_SHARED_MEMORY] += operand_bytes(&p, by_wgmma, left, right) / m->shared_bytes;
     w->cycles[CG_SHARED_MEMORY] += spilled_cycles(c, m, op, &p, parts);
     double of_an_mma = p.in == BC_F64 ? OF_AN_MMA_OF_F64 : OF_AN_MMA;
     w->cycles[CG_ISSUE] += by_wgmma ? 0 : all / of_an_mma * 1.5 / m->issue; /* half a load of fragments each */
-    w->latency = m->product_latency;
+    w->latency = by_wgmma ? m->product_latency : chain_of(m, &p, parts, w->cycles[CG_TENSOR_CORES]);
+    add_stores(m, op, &p, w);
 }
 
 /* ---- in registers ---- */
@@ -238,9 +289,8 @@ static void add_map(const cg_machine *m, const ct_op *op, double warps, cg_work 
 static void add_fold(cg_func *c, const cg_machine *m, const ct_op *op, cg_work *w)
 {
     const cg_value *x = cg_value_of(c, cg_result(op, 0));
-    double left = held_by_warps(c, cg_result(op, 0)), lanes = 0, each = 0, warps = 0;
-    for (uint32_t i = 0; i < op->operand_count; i++)
-        each += held_by_warps(c, op->operands[i]);
+    double left = held_by_warps(c, cg_result(op, 0)), lanes = 0, each, warps = 0;
+    each = held_by_warps(c, op->operands[0]);     /* of several together, each element at once */
     bool known = x->source && x->form == CG_TILE; /* bits whose images the result has not got are folded */
     for (uint32_t i = 0; known && i < CG_LANE_BITS; i++)
         lanes += x->source->lane[i] && !x->home->lane[i];
@@ -294,7 +344,7 @@ cg_work cg_work_of(cg_func *c, const cg_machine *m, const ct_op *op)
     else if (op->opcode < OP_LIMIT && bc_op_in(op->opcode, BC_OPS(FOLD)))
         add_fold(c, m, op, &w);
     else if (moved_tile(op))
-        add_access(m, op, &w);
+        add_access(c, m, op, &w);
     else
         add_elements(c, m, op, &w);
     return w;

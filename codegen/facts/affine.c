@@ -8,9 +8,9 @@
 
 enum { MOST_DEPTH = 40, WIDE = 64 };
 
-/* Where a value's dimensions are among those of the tile that is looked at. */
+/* The tile dimension to which each dimension of a value corresponds. */
 typedef struct places {
-    uint8_t at[CG_AFFINE_DIMS]; /* CG_NO_DIM: nowhere; any, of a dimension of one element */
+    uint8_t at[CG_AFFINE_DIMS]; /* CG_NO_DIM: none; any value for a dimension of one element */
 } places;
 
 /* ---- sums and products ---- */
@@ -24,7 +24,7 @@ static bool product_fits(int64_t a, int64_t b, int64_t *out)
     return true;
 }
 
-/* What a promise was made about. */
+/* The value without promises. */
 static const ct_value *promised(const ct_value *v)
 {
     while (v->op && v->op->opcode == OP_assume)
@@ -137,7 +137,7 @@ const ct_op *cg_counted_loop(const ct_value *v, int64_t *out_step)
     return by && by->opcode == OP_constant && ct_constant_value(by, out_step) && *out_step > 0 ? loop : NULL;
 }
 
-/* A counter is its first value and its step times the number of the iteration; other scalars are what they are. */
+/* A counter is its first value plus its step times the number of the iteration; any other scalar is a factor. */
 static bool of_scalar(walk *w, ct_value *v, cg_poly *out)
 {
     int64_t step;
@@ -155,7 +155,7 @@ static bool is_positive(const ct_value *v)
     return v->fact && cg_range_of(v).low >= 0;
 }
 
-/* A number, or a scalar by itself: it is what it is. So is the number of an iteration where the counter is. */
+/* Is the polynomial one scalar, or the number of an iteration, unchanged? */
 static bool is_plain(const cg_poly *p)
 {
     const cg_term *t = p->terms;
@@ -166,7 +166,7 @@ static bool is_plain(const cg_poly *p)
     return t->count == 1 && t->times == 1 && (!loop || is_positive(loop->operands[0]));
 }
 
-/* is_signed: what is read as unsigned is to be at least 0, too, which it is asked to be with its factors. */
+/* is_signed: otherwise the value is read as unsigned and must also be at least 0, as its factors must. */
 static bool add_widened(cg_affine *a, const cg_poly *p, bool is_signed)
 {
     if (is_plain(p) && (is_signed || p->count == 0 || !p->terms[0].count || is_positive(p->terms[0].factors[0])))
@@ -177,14 +177,14 @@ static bool add_widened(cg_affine *a, const cg_poly *p, bool is_signed)
     return true;
 }
 
-/* What has fewer bits than it is needed in. Smaller types than 32 bits are left alone. */
+/* Notes that the value is extended. False: it has less than 32 bits. */
 static bool widen(walk *w, const ct_value *from, const cg_poly *p, bool is_signed)
 {
     unsigned bits = bc_kind_bits(bc_elem_kind(from->type));
     return bits == WIDE || (bits == 32 && add_widened(w->a, p, is_signed));
 }
 
-/* The places of a reshape's operand: dimensions of more than one element stay in their order. */
+/* The dimensions of a reshape's operand: those with more than one element keep their order. */
 static bool reshaped(const bc_type *to, const bc_type *from, const places *p, places *out)
 {
     uint32_t t = 0;
@@ -203,7 +203,7 @@ static bool reshaped(const bc_type *to, const bc_type *from, const places *p, pl
     return t == to->rank;
 }
 
-/* The places of the operand of an op that moves elements. */
+/* The dimensions of the operand of an op that moves elements. */
 static bool moved(const ct_op *op, const places *p, places *out)
 {
     const bc_type *from = op->operands[0]->type, *to = op->results[0].type;
@@ -216,7 +216,9 @@ static bool moved(const ct_op *op, const places *p, places *out)
         for (uint32_t d = 0; d < from->rank; d++)
             out->at[ct_attr_of(op, F_permute_permutation)->ints->ptr[d]] = p->at[d];
         return true;
-    default: return op->opcode == OP_broadcast || op->opcode == OP_assume; /* nobody asks where single elements are */
+    default:
+        return op->opcode == OP_broadcast
+               || op->opcode == OP_assume; /* the position along a dimension of one element does not matter */
     }
 }
 
@@ -225,7 +227,7 @@ static unsigned bits_of(const ct_value *v)
     return bc_kind_bits(bc_elem_kind(v->type));
 }
 
-/* An even quotient of how far a counter has come, where no bits of that are cut off. */
+/* The difference between a counter and its start, divided without remainder, if no bits are lost. */
 static bool of_quotient(walk *w, const ct_op *op, const places *p, cg_poly *out)
 {
     int64_t by, step;
@@ -245,7 +247,7 @@ static bool of_quotient(walk *w, const ct_op *op, const places *p, cg_poly *out)
     return true;
 }
 
-/* x % extent, where nobody asks for elements that start over. */
+/* x % extent, taken as x if elements that wrap around may be ignored. */
 static bool of_remainder(walk *w, const ct_op *op, const places *p, cg_poly *out)
 {
     const ct_value *extent = cg_uniform_of(op->operands[1]);
@@ -274,7 +276,7 @@ static bool of_two(walk *w, const ct_op *op, const places *p, cg_poly *out)
     return is_number && by >= 0 && by < 31 && cg_poly_add(out, &a, (int64_t)1 << by);
 }
 
-/* A scalar about which something is promised is a factor with that promise. */
+/* A scalar with a promise becomes a factor, so that the promise is kept. */
 static bool of_promise(walk *w, ct_value *v, const places *p, cg_poly *out)
 {
     cg_term *t = out->terms;
@@ -299,7 +301,7 @@ static bool of_op(walk *w, ct_value *v, const places *p, cg_poly *out)
         *out = of_number(number);
         return true;
     case OP_iota:
-        assert(v->type->shape[0] > 1); /* the number of a single element is a constant, as simplify.c leaves it */
+        assert(v->type->shape[0] > 1); /* the index of a single element is a constant by now (simplify.c) */
         *out = (cg_poly){1, {{.times = 1, .dim = p->at[0]}}};
         out->count = p->at[0] != CG_NO_DIM;
         return true;
@@ -354,7 +356,7 @@ bool cg_poly_of(cg_affine *a, ct_value *v, cg_poly *out)
 
 /* ---- pointers ---- */
 
-/* A scalar pointer without what is added to it; what was promised of it stays. */
+/* A scalar pointer without the offsets added to it; promises about it are kept. */
 static ct_value *scalar_base(walk *w, ct_value *v, const places *p, cg_poly *sum)
 {
     for (;;) {
@@ -407,8 +409,8 @@ typedef struct demands {
     uint32_t most, count;
 } demands;
 
-/* left < right, or left <= right, as left - right < 0. What is compared is to have 31 bits, so that it has not
-   wrapped. */
+/* left < right, or left <= right, as left - right < 0. Both sides must have 31 bits, so that the difference does not
+   wrap. */
 static bool of_comparison(demands *d, const ct_op *op, const places *p)
 {
     uint64_t predicate = ct_attr_u(op, F_cmpi_comparison_predicate);

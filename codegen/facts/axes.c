@@ -1,6 +1,6 @@
-/* How elements of index and pointer tiles follow each other: runs that grow by one, blocks that are equal, what
-   divides the start of a run. It is what lets an access through pointers take several elements at once. Sources: the
-   arithmetic itself; assume (operation reference, section 7). */
+/* The pattern of elements in tiles of integers and pointers: runs that grow by one, blocks of equal elements, and
+   the divisor of a run's first element. It permits an access through pointers to have several elements. Sources:
+   arithmetic; assume (operation reference, section 7). */
 #include "codegen/facts/facts.h"
 #include "codegen/layout/layout.h"
 
@@ -28,7 +28,7 @@ int cg_pointee_shift(const bc_type *pointers)
     return bytes ? log2_of(bytes) : -1;
 }
 
-/* Steps of elements in a run: 1, or the pointee. */
+/* log2 of the step between elements of a run: 1, or the size of the pointee. */
 static int unit_of(const bc_type *tile)
 {
     return tile->elem->kind == BC_PTR ? cg_pointee_shift(tile) : 0;
@@ -39,7 +39,7 @@ static cg_axis axis_of(const cg_fact *fact, uint32_t d)
     return fact->axes ? fact->axes[d] : (cg_axis){.start = fact->divisor};
 }
 
-/* The same in runs of at most 2^run. */
+/* The axis with runs of at most 2^run elements. */
 static cg_axis cut(cg_axis a, uint8_t run, int unit)
 {
     if (run < a.run) {
@@ -49,13 +49,13 @@ static cg_axis cut(cg_axis a, uint8_t run, int unit)
     return a;
 }
 
-/* What divides every element. */
+/* log2 of a divisor of all elements. */
 static uint8_t every(const cg_fact *fact, uint32_t d, int unit)
 {
     return most(fact->divisor, cut(axis_of(fact, d), 0, unit).start);
 }
 
-/* a + b; shift: b counts in units of 2^shift. minus: a - b. */
+/* The axis of a + b, or with minus, a - b. b counts in units of 2^shift. */
 static cg_axis sum(const cg_fact *fa, int unit_a, const cg_fact *fb, int shift, uint32_t d, bool minus)
 {
     cg_axis a = axis_of(fa, d), b = axis_of(fb, d), r = {.same = least(a.same, b.same)};
@@ -64,13 +64,13 @@ static cg_axis sum(const cg_fact *fa, int unit_a, const cg_fact *fb, int shift, 
     r.likely = most(least(a.likely, b.same), minus ? 0 : least(b.likely, a.same));
     uint8_t start_a = by_a >= by_b ? cut(a, r.run, unit_a).start : every(fa, d, unit_a);
     int start_b = (by_a >= by_b ? every(fb, d, 0) : cut(b, r.run, 0).start) + shift;
-    if (start_b < 0) /* half a byte */
+    if (start_b < 0) /* 4-bit elements */
         return (cg_axis){.same = r.same, .likely = r.likely};
     r.start = least(start_a, start_b < CG_DIVISOR_OF_ZERO ? (uint8_t)start_b : CG_DIVISOR_OF_ZERO);
     return r;
 }
 
-/* Numbers of n bits become wider: a run that is not aligned could wrap inside. */
+/* The axis of an integer that is extended: a run that is not aligned could wrap. */
 static cg_axis widened(cg_axis a)
 {
     return a.run > a.start ? cut(a, a.start, 0) : a;
@@ -83,7 +83,7 @@ static cg_axis scaled(const cg_fact *fa, uint8_t factor, uint32_t d)
     return (cg_axis){.same = axis_of(fa, d).same, .start = (uint8_t)start};
 }
 
-/* x < n: where a run of x and n are aligned alike, its elements are all below or none. */
+/* x < n: if a run of x and n have the same alignment, all elements of the run are less than n or none is. */
 static cg_axis compared(const ct_op *op, const cg_fact *x, const cg_fact *n, uint32_t d)
 {
     uint64_t predicate = ct_attr_u(op, F_cmpi_comparison_predicate);
@@ -104,7 +104,7 @@ static cg_axis compared(const ct_op *op, const cg_fact *x, const cg_fact *n, uin
 
 /* ---- ops that move dimensions ---- */
 
-/* The dimension behind d (from it on) that has more than one element; the rank if there is none. */
+/* The first dimension from d on with more than one element; the rank if there is none. */
 static uint32_t next_large(const bc_type *tile, uint32_t d)
 {
     while (d < tile->rank && tile->shape[d] == 1)
@@ -158,7 +158,7 @@ static void assumed(const ct_op *op, const cg_fact *fact, uint32_t rank, cg_axis
     } else if (predicate->tag == BC_TAG_SAME_ELEMENTS) {
         for (uint32_t d = 0; d < rank && d < predicate->u.ints.count; d++) {
             int64_t n = predicate->u.ints.ptr[d];
-            if (n > 0) /* blocks of n hold aligned blocks of the power of two that divides it */
+            if (n > 0) /* blocks of n contain aligned blocks of the power of two that divides n */
                 out[d].same = most(out[d].same, log2_of((uint64_t)n));
         }
     }

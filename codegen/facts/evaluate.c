@@ -1,15 +1,15 @@
-/* Integer arithmetic on constants: exact, modulo 2^n, read as signed or unsigned as the op says. Numbers stand
-   sign-extended, as facts have them; of i1, true is -1. Source: operation reference, sections 7 and 9. */
+/* Integer arithmetic on constants: exact, modulo 2^n, signed or unsigned as the op says. Numbers are sign-extended,
+   as in facts; true is -1 in i1. Source: operation reference, sections 7 and 9. */
 #include "codegen/facts/facts.h"
 
-/* x in n bits, sign-extended. */
+/* The lower n bits of x, sign-extended. */
 static int64_t wrapped(uint64_t x, unsigned bits)
 {
     unsigned unused = 64 - bits;
     return (int64_t)(x << unused) >> unused;
 }
 
-/* The bits of a number of n bits. */
+/* The lower n bits of x, zero-extended. */
 static uint64_t bits_of(int64_t x, unsigned bits)
 {
     return (uint64_t)x << (64 - bits) >> (64 - bits);
@@ -17,7 +17,9 @@ static uint64_t bits_of(int64_t x, unsigned bits)
 
 static bool is_less(int64_t a, int64_t b, uint64_t signedness)
 {
-    return signedness == BC_Signedness_signed ? a < b : (uint64_t)a < (uint64_t)b; /* extended alike: in order */
+    return signedness == BC_Signedness_signed
+               ? a < b
+               : (uint64_t)a < (uint64_t)b; /* both are extended in the same way, which keeps their order */
 }
 
 static bool compare(const ct_op *op, int64_t a, int64_t b)
@@ -33,7 +35,7 @@ static bool compare(const ct_op *op, int64_t a, int64_t b)
     }
 }
 
-/* By less than n bits; more are not defined. */
+/* By less than n bits; other shifts are not defined. */
 static bool shift(const ct_op *op, int64_t a, int64_t by, unsigned bits, uint64_t *out)
 {
     if (by < 0 || by >= (int64_t)bits)
@@ -47,7 +49,7 @@ static bool shift(const ct_op *op, int64_t a, int64_t by, unsigned bits, uint64_
     return true;
 }
 
-/* Of operands that are all constant; from, bits: those of the first, and of the result. */
+/* Evaluates the op on constants. from, bits: the width of the first operand, and of the result. */
 static bool evaluate(const ct_op *op, unsigned from, unsigned bits, const int64_t *x, uint64_t *out)
 {
     uint64_t a = (uint64_t)x[0], b = (uint64_t)x[1];
@@ -92,7 +94,7 @@ bool cg_evaluate_with(const ct_op *op, const int64_t *operands, int64_t *out_val
     return true;
 }
 
-/* Does the op give the same whatever x is, where both operands are x? */
+/* Is the result the same for all x if both operands are x? */
 static bool is_known_of_twins(const ct_op *op)
 {
     return op->operand_count == 2 && op->operands[0] == op->operands[1]

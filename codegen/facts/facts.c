@@ -1,5 +1,5 @@
-/* Facts, in one walk over the ops. Loop-carried values are unknown; an induction variable has the divisor that start
-   and step share. Sources: assume (operation reference, section 7), arithmetic. */
+/* Computes facts in one walk over the ops. Nothing is known about loop-carried values; an induction variable has the
+   divisor that its start and step have in common. Sources: assume (operation reference, section 7), arithmetic. */
 #include "codegen/facts/facts.h"
 
 static uint8_t least(uint8_t a, uint8_t b)
@@ -73,7 +73,7 @@ bool cg_begin_facts(ct_func *f)
     return facts;
 }
 
-/* What the counter of a `for` shares with start and step. */
+/* The divisor of a counter is the common one of start and step. */
 static void learn_counter(const ct_op *loop)
 {
     cg_fact *counter = ct_regions(loop)[0]->args[0].fact;

@@ -1,5 +1,6 @@
-/* How loops grow with the number of the block. Which way an integer goes as the block's number along x grows follows
-   from what makes it, overflows aside: what is found decides about the order of blocks, never about a result. */
+/* Finds loops that have more iterations in later blocks. The direction in which an integer changes as the block's
+   index along x grows follows from the ops that compute it, apart from overflow. The result only affects the order
+   of blocks, never the values that a kernel computes. */
 #include "codegen/facts/facts.h"
 
 typedef enum way { UNKNOWN, SAME, GROWS, SHRINKS } way;
@@ -14,7 +15,7 @@ static way turned(way a)
     return a == GROWS ? SHRINKS : a == SHRINKS ? GROWS : a;
 }
 
-/* a by as much as v, which goes the way b: at least `least`. */
+/* The direction of a multiplied or divided by v, if v is the same for all blocks and at least `least`. */
 static way scaled(way a, way b, const ct_value *v, int64_t least)
 {
     return b == SAME && cg_range_of(v).low >= least ? a : UNKNOWN;

@@ -1,9 +1,9 @@
-/* Between which numbers integers lie, read as signed. Arithmetic that may wrap around gives all numbers of the type,
-   and so does what is not looked at here: loads, values that loops carry. Sources: operation reference, sections 2, 7
-   and 9; grids have at most 2^24 - 1 tile blocks along each axis (section 8). */
+/* Ranges of integers, as signed numbers. Arithmetic that may wrap can give all numbers of its type; so can loads and
+   loop-carried values, which are not analysed. Sources: operation reference, sections 2, 7 and 9; grids have at most
+   2^24 - 1 tile blocks along each axis (section 8). */
 #include "codegen/facts/facts.h"
 
-#define MANAGEABLE ((int64_t)1 << 31) /* sums and products of numbers up to it stay far from the ends of int64_t */
+#define MANAGEABLE ((int64_t)1 << 31) /* sums and products of such numbers are far from the limits of int64_t */
 
 static int64_t lower(int64_t a, int64_t b)
 {
@@ -22,7 +22,7 @@ static cg_range all_of(bc_kind kind)
     return (cg_range){-high - 1, high};
 }
 
-/* The range where all of it is in the type, else all numbers of the type. */
+/* The range if the type contains all of it; otherwise all numbers of the type. */
 static cg_range fitting(bc_kind kind, int64_t low, int64_t high)
 {
     cg_range all = all_of(kind);
@@ -73,7 +73,7 @@ static bool extent_range(const ct_value *view, uint32_t dim, cg_range *out_range
     return cg_size_range(view->type->shape[dim], dynamic ? ct_operands(view->op)[operand] : NULL, out_range);
 }
 
-/* get_tensor_shape, get_index_space_shape: result i. */
+/* Result i of get_tensor_shape or get_index_space_shape. */
 static cg_range of_shape(const ct_op *op, uint32_t i)
 {
     const ct_value *view = ct_operands(op)[0];
@@ -97,7 +97,7 @@ static cg_range of_assume(const ct_op *op, cg_range r)
     return cut.low <= cut.high ? cut : r;
 }
 
-/* The smallest 2^n - 1 that is at least x. */
+/* The smallest 2^n - 1 that is not below x. */
 static int64_t ones_over(int64_t x)
 {
     int64_t ones = 0;
@@ -112,7 +112,7 @@ static cg_range product(bc_kind kind, cg_range a, cg_range b)
     return fitting(kind, lower(lower(p[0], p[1]), lower(p[2], p[3])), higher(higher(p[0], p[1]), higher(p[2], p[3])));
 }
 
-/* b is above 0 in both readings. up: rounded to the number above; else any other way. */
+/* b is positive whether signed or unsigned. up: rounded up; otherwise in any way. */
 static cg_range quotient(bc_kind kind, cg_range a, cg_range b, bool up)
 {
     int64_t high = a.high > 0 ? a.high / b.low + (up && a.high % b.low != 0) : 0;
@@ -121,7 +121,7 @@ static cg_range quotient(bc_kind kind, cg_range a, cg_range b, bool up)
     return fitting(kind, a.low / b.low - (a.low % b.low != 0), high);
 }
 
-/* ---- ops of two operands that are manageable ---- */
+/* ---- ops with two operands in the range of MANAGEABLE ---- */
 
 static bool are_positive(cg_range a, cg_range b)
 {
@@ -156,7 +156,7 @@ static cg_range of_divi(const ct_op *op, bc_kind kind, cg_range a, cg_range b)
 static cg_range of_remi(const ct_op *op, bc_kind kind, cg_range a, cg_range b)
 {
     (void)op;
-    if (a.low >= 0) /* with either sign of the divisor; by zero it is undefined */
+    if (a.low >= 0) /* whatever the sign of the divisor; a divisor of zero is undefined */
         return (cg_range){0, b.low > 0 ? lower(a.high, b.high - 1) : a.high};
     return b.low > 0 ? (cg_range){1 - b.high, b.high - 1} : all_of(kind);
 }
@@ -169,7 +169,7 @@ static cg_range of_andi(const ct_op *op, bc_kind kind, cg_range a, cg_range b)
     return (cg_range){0, a.low < 0 ? b.high : b.low < 0 ? a.high : lower(a.high, b.high)};
 }
 
-/* Also of xor. */
+/* Also for xor. */
 static cg_range of_ori(const ct_op *op, bc_kind kind, cg_range a, cg_range b)
 {
     (void)op;
@@ -214,7 +214,7 @@ static cg_range of_binary(const ct_op *op, bc_kind kind, cg_range a, cg_range b)
     return known ? known(op, kind, a, b) : all_of(kind);
 }
 
-/* Whether a < b for all (1), for none (-1), or for some (0); or_equal: a <= b. */
+/* 1: a < b always; -1: never; 0: sometimes. or_equal: the same for a <= b. */
 static int is_less(cg_range a, cg_range b, bool or_equal)
 {
     if (a.high < b.low || (or_equal && a.high == b.low))
@@ -222,7 +222,7 @@ static int is_less(cg_range a, cg_range b, bool or_equal)
     return a.low > b.high || (!or_equal && a.low == b.high) ? -1 : 0;
 }
 
-/* True is -1, read as signed. */
+/* True is -1 as a signed number. */
 static cg_range of_comparison(const ct_op *op, cg_range a, cg_range b)
 {
     int known = 0;
@@ -258,19 +258,19 @@ static bool manageable(cg_range r)
     return r.low >= -MANAGEABLE && r.high <= MANAGEABLE;
 }
 
-/* Along an axis of the grid: of y and z a GPU has fewer. */
+/* The most blocks along an axis of the grid; a GPU launches fewer along y and z. */
 static int64_t most_blocks(uint32_t axis)
 {
     return axis ? CG_MOST_LAUNCHED_BLOCKS : CG_MOST_TILE_BLOCKS;
 }
 
-/* The op's result i, an integer. */
+/* The range of the op's result i, an integer. */
 static cg_range of_result(const ct_op *op, uint32_t i)
 {
     const bc_type *type = ct_results(op)[i].type;
     bc_kind kind = bc_elem_kind(type);
     ct_value **operands = ct_operands(op);
-    uint32_t numbers = 0; /* operands that are integers, from the first */
+    uint32_t numbers = 0; /* number of leading integer operands */
     while (numbers < op->operand_count && is_integer(operands[numbers]->type))
         numbers++;
     cg_range a = numbers > 0 ? cg_range_of(operands[0]) : all_of(kind);
@@ -301,8 +301,8 @@ static cg_range of_result(const ct_op *op, uint32_t i)
     return manageable(a) && manageable(b) ? of_binary(op, kind, a, b) : all_of(kind);
 }
 
-/* Starts at low and grows while it is less than high: in the signed reading, or the unsigned one where both are the
-   same. */
+/* The counter starts at `low` and increases while it is less than `high`, as signed numbers, or as unsigned ones if
+   that is the same. */
 void cg_find_counter_range(const ct_op *loop)
 {
     const ct_value *counter = &ct_regions(loop)[0]->args[0];

@@ -16,7 +16,7 @@ static bool is_step(ct_value *v, const ct_block *body)
                    : v->op && v->op->opcode == OP_constant && ct_constant_value(v->op, &value);
 }
 
-/* The operand of an addition that is no step; NULL: there is none, or there are two. */
+/* Adds the step in an addition, and returns its other operand. NULL: no operand is a step, or both are. */
 static ct_value *step_taken(const ct_op *op, const ct_block *body, cg_recurrence *r)
 {
     ct_value *a = op->operands[0], *b = op->operands[1];

@@ -11,12 +11,8 @@ enum { CG_MOST_STARTS = 8, CG_STARTER_WARP_BITS = 1, CG_STARTER_THREADS = 1 << (
 
 /* The slots that threads fill while maps are made. */
 typedef struct cg_starts {
-    uint32_t count; /* of all rings, at most CG_MOST_STARTS */
-    /* As lowered: the barriers of those that were filled, the last one last, 0: none; where the program goes on then.
-     */
-    cg_val full[CG_MOST_STARTS];
-    uint32_t landed;
-    bool is_placed;
+    uint32_t count;                /* of all rings, at most CG_MOST_STARTS */
+    struct cg_starts_state *state; /* as lowered (codegen/ops/start.c); NULL until then */
 } cg_starts;
 
 /* The detail of a `groups`: registers of a thread, as launched and then; 0: all keep what they have. */

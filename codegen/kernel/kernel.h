@@ -4,6 +4,7 @@
 #define TILEVM_CODEGEN_KERNEL_KERNEL_H
 
 #include "bytecode/print/report.h"
+#include "codegen/kernel/choices.h"
 #include "codegen/kernel/promises.h"
 #include "codegen/kernel/target.h"
 #include "codegen/kernel/value.h"
@@ -25,6 +26,7 @@ typedef struct cg_func {
     const cg_target *target;
     const tv_compile_options *options; /* NULL: the usual ones */
     const struct cg_launch *launch;    /* that remarks predict: codegen/cost/cost.h; NULL: of none */
+    const cg_choices *choices;         /* in place of what passes decide; NULL: none */
     tv_sink sink;
     cg_promises promises; /* of its symbol, about its parameters */
 
@@ -43,8 +45,9 @@ typedef struct cg_func {
     bool takes_over;                /* `groups`: a thread block computes tile blocks of others, too: passes/persist.h */
     const struct cg_groups *groups; /* `groups`: codegen/kernel/groups.h; NULL: all threads do the same */
     cg_value *values;               /* `layouts`: by ct_value.id */
-    uint32_t local_bytes;           /* `strips`: local memory of a thread for what is kept from loop to loop */
-    struct cg_sharing *sharing;     /* `shared`, `sync`: effects on memory: codegen/values/effects.h */
+    const struct cg_kernel_cost *cost; /* `cost`: codegen/cost/cost.h; NULL: nobody asked */
+    uint32_t local_bytes;              /* `strips`: local memory of a thread for what is kept from loop to loop */
+    struct cg_sharing *sharing;        /* `shared`, `sync`: effects on memory: codegen/values/effects.h */
 
     /* What one part has; NULL until it begins. Only files that include the header named can look into it. */
     struct cg_homes *homes;       /* layouts: codegen/values/homes.h */
@@ -99,6 +102,13 @@ static inline bool cg_may_use_ptx(const cg_func *c, uint8_t version)
     return !c->options || !c->options->ptx_version || c->options->ptx_version >= version;
 }
 
+const cg_choices *cg_choices_of(const cg_func *c);
+
+/* The optimization hints of an entry. */
+typedef enum cg_hint { CG_HINT_WARPS, CG_HINT_OCCUPANCY, CG_HINT_CLUSTER } cg_hint;
+/* What was chosen in its place, or what it says for the target; 0: neither. */
+int64_t cg_hint_of(const cg_func *c, cg_hint hint);
+
 /* Is no load to run ahead of its iteration? */
 static inline bool cg_loops_stay_plain(const cg_func *c)
 {
@@ -110,7 +120,8 @@ static inline bool cg_may_take_over(const cg_func *c)
 {
     enum { LEAST = 3 };
     unsigned level = c->options ? c->options->opt_level : TV_OPT_DEFAULT;
-    return level == TV_OPT_DEFAULT || (level >= LEAST && level != TV_OPT_NONE);
+    return cg_choices_of(c)->persistent != CG_NEVER
+           && (level == TV_OPT_DEFAULT || (level >= LEAST && level != TV_OPT_NONE));
 }
 
 #endif

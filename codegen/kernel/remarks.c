@@ -56,31 +56,41 @@ static void put_place(const bc_module *m, uint32_t loc, tv_remark *remark)
     remark->inlined_column = chain[0].column;
 }
 
+void cg_remark_at(const cg_remark_place *place, cg_remark_id id, tv_remark_kind kind, tv_remark_sink sink,
+                  bc_text *text)
+{
+    char keys[MAX_ARGS][32];
+    tv_remark_arg args[MAX_ARGS];
+    tv_remark remark = {.kind = kind,
+                        .category = remarks[id].category,
+                        .name = remarks[id].name,
+                        .function = place->function,
+                        .op = place->op ? bc_str(place->op) : (tv_str){NULL, 0},
+                        .offset = place->offset,
+                        .args = args};
+    if (text->failed)
+        args[0] = (tv_remark_arg){.value = bc_str(bc_text_words(text))};
+    remark.arg_count = text->failed ? 1 : text->ptr ? split(text, keys, args) : 0;
+    remark.message = text->failed ? args[0].value : bc_text_get(text);
+    put_place(place->m, place->loc, &remark);
+    sink.report(sink.user, &remark);
+}
+
 void cg_remark(const cg_func *c, const ct_op *op, cg_remark_id id, tv_remark_kind kind, const char *format, ...)
 {
     if (!cg_remarks_wanted(c))
         return;
     bc_text text;
-    char keys[MAX_ARGS][32];
-    tv_remark_arg args[MAX_ARGS];
     va_list list;
     bc_text_init(&text, &c->m->arena.allocator);
     va_start(list, format);
     bc_text_vprintf(&text, format, list);
     va_end(list);
-    tv_remark remark = {.kind = kind,
-                        .category = remarks[id].category,
-                        .name = remarks[id].name,
-                        .function = c->f->name->s,
-                        .offset = op ? op->from->offset : TV_NO_OFFSET,
-                        .args = args};
-    if (op)
-        remark.op = bc_str(ct_op_name(op));
-    if (text.failed)
-        args[0] = (tv_remark_arg){.value = bc_str(bc_text_words(&text))};
-    remark.arg_count = text.failed ? 1 : text.ptr ? split(&text, keys, args) : 0;
-    remark.message = text.failed ? args[0].value : bc_text_get(&text);
-    put_place(c->m, op ? op->from->loc : c->f->loc, &remark);
-    c->options->remarks.report(c->options->remarks.user, &remark);
+    const cg_remark_place place = {.m = c->m,
+                                   .function = c->f->name->s,
+                                   .op = op ? ct_op_name(op) : NULL,
+                                   .offset = op ? op->from->offset : TV_NO_OFFSET,
+                                   .loc = op ? op->from->loc : c->f->loc};
+    cg_remark_at(&place, id, kind, c->options->remarks, &text);
     bc_text_release(&text);
 }

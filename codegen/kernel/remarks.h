@@ -21,4 +21,17 @@ static inline bool cg_remarks_wanted(const cg_func *c)
 void cg_remark(const cg_func *c, const ct_op *op, cg_remark_id id, tv_remark_kind kind, const char *format, ...)
     TV_PRINTF(5, 6);
 
+/* What a remark is about, for those who have no kernel at hand. */
+typedef struct cg_remark_place {
+    const bc_module *m;
+    tv_str function;
+    const char *op;  /* mnemonic; NULL: the whole kernel */
+    uint64_t offset; /* in the file, or TV_NO_OFFSET */
+    uint32_t loc;    /* in the debug section */
+} cg_remark_place;
+
+/* The same of a text in the form that cg_remark prints, which is changed. */
+void cg_remark_at(const cg_remark_place *place, cg_remark_id id, tv_remark_kind kind, tv_remark_sink sink,
+                  bc_text *text);
+
 #endif

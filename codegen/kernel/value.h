@@ -55,7 +55,7 @@ typedef struct cg_variant { /* a tile value in one layout */
 typedef enum cg_form {
     CG_NO_TILE, /* a token, a view */
     CG_TILE,    /* home is chosen; variants */
-    CG_LAZY     /* a tile made anew in every layout that is wanted; has no home */
+    CG_LAZY     /* a tile that is recomputed in every layout in which it is read; it has no home */
 } cg_form;
 
 typedef struct cg_value {

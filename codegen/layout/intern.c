@@ -6,7 +6,7 @@ typedef struct cg_layout_entry {
     struct cg_layout_entry *next;
 } cg_layout_entry;
 
-/* FNV-1a over words. */
+/* Adds words to an FNV-1a hash. */
 static uint32_t add_words(uint32_t hash, const uint32_t *words, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
@@ -14,7 +14,7 @@ static uint32_t add_words(uint32_t hash, const uint32_t *words, uint32_t count)
     return hash;
 }
 
-/* The same for all that cg_layout_equal takes for equal. */
+/* Equal layouts (cg_layout_equal) have equal hashes. */
 static uint32_t hash_of(const cg_layout *l)
 {
     uint32_t hash = add_words(2166136261u, &(uint32_t){l->reg_bits}, 1);

@@ -1,4 +1,4 @@
-/* Layouts of which there is one for all that are equal, so that they are compared by address. */
+/* Equal layouts are stored once, so that they can be compared by address. */
 #ifndef TILEVM_CODEGEN_LAYOUT_INTERN_H
 #define TILEVM_CODEGEN_LAYOUT_INTERN_H
 
@@ -6,12 +6,12 @@
 
 enum { CG_LAYOUT_BUCKETS = 64 };
 
-/* All zeros: empty. */
+/* All zeros: an empty table. */
 typedef struct cg_layout_table {
     struct cg_layout_entry *buckets[CG_LAYOUT_BUCKETS];
 } cg_layout_table;
 
-/* The one of the table that equals l, in the arena; NULL: memory is out. */
+/* The layout of the table that equals l, in the arena. NULL: out of memory. */
 const cg_layout *cg_layout_intern(cg_layout_table *table, bc_arena *arena, const cg_layout *l);
 
 #endif

@@ -19,7 +19,7 @@ cg_shape cg_shape_of(const bc_type *tile)
 
 bool cg_layout_equal(const cg_layout *a, const cg_layout *b)
 {
-    if (!a->tile_bits && !b->tile_bits) /* of one element: all threads have it, however many there are */
+    if (!a->tile_bits && !b->tile_bits) /* of one element: all threads have it, whatever their number */
         return a->reg_bits == b->reg_bits;
     return a->tile_bits == b->tile_bits && a->reg_bits == b->reg_bits && a->warp_bits == b->warp_bits
            && memcmp(a->reg, b->reg, a->reg_bits * sizeof *a->reg) == 0 && memcmp(a->lane, b->lane, sizeof a->lane) == 0
@@ -53,7 +53,7 @@ uint32_t cg_images(const uint32_t *images, uint32_t count)
     return all;
 }
 
-/* A bit for each image of zero. */
+/* A bit for each image that is zero. */
 static uint32_t zeros_of(const uint32_t *images, uint32_t count)
 {
     uint32_t zeros = 0;
@@ -92,7 +92,7 @@ cg_layout cg_layout_ordered(const uint8_t *order, uint32_t tile_bits, uint32_t v
     return l;
 }
 
-/* The bits of the index that number warps. False: warps share elements, or mix bits. */
+/* The bits of the index that are the number of the warp. False: warps share elements, or mix bits. */
 static bool warp_mask(const cg_layout *l, uint32_t *out)
 {
     *out = 0;
@@ -107,14 +107,14 @@ static bool warp_mask(const cg_layout *l, uint32_t *out)
 bool cg_layout_rows_of_warps(const cg_layout *l, const cg_shape *s, uint32_t fast, uint32_t most_bits, uint32_t bytes,
                              cg_layout *out)
 {
-    enum { LEAST_BYTES = 64 }; /* of a row that a warp has */
+    enum { LEAST_BYTES = 64 }; /* per row of a warp */
     uint32_t warps, next = 0, run = 0;
     if (!warp_mask(l, &warps))
         return false;
     while (run < s->bits[fast] && !(warps >> (s->shift[fast] + run) & 1))
         run++;
     uint8_t order[CG_MAX_TILE_BITS];
-    for (uint32_t part = 0; part < 2; part++) /* the contiguous dimension, the others */
+    for (uint32_t part = 0; part < 2; part++) /* first the contiguous dimension, then the others */
         for (uint32_t b = 0; b < s->tile_bits; b++) {
             uint32_t bit = (uint32_t)1 << b;
             if (!(warps & bit) && part == !(cg_dim_mask(s, fast) & bit))
@@ -145,7 +145,7 @@ cg_layout cg_layout_memory(const cg_shape *s, uint32_t fastest, uint32_t vector_
     for (uint32_t d = s->rank; d-- > 0;)
         for (uint32_t k = 0; d != fastest && k < s->bits[d]; k++)
             order[count++] = (uint8_t)(s->shift[d] + k);
-    /* A vector as wide as asked for, but no lane without elements of its own for it. */
+    /* A vector of the requested width, but narrower if lanes would have no elements of their own. */
     uint32_t threads = CG_LANE_BITS + warp_bits;
     uint32_t spare = s->tile_bits > threads ? s->tile_bits - threads : 0;
     if (vector_bits > spare)
@@ -177,7 +177,7 @@ static uint32_t moved_bits(const void *map, uint32_t image)
     return y;
 }
 
-/* Every image through a map of index bits: bit b goes to to[b]; 0xff drops it. */
+/* Maps every image: bit b of the index becomes bit to[b]; 0xff drops it. */
 static cg_layout map_bits(const cg_layout *l, const uint8_t *to, uint32_t tile_bits)
 {
     return cg_layout_map(l, tile_bits, moved_bits, to);
@@ -337,7 +337,7 @@ uint32_t cg_layout_vector(const cg_layout *l, uint32_t from, uint32_t most, uint
 
 uint32_t cg_layout_beside(const cg_layout *l, uint32_t from, uint32_t most, uint32_t vector)
 {
-    for (uint32_t i = 0; i < CG_LANE_BITS; i++) /* lanes that go on where the vector ends are in order */
+    for (uint32_t i = 0; i < CG_LANE_BITS; i++) /* the lanes that continue where the vector ends are in order */
         if (vector < most && l->lane[i] == (uint32_t)1 << (from + vector))
             vector++;
     return vector;

@@ -43,7 +43,7 @@ static inline uint32_t cg_dim_mask(const cg_shape *s, uint32_t d)
 
 bool cg_layout_equal(const cg_layout *a, const cg_layout *b);
 
-/* Element that register r of lane 0 in warp 0 holds; the thread's part is XORed in. */
+/* The element that register r of lane 0 in warp 0 holds. The thread's part is XORed with it. */
 uint32_t cg_layout_reg(const cg_layout *l, uint32_t r);
 /* The element of (register, lane, warp). */
 uint32_t cg_layout_at(const cg_layout *l, uint32_t r, uint32_t lane, uint32_t warp);
@@ -52,7 +52,7 @@ static inline uint32_t cg_layout_regs(const cg_layout *l)
     return (uint32_t)1 << l->reg_bits;
 }
 
-/* The index bits that some of the images have; those of registers; those of lanes and warps. */
+/* The index bits in some of the images: any images; those of registers; those of lanes and warps. */
 uint32_t cg_images(const uint32_t *images, uint32_t count);
 static inline uint32_t cg_layout_reg_images(const cg_layout *l)
 {
@@ -63,8 +63,8 @@ static inline uint32_t cg_layout_thread_images(const cg_layout *l)
     return cg_images(l->lane, CG_LANE_BITS) | cg_images(l->warp, l->warp_bits);
 }
 
-/* The bits that tell replicas apart: of the register's number; of the thread's, which has lanes and then the first
-   `warp_bits` of the warps. */
+/* The bits that distinguish replicas: of the register's number; and of the thread's number, which consists of the
+   lane and the first `warp_bits` bits of the warp. */
 uint32_t cg_layout_reg_replicas(const cg_layout *l);
 uint32_t cg_layout_thread_replicas(const cg_layout *l, uint32_t warp_bits);
 /* Do several threads hold the same element? */
@@ -76,56 +76,57 @@ static inline bool cg_layout_has_replicas(const cg_layout *l)
 /* Every thread holds the one element of a scalar. */
 cg_layout cg_layout_scalar(uint32_t warp_bits);
 
-/* Tile bits in the order given (lowest first): vector_bits of them to registers, then lanes, warps, and the rest to
-   registers again. Bits that are left over on lanes and warps hold replicas. */
+/* Distributes the tile bits in the given order (lowest first): vector_bits of them to registers, then to lanes and
+   warps, and the rest to registers again. Bits of lanes and warps without a tile bit hold replicas. */
 cg_layout cg_layout_ordered(const uint8_t *order, uint32_t tile_bits, uint32_t vector_bits, uint32_t warp_bits);
 
-/* The layout for reaching memory in which every warp keeps the elements that it has in l, of so many bytes; accesses of
-   2^most_bits of them along dimension `fast` at most. False: there is none with rows of some length. */
+/* The layout for memory accesses in which every warp keeps the elements, of that many bytes, that it has in l.
+   Accesses have at most 2^most_bits elements along dimension `fast`. False: there is none with rows of sufficient
+   length. */
 bool cg_layout_rows_of_warps(const cg_layout *l, const cg_shape *s, uint32_t fast, uint32_t most_bits, uint32_t bytes,
                              cg_layout *out);
 
-/* The layout for reaching memory: dimension `fastest` is contiguous there, vector_bits of it go to one access. */
+/* The layout for memory accesses: dimension `fastest` is contiguous in memory, and an access has vector_bits of it. */
 cg_layout cg_layout_blocked(const cg_shape *s, uint32_t fastest, uint32_t vector_bits, uint32_t warp_bits);
 
-/* The same where an access takes at least 2^least_bits elements. */
+/* The same for accesses of at least 2^least_bits elements. */
 cg_layout cg_layout_memory(const cg_shape *s, uint32_t fastest, uint32_t vector_bits, uint32_t least_bits,
                            uint32_t warp_bits);
 
-/* Layout of the source such that a permute gives a result in l. permutation[i]: dimension of the source that
+/* The layout of the source of a permute whose result has layout l. permutation[i]: the dimension of the source that
    becomes dimension i of the result. */
 cg_layout cg_layout_unpermute(const cg_layout *l, const cg_shape *source, const cg_shape *result,
                               const int64_t *permutation);
-/* The other way round. */
+/* The layout of the result of a permute whose source has layout l. */
 cg_layout cg_layout_permute(const cg_layout *l, const cg_shape *source, const cg_shape *result,
                             const int64_t *permutation);
 
-/* A tile inside a larger one of the same rank: the layout of its elements as elements of the large tile's first
-   excerpt; and the layout in which the small tile is read where every element of the large one goes to the small one's
-   at the same place in its excerpt (registers that became replicas stay). */
+/* For a tile inside a larger one of the same rank: the layout of its elements as elements of the large tile's first
+   excerpt; and the layout of the small tile in which each element of the large tile corresponds to the one at the
+   same place in its excerpt (registers that become replicas remain). */
 cg_layout cg_layout_embed(const cg_layout *l, const cg_shape *small, const cg_shape *large);
 cg_layout cg_layout_unembed(const cg_layout *l, const cg_shape *small, const cg_shape *large);
-/* The index bits of the large tile that say which excerpt. */
+/* The index bits of the large tile that select the excerpt. */
 uint32_t cg_excerpt_mask(const cg_shape *small, const cg_shape *large);
 
-/* Layout of the source of a broadcast whose result is in l, with as many registers: some of them may have become
-   replicas. */
+/* The layout of the source of a broadcast whose result has layout l. It has as many registers, some of which may
+   become replicas. */
 cg_layout cg_layout_unbroadcast(const cg_layout *l, const cg_shape *source, const cg_shape *result);
-/* Every image through a linear map of indices, to those of 2^tile_bits elements. */
+/* Maps every image by a linear map of indices to indices of 2^tile_bits elements. */
 typedef uint32_t cg_image_fn(const void *map, uint32_t image);
 cg_layout cg_layout_map(const cg_layout *l, uint32_t tile_bits, cg_image_fn *image_of, const void *map);
-/* The image bits of a mask cleared: what is left after a reduce over those dimensions; indices keep their places. */
+/* Clears the bits of mask in every image, as a reduction over those dimensions does. Indices keep their other bits. */
 cg_layout cg_layout_clear(const cg_layout *l, uint32_t mask);
-/* Squeezes the bits of mask out of every image (they are zero there). */
+/* Removes the bits of mask, which are zero, from every image. */
 cg_layout cg_layout_squeeze(const cg_layout *l, uint32_t mask);
 
-/* Elements of l split into 2^n each, all in the same thread: register r becomes r << n and the following ones. */
+/* Splits each element into 2^n in the same thread: register r becomes r << n and those that follow it. */
 cg_layout cg_layout_split(const cg_layout *l, uint32_t n);
 
-/* Registers with an image of 0 hold replicas. Removes such bits; out_kept, when given, gets the mask of the register
-   bits that stay. */
+/* Removes register bits with an image of 0, which stand for replicas. out_kept (may be NULL): the mask of the
+   remaining bits. */
 cg_layout cg_layout_drop_replicas(const cg_layout *l, uint32_t *out_kept);
-/* The logarithm of the least power of two that is not below x. */
+/* log2 of the smallest power of two that is not below x. */
 static inline uint32_t cg_log2_up(uint64_t x)
 {
     uint32_t n = 0;
@@ -133,17 +134,18 @@ static inline uint32_t cg_log2_up(uint64_t x)
         n++;
     return n;
 }
-/* The bits of x that mask selects, moved together; and back. */
+/* Moves the bits of x that mask selects together, and back. */
 uint32_t cg_count_bits(uint32_t x);
 uint32_t cg_gather_bits(uint32_t x, uint32_t mask);
 uint32_t cg_scatter_bits(uint32_t x, uint32_t mask);
 
-/* How many low bits of the index from bit `from` on are the images of register bits: 2^n elements that lie side by side
-   in one thread. out_bit[k] is the register bit with image 1 << (from + k). Those bits appear in no other image. */
+/* The number n of low index bits, from bit `from` on, that are images of register bits: a thread has 2^n contiguous
+   elements. out_bit[k] is the register bit with image 1 << (from + k). These bits are in no other image. */
 uint32_t cg_layout_vector(const cg_layout *l, uint32_t from, uint32_t most, uint8_t *out_bit);
-/* The same of a warp, where each lane has 2^vector of them and the next lanes go on, up to 2^most. */
+/* The same for a warp, in which each lane has 2^vector contiguous elements and the next lanes continue, up to
+   2^most. */
 uint32_t cg_layout_beside(const cg_layout *l, uint32_t from, uint32_t most, uint32_t vector);
-/* Element i of such a vector: what it adds to the number of the first register. */
+/* The number of element i of such a vector, relative to its first register. */
 static inline uint32_t cg_layout_member(const uint8_t *reg_bit, uint32_t bits, uint32_t i)
 {
     uint32_t r = 0;

@@ -1,5 +1,5 @@
-/* alloca and get_global. Storage comes from the device's heap: one thread asks for it and gives it back when the
-   block of ops in which it stands is left. Source: memory reference, section 1. */
+/* alloca and get_global. Storage comes from the device's heap: one thread allocates it, and frees it at the end of
+   the block of ops in which it was allocated. Source: memory reference, section 1. */
 #include "codegen/facts/facts.h"
 #include "codegen/module/call.h"
 #include "codegen/module/spell.h"
@@ -15,7 +15,7 @@
 typedef struct cg_alloca {
     struct cg_alloca *outer;
     const ct_block *block;
-    cg_val address; /* as the heap gave it, in the first thread */
+    cg_val address; /* as the heap returned it, in the first thread */
 } cg_alloca;
 
 static void assign_pointer(cg_func *c, const ct_op *op)
@@ -88,7 +88,7 @@ void cg_leave_block(cg_func *c, const ct_op *terminator)
     if (!c->lowering->allocas || !ct_is_inside(c->lowering->allocas->block, outer))
         return;
     uint32_t others = cg_label(c);
-    cg_barrier(c); /* nobody uses it any more */
+    cg_barrier(c); /* no thread uses it any more */
     cg_ins(c, "@!%v bra %l", cg_is_owner(c, &scalar), others);
     for (const cg_alloca *a = c->lowering->allocas; a && ct_is_inside(a->block, outer); a = a->outer)
         cg_call_free(c, a->address);

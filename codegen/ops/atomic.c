@@ -1,5 +1,5 @@
-/* Atomics. Only the owner of an element acts on it, each element once; a result that is used then reaches the
-   threads that hold replicas. Sources: memory reference, section 5; PTX ISA, atom and red. */
+/* Atomics. Only the owner of an element updates it, once; if the result is used, it is then sent to the threads that
+   hold replicas. Sources: memory reference, section 5; PTX ISA, atom and red. */
 #include <stdio.h>
 
 #include "codegen/access/pointers.h"
@@ -13,7 +13,7 @@
 #include "codegen/values/effects.h"
 #include "codegen/values/values.h"
 
-/* What a mode is in PTX: operation and the letter of its type; "f" is replaced by the float's own type. */
+/* The PTX operation of a mode, and the letter of its type; "f" stands for the float's own type. */
 static const struct {
     const char *operation, *type;
 } modes[] = {
@@ -26,14 +26,14 @@ static const struct {
 
 enum { MAX_NAME = 80, MAX_GUARD = 24, PTX_OF_VECTORS = 81, VECTOR_BITS = 2 };
 
-/* Atomics of one op, while its elements are emitted. */
+/* The atomics of one op, while its elements are emitted. */
 typedef struct atomic {
     const ct_op *op;
     const char *order;
     bc_kind kind;
     uint64_t mode;
-    const cg_val *value, *compare; /* compare: of a compare-and-swap, else NULL */
-    cg_val *result;                /* NULL: nobody reads it */
+    const cg_val *value, *compare; /* compare: of a compare-and-swap; else NULL */
+    cg_val *result;                /* NULL: unused */
 } atomic;
 
 /* "red.relaxed.gpu.global.add.noftz.v2.f16" */
@@ -49,7 +49,7 @@ static void put_name(char out[MAX_NAME], const atomic *a, uint32_t count)
              floats && half ? ".noftz" : "", vector, floats && a->kind == BC_BF16 ? "bf" : type, bc_kind_bits(a->kind));
 }
 
-/* One element, or with red several that lie side by side. */
+/* Emits one element, or with red several contiguous ones. */
 static void emit(cg_func *c, const atomic *a, const cg_access *access, uint32_t count, const uint32_t *reg)
 {
     char name[MAX_NAME], guard[MAX_GUARD] = "";
@@ -109,7 +109,7 @@ static bool has_bf16(cg_func *c, const ct_op *op, bc_kind kind, uint64_t mode)
     return false;
 }
 
-/* Whether red adds several elements at once. */
+/* Can red add several elements at once? */
 static bool has_vectors(const cg_func *c, bc_kind kind, uint64_t mode)
 {
     return mode == BC_AtomicRMWMode_addf && kind != BC_F64 && (c->target->features & CG_HAS_RED_VECTORS)
@@ -118,9 +118,9 @@ static bool has_vectors(const cg_func *c, bc_kind kind, uint64_t mode)
 
 /* ---- order ---- */
 
-/* Is the order of the op's elements made by fences around all of them, which themselves are relaxed? An order of each
-   is two fences of each for the hardware, and the elements of an op have none among themselves. Not where a thread has
-   one element at most: there is nothing to win then. */
+/* Do fences around all elements give the op its order, so that the elements themselves are relaxed? If each element
+   had the order, the hardware would execute two fences for each; the elements of an op are not ordered among
+   themselves. This gains nothing if a thread has at most one element. */
 static bool has_fences(const cg_func *c, const bc_type *tile)
 {
     return cg_shape_of(tile).tile_bits > CG_LANE_BITS + cg_real_warp_bits(c);
@@ -131,7 +131,7 @@ static void fence(cg_func *c, uint64_t scope)
     cg_ins(c, "fence%s", cg_order_suffix(BC_MemoryOrderingSemantics_acq_rel, scope));
 }
 
-/* What each element says itself. */
+/* The order in the instruction of each element. */
 static uint64_t order_of_each(const cg_func *c, const bc_type *tile, uint64_t order)
 {
     return has_fences(c, tile) ? BC_MemoryOrderingSemantics_relaxed : order;
@@ -139,7 +139,7 @@ static uint64_t order_of_each(const cg_func *c, const bc_type *tile, uint64_t or
 
 /* ---- through pointers ---- */
 
-/* Nobody reads what was there before, and an instruction without a result exists. */
+/* Is the previous value unused, and is there an instruction without a result? */
 static bool is_red(const cg_func *c, const ct_op *op, uint64_t order)
 {
     return op->opcode == OP_atomic_rmw_tko && !cg_result(op, 0)->fact->used

@@ -8,51 +8,6 @@
 #include "codegen/values/effects.h"
 #include "codegen/values/homes.h"
 
-enum {
-    BIN_BYTES = 4,
-    MOST_BINS = 1024,     /* as much shared memory as rings leave to the rest at least */
-    ELEMENTS_OF_A_BIN = 4 /* fewer additions to global memory by this, which pays for those to shared memory */
-};
-
-/* ---- which ops ---- */
-
-/* What all elements are; NULL: nothing that is known. */
-static const ct_value *scalar_behind(const ct_value *v)
-{
-    while (v->type->rank && v->op && (v->op->opcode == OP_reshape || v->op->opcode == OP_broadcast))
-        v = ct_unconverted(v->op->operands[0]);
-    return v->type->rank ? NULL : v;
-}
-
-static bool adds_integers(const ct_op *op)
-{
-    return op->opcode == OP_atomic_rmw_tko && ct_attr_u(op, F_atomic_rmw_tko_mode) == BC_AtomicRMWMode_add
-           && bc_elem_kind(op->results[0].type) == BC_I32 && !op->results[0].fact->used;
-}
-
-bool cg_find_bins(const cg_func *c, const ct_op *op, cg_bins *out)
-{
-    if (!adds_integers(op) || c->strip_bits)
-        return false;
-    const ct_op *offset = ct_unconverted(cg_ptr_op_of(op).pointers)->op;
-    if (!offset || offset->opcode != OP_offset)
-        return false;
-    *out = (cg_bins){.base = scalar_behind(ct_unconverted(offset->operands[0])),
-                     .index = ct_unconverted(offset->operands[1])};
-    cg_range range = cg_range_of(out->index);
-    out->low = range.low;
-    if (!out->base || range.low < INT32_MIN / BIN_BYTES || range.high > INT32_MAX / BIN_BYTES
-        || range.high - range.low >= MOST_BINS)
-        return false;
-    out->count = (uint32_t)(range.high - range.low + 1);
-    return (uint64_t)out->count * ELEMENTS_OF_A_BIN <= (uint64_t)1 << cg_shape_of(op->results[0].type).tile_bits;
-}
-
-uint32_t cg_bins_bytes(const cg_bins *b)
-{
-    return b->count * BIN_BYTES;
-}
-
 void cg_want_bins(cg_func *c, const cg_bins *b, const cg_layout *l)
 {
     cg_layout scalar = cg_layout_scalar(c->warp_bits);
@@ -60,9 +15,9 @@ void cg_want_bins(cg_func *c, const cg_bins *b, const cg_layout *l)
     cg_want(c, b->index, l);
 }
 
-/* ---- one bin of each thread after the other ---- */
+/* ---- the bins of a thread, one after the other ---- */
 
-/* Whether the thread has one of those from number `from` on. */
+/* Does the thread have one of the bins from number `from` on? */
 static cg_val has_bin(cg_func *c, const cg_bins *b, uint32_t from)
 {
     cg_val inside = cg_new(c, CG_PRED);
@@ -76,18 +31,18 @@ static cg_val has_bin(cg_func *c, const cg_bins *b, uint32_t from)
 static cg_val own_bin(cg_func *c, cg_val memory)
 {
     cg_val at = cg_new(c, CG_B32);
-    cg_ins(c, "mad.lo.u32 %v, %v, %u, %v", at, cg_tid(c), (unsigned)BIN_BYTES, memory);
+    cg_ins(c, "mad.lo.u32 %v, %v, %u, %v", at, cg_tid(c), (unsigned)CG_BIN_BYTES, memory);
     return at;
 }
 
-/* The bin of number `from` and more that the thread has; at: its first. */
+/* The thread's bin from number `from` on; at: its first one. */
 static cg_access bin_of(cg_func *c, const cg_bins *b, cg_val at, uint32_t from)
 {
     return (cg_access){.kind = BC_I32,
                        .space = "shared",
                        .order = "",
                        .address = at,
-                       .offset = from * BIN_BYTES,
+                       .offset = from * CG_BIN_BYTES,
                        .predicate = has_bin(c, b, from)};
 }
 
@@ -113,11 +68,11 @@ static void add_elements(cg_func *c, const ct_op *op, const cg_bins *b, const cg
     const cg_val *index = cg_get(c, b->index, l), *value = cg_get(c, p.value, l),
                  *mask = p.mask ? cg_get(c, p.mask, l) : NULL;
     cg_val owner = cg_is_owner(c, l), first = cg_new(c, CG_B32);
-    cg_ins(c, "add.s32 %v, %v, %d", first, memory, -(int)b->low * BIN_BYTES);
+    cg_ins(c, "add.s32 %v, %v, %d", first, memory, -(int)b->low * CG_BIN_BYTES);
     for (uint32_t r = 0; index && value && r < cg_layout_regs(l) && !c->failed; r++) {
         cg_val at = cg_new(c, CG_B32), whether = mask ? cg_and(c, mask[r], owner) : owner;
         cg_val i = index_in_32_bits(c, bc_elem_kind(b->index->type), index[r]);
-        cg_ins(c, "mad.lo.u32 %v, %v, %u, %v", at, cg_reg(c, i), (unsigned)BIN_BYTES, first);
+        cg_ins(c, "mad.lo.u32 %v, %v, %u, %v", at, cg_reg(c, i), (unsigned)CG_BIN_BYTES, first);
         if (whether.known && whether.bits)
             cg_ins(c, "red.relaxed.cta.shared.add.u32 [%v], %v", at, cg_reg(c, value[r]));
         else if (!whether.known)
@@ -142,12 +97,13 @@ void cg_empty_bins(cg_func *c, const cg_bins *b, cg_val memory, uint64_t scope)
 {
     cg_val from_here = own_bin(c, memory), to = cg_new(c, CG_B64);
     const char *order = cg_order_suffix(BC_MemoryOrderingSemantics_relaxed, scope);
-    cg_ins(c, "mad.wide.u32 %v, %v, %u, %v", to, cg_tid(c), (unsigned)BIN_BYTES, cg_reg(c, cg_scalar(c, b->base)));
+    cg_ins(c, "mad.wide.u32 %v, %v, %u, %v", to, cg_tid(c), (unsigned)CG_BIN_BYTES, cg_reg(c, cg_scalar(c, b->base)));
     for (uint32_t from = 0; from < b->count; from += cg_threads(c)) {
         cg_val sum, some = cg_new(c, CG_PRED), none = cg_const(CG_B32, 0);
         cg_access a = bin_of(c, b, from_here, from);
         cg_load_vector(c, &a, 1, &none, &sum);
         cg_ins(c, "setp.ne.u32 %v, %v, 0", some, sum);
-        cg_ins(c, "@%v red%s.global.add.u32 [%v+%d], %v", some, order, to, ((int)b->low + (int)from) * BIN_BYTES, sum);
+        cg_ins(c, "@%v red%s.global.add.u32 [%v+%d], %v", some, order, to, ((int)b->low + (int)from) * CG_BIN_BYTES,
+               sum);
     }
 }

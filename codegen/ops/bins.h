@@ -1,25 +1,15 @@
-/* Atomic additions of integers to few addresses, as of a histogram: the elements of a tile come together in shared
-   memory, and one thread for each address adds what came there to global memory. Additions have no order among
-   themselves, so nobody can tell that from elements that are added one by one. */
+/* Atomic additions of integers to few addresses, as in a histogram: the elements of a tile are summed in shared
+   memory, and then one thread per address adds the sum to global memory. Additions have no order among themselves,
+   so the result is the same as if elements were added one by one. */
 #ifndef TILEVM_CODEGEN_OPS_BINS_H
 #define TILEVM_CODEGEN_OPS_BINS_H
 
-#include "codegen/kernel/kernel.h"
+#include "codegen/access/bins.h"
 
-typedef struct cg_bins {
-    const ct_value *base, *index; /* an element goes to base[index] */
-    int64_t low;                  /* least index */
-    uint32_t count;               /* of indices from there on */
-} cg_bins;
-
-/* False: not such an op, or there are too many addresses for its elements. */
-bool cg_find_bins(const cg_func *c, const ct_op *op, cg_bins *out);
-/* Of shared memory. */
-uint32_t cg_bins_bytes(const cg_bins *b);
-/* Elements are read in l. */
+/* Records that elements are read in layout l. */
 void cg_want_bins(cg_func *c, const cg_bins *b, const cg_layout *l);
-/* Takes the op's effect on scratch: adds the values up there, at the address that comes back. Then, the access: from
-   there to global memory, relaxed in that scope. */
+/* The first takes the op's effect on scratch, adds the values there, and returns the address. The second takes the
+   access: it adds the sums to global memory, relaxed in that scope. */
 cg_val cg_fill_bins(cg_func *c, const ct_op *op, const cg_bins *b, const cg_layout *l);
 void cg_empty_bins(cg_func *c, const cg_bins *b, cg_val memory, uint64_t scope);
 

@@ -1,4 +1,4 @@
-/* Numbers of blocks: of a cluster where one computes a tile block (codegen/passes/cluster.c). */
+/* The index of a block: of its cluster, if a cluster computes a tile block (codegen/passes/cluster.c). */
 #include "codegen/ops/blocks.h"
 
 #include "codegen/ops/hooks.h"
@@ -20,7 +20,7 @@ static const char *of_grid(const cg_func *c)
     return c->cluster ? "nclusterid" : "nctaid";
 }
 
-/* Counted from the last one on: how many there are - 1 - number. */
+/* The index counted from the last one: count - 1 - number. */
 static cg_val from_last(cg_func *c, cg_val number)
 {
     cg_val less = cg_new(c, CG_B32), r = cg_new(c, CG_B32);
@@ -29,8 +29,8 @@ static cg_val from_last(cg_func *c, cg_val number)
     return r;
 }
 
-/* The n-th block of a band of 2^BAND_BITS whole rows is in its row n mod 2^BAND_BITS; those of the last, narrower band
-   keep their places. */
+/* The n-th block of a band of 2^BAND_BITS whole rows is in its row n mod 2^BAND_BITS. Blocks of the last, narrower
+   band keep their positions. */
 static void put_in_bands(cg_func *c, cg_val *x, cg_val *y)
 {
     enum { BAND_BITS = 3, LAST = (1 << BAND_BITS) - 1, MOST_COLUMNS = INT32_MAX >> BAND_BITS };
@@ -50,8 +50,8 @@ static void put_in_bands(cg_func *c, cg_val *x, cg_val *y)
     *y = cg_select(c, whole, row, *y);
 }
 
-/* All blocks in the order in which they start, in bands of BAND columns, of which the last has fewer. Grids that are
-   one such band, and larger ones than can be counted, keep their order. */
+/* The order in which blocks start, in bands of BAND columns; the last band has fewer. Grids that consist of one
+   band, and grids too large to be counted, keep their order. */
 static void put_in_wide_bands(cg_func *c, cg_val *x, cg_val *y)
 {
     enum { BAND = 8 };
@@ -81,8 +81,8 @@ static void put_in_wide_bands(cg_func *c, cg_val *x, cg_val *y)
     *y = row;
 }
 
-/* Hardware hands clusters to GPCs in turn, and most devices have 2^GPC_BITS of those: one of every so many has them all
-   in one. Of n clusters the first n mod 2^GPC_BITS GPCs have one more than the others. */
+/* The hardware distributes clusters to GPCs in turn, and most devices have 2^GPC_BITS GPCs, so every 2^GPC_BITS-th
+   cluster is on the same GPC. Of n clusters, the first n mod 2^GPC_BITS GPCs have one more than the others. */
 static void put_side_by_side(cg_func *c, cg_val *number)
 {
     enum { GPC_BITS = 3, LAST = (1 << GPC_BITS) - 1 };
@@ -165,12 +165,13 @@ void cg_lower_rank(cg_func *c, const ct_op *op)
     cg_set(c, cg_result(op, 0), regs);
 }
 
-/* ---- thread blocks that compute tile blocks of others, too (codegen/passes/persist.c) ---- */
+/* ---- persistent thread blocks (codegen/passes/persist.c) ---- */
 
 typedef struct cg_share {
-    cg_val bounds[3]; /* from, to, by: of the counter */
-    cg_val shared; /* whether there are more tile blocks than multiprocessors, but not too many to be counted; else each
-                      thread block computes its own */
+    cg_val bounds[3]; /* of the counter: from, to, by */
+    /* Are there more tile blocks than multiprocessors, and not too many to be counted? Otherwise each thread block
+       computes its own. */
+    cg_val shared;
 } cg_share;
 
 static cg_val first_special(cg_func *c, const char *name)

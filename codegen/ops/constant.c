@@ -1,5 +1,5 @@
-/* Constants: a splat is a known value; other elements lie in a table in memory. Source: operation reference, section 6.
- */
+/* Constants: a splat is a known value; other elements are in a table in memory. Source: operation reference, section
+   6. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/memory.h"
 
-/* ---- elements as the file has them: ceil(bits / 8) bytes each, i1 as bits, tf32 as its upper 19 bits ---- */
+/* ---- elements as in the file: ceil(bits / 8) bytes each, i1 as bits, tf32 as its upper 19 bits ---- */
 
 static uint64_t element(const bc_blob *blob, bc_kind kind, uint64_t i)
 {
@@ -21,7 +21,7 @@ static uint64_t element(const bc_blob *blob, bc_kind kind, uint64_t i)
     return kind == BC_TF32 ? x << 13 : kind == BC_F4E2M1FN ? x & 15 : x;
 }
 
-/* ---- tables, one for an op ---- */
+/* ---- tables, one per op ---- */
 
 typedef struct cg_tables {
     const ct_op *op;

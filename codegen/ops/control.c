@@ -1,5 +1,5 @@
-/* Control flow. Every condition is the same in all threads of a block, so branches are uniform. Carried values live in
-   registers of their own, which `continue` and `break` move into. */
+/* Control flow. Every condition is the same in all threads of a block, so branches are uniform. Carried values have
+   registers of their own, to which `continue` and `break` move the new values. */
 #include "codegen/ops/counter.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/ops/lock.h"
@@ -17,7 +17,7 @@ typedef struct cg_loop {
     uint32_t next_label, end_label;
     cg_val **carried; /* registers of the carried values, in the home of the block arguments */
     cg_val **results; /* of a `loop`: where break puts values */
-    cg_val pause; /* of one that takes a lock: how long it waits before another try, nanoseconds; else no register */
+    cg_val pause;     /* of a loop that takes a lock: nanoseconds until the next attempt; else no register */
 } cg_loop;
 
 enum { FIRST_PAUSE = 32, LONGEST_PAUSE = 128 }; /* nanoseconds */
@@ -34,7 +34,7 @@ static cg_layout wish_or_default(cg_func *c, const ct_value *v, uint32_t *out_we
     return l;
 }
 
-/* v is to be read where `home` lies: tokens and views need nothing. */
+/* v is read in the layout of `home`; tokens and views have none. */
 static void want_like(cg_func *c, const ct_value *v, const ct_value *home)
 {
     if (bc_is_tile(home->type))
@@ -47,8 +47,8 @@ static void settle(cg_func *c, const ct_value *v, const cg_layout *l, uint32_t w
         cg_set_home(c, v, l, weight);
 }
 
-/* Homes of the block arguments `args` that start as inits: those of the first walk's last look, else what the init
-   would like. */
+/* Sets the homes of the block arguments that start as inits: those of the last visit in the first walk, or those
+   that the initial values prefer. */
 static void settle_carried(cg_func *c, ct_value *args, ct_value *const *inits, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -66,7 +66,7 @@ static void settle_carried(cg_func *c, ct_value *args, ct_value *const *inits, u
     }
 }
 
-/* During the first walk: what the loop gives back may know better. True when something changed. */
+/* During the first walk: the values of the next iteration may have better layouts. True: something changed. */
 static bool learn(cg_func *c, ct_value *args, ct_value *const *next, uint32_t count)
 {
     bool changed = false;
@@ -107,7 +107,7 @@ void cg_assign_for(cg_func *c, const ct_op *op)
 void cg_assign_loop(cg_func *c, const ct_op *op)
 {
     const ct_block *body = ct_regions(op)[0];
-    for (uint32_t i = 0; i < op->result_count; i++) { /* breaks inside want them */
+    for (uint32_t i = 0; i < op->result_count; i++) { /* breaks inside need them */
         const ct_value *v = cg_result(op, i);
         cg_layout l = bc_is_tile(v->type) && v->type->rank ? cg_default_layout(c, v->type)
                                                            : cg_layout_scalar(c->warp_bits);
@@ -123,7 +123,7 @@ void cg_assign_continue(cg_func *c, const ct_op *op)
 {
     const ct_op *loop = ct_loop_around(op);
     if (loop->opcode == OP_for && op->block == ct_regions(loop)[0])
-        return; /* the for looks at it itself */
+        return; /* the `for` visits the block */
     const ct_block *body = ct_regions(loop)[0];
     ct_value *args = body->args + (loop->opcode == OP_for);
     if (c->homes->deciding)
@@ -172,7 +172,7 @@ void cg_assign_if(cg_func *c, const ct_op *op)
 
 void cg_assign_yield(cg_func *c, const ct_op *op)
 {
-    (void)c, (void)op; /* the if looks at it */
+    (void)c, (void)op; /* the `if` visits the block */
 }
 
 void cg_assign_return(cg_func *c, const ct_op *op)
@@ -182,19 +182,19 @@ void cg_assign_return(cg_func *c, const ct_op *op)
 
 /* ---- moves ---- */
 
-/* Elements of 16 bits are handed on in pairs: a register for two. */
+/* 16-bit elements are passed on in pairs: two per register. */
 static bool is_paired(cg_func *c, const ct_value *v)
 {
     return cg_elem_class(v->type) == CG_B16 && cg_value_of(c, v)->home->reg_bits && !v->apart;
 }
 
-/* Registers that a tile value is handed on in. */
+/* The number of registers in which a tile is passed on. */
 static uint32_t slot_count(cg_func *c, const ct_value *v)
 {
     return cg_layout_regs(cg_value_of(c, v)->home) >> is_paired(c, v);
 }
 
-/* New ones; NULL for what needs none. Tiles in strips lie in local memory. */
+/* New registers. NULL: the value needs none, or is a tile in strips, which is in local memory. */
 static cg_val *slots_for(cg_func *c, const ct_value *v)
 {
     if (!bc_is_tile(v->type) || cg_strip_varies(c, cg_value_of(c, v)->home))
@@ -206,13 +206,13 @@ static cg_val *slots_for(cg_func *c, const ct_value *v)
     return slots;
 }
 
-/* Registers of slots have consecutive numbers (slots_for). */
+/* The registers of slots have consecutive numbers (slots_for). */
 static bool is_in(const cg_val *slots, uint32_t count, cg_val x)
 {
     return slots && x.id && x.cls == slots[0].cls && x.id - slots[0].id < count;
 }
 
-/* What goes to slot r of `home`, from the value's registers. */
+/* The value of slot r of `home`, from the value's registers. */
 static cg_val slot_value(cg_func *c, const ct_value *home, const cg_val *regs, uint32_t r)
 {
     return is_paired(c, home) ? cg_join(c, regs + 2 * r, 2, 16) : regs[r];
@@ -230,8 +230,8 @@ static cg_val *from_slots(cg_func *c, const ct_value *v, cg_val *slots)
     return regs;
 }
 
-/* values[i], in the home of homes[i], to slots[i]. What would be overwritten before it is read goes through fresh
-   registers. */
+/* Moves values[i], in the home of homes[i], to slots[i]. Registers that would be overwritten before they are read
+   pass through new ones. */
 static void move_carried(cg_func *c, ct_value *const *values, const ct_value *homes, cg_val *const *slots,
                          uint32_t count)
 {
@@ -240,7 +240,7 @@ static void move_carried(cg_func *c, ct_value *const *values, const ct_value *ho
         cg_no_memory(c);
         return;
     }
-    if (c->strips) /* first, as it may read registers of other values */
+    if (c->strips) /* first, because it may read registers of other values */
         cg_strip_move(c, values, homes, count);
     for (uint32_t i = 0; i < count && !c->failed; i++) {
         if (!slots[i])
@@ -274,7 +274,7 @@ static cg_val **new_slots(cg_func *c, const ct_value *values, uint32_t count)
     return slots;
 }
 
-/* The registers in which the loop carries v, if it does; else NULL. */
+/* The registers in which the loop carries v. NULL: it does not. */
 static cg_val *slots_of(const cg_loop *loop, const ct_value *v)
 {
     uint32_t count = loop && loop->op->opcode == OP_for ? ct_for_inits(loop->op).count : 0;
@@ -284,7 +284,7 @@ static cg_val *slots_of(const cg_loop *loop, const ct_value *v)
     return NULL;
 }
 
-/* What the loop around only hands on to this one, both carry in the same registers. */
+/* Values that the enclosing loop only passes on to this one are carried by both in the same registers. */
 static void share_slots(cg_func *c, const ct_op *op, cg_val **slots)
 {
     const ct_value *own = ct_regions(op)[0]->args + 1;
@@ -316,7 +316,7 @@ static void set_counter(cg_func *c, const ct_block *body, cg_val counter)
     cg_set(c, &body->args[0], iv);
 }
 
-/* Leaves the loop, or goes on with it. */
+/* Leaves the loop, or continues it. */
 static void compare_counter(cg_func *c, const ct_op *op, const char *how, cg_val at, cg_val high, uint32_t label)
 {
     cg_val is_so = cg_new(c, CG_PRED);
@@ -357,8 +357,8 @@ void cg_lower_for(cg_func *c, const ct_op *op)
     set_all(c, ct_results(op), loop.carried, inits.count);
 }
 
-/* Before another try: twice as long each time. Without, the tries of those who wait keep the unlocking behind them: at
-   64 locks and 9 blocks on each multiprocessor of an H200 it takes twice as long as with 4. */
+/* Pauses before the next attempt, twice as long each time. Without pauses, the attempts of waiting blocks delay the
+   release: with 64 locks and 9 blocks on each multiprocessor of an H200, it takes twice as long as with 4. */
 static void back_off(cg_func *c, cg_val pause)
 {
     cg_val twice = cg_new(c, CG_B32);
@@ -367,7 +367,7 @@ static void back_off(cg_func *c, cg_val pause)
     cg_ins(c, "min.u32 %v, %v, %u", pause, twice, (uint32_t)LONGEST_PAUSE);
 }
 
-/* One thread goes into the loop, to do that exchange; the others to what is behind it. */
+/* One thread enters the loop to do that exchange; the others continue after it. */
 static void leave_to_one(cg_func *c, const ct_op *exchange, uint32_t behind)
 {
     cg_take_access(c, exchange);
@@ -400,7 +400,7 @@ void cg_lower_loop(cg_func *c, const ct_op *op)
     cg_place_label(c, loop.end_label);
     if (by_one) {
         if (cg_real_warp_bits(c))
-            cg_warp_barrier(c); /* a lane has been on its own */
+            cg_warp_barrier(c); /* lanes may have diverged */
         cg_take_effect(c, op, CG_MEETS);
     }
     set_all(c, ct_results(op), loop.results, op->result_count);
@@ -459,5 +459,5 @@ void cg_lower_if(cg_func *c, const ct_op *op)
 
 void cg_lower_yield(cg_func *c, const ct_op *op)
 {
-    (void)c, (void)op; /* the if moves the values */
+    (void)c, (void)op; /* the `if` moves the values */
 }

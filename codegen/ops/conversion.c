@@ -1,4 +1,4 @@
-/* A tile in another layout; how it gets there is for codegen/values/convert_layout.c. */
+/* The op that converts a tile to another layout; codegen/values/convert_layout.c has the methods. */
 #include <stdio.h>
 
 #include "bytecode/print/print.h"
@@ -10,7 +10,7 @@
 
 void cg_assign_convert(cg_func *c, const ct_op *op)
 {
-    (void)c, (void)op; /* made behind that pass (codegen/passes/convert.c) */
+    (void)c, (void)op; /* created after that pass (codegen/passes/convert.c) */
 }
 
 static bool goes_from_strip_to_strip(cg_func *c, const ct_op *op)

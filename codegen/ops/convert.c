@@ -1,10 +1,10 @@
-/* Conversions between number kinds, one element at a time, or two where an instruction takes two. Source: operation
+/* Conversions between number kinds, one element at a time, or two if an instruction converts two. Source: operation
    reference, section 5.
 
-   A float of any kind is an f32 exactly, f64 apart; so a conversion goes through f32, and what f64 and wide integers
-   would lose there is kept by rounding them to odd: cut, with the last bit set where something was cut off. The second
-   rounding, to fewer bits by two at least, is then the right one (S. Boldo and G. Melquiond, "Emulation of FMA and
-   correctly rounded sums: proved algorithms using rounding to odd", 2008). */
+   Every float except f64 is exactly an f32, so conversions go through f32. f64 and wide integers would lose bits
+   there, so they are rounded to odd: truncated, with the last bit set if something was cut off. The second rounding,
+   to at least two bits fewer, is then the right one (S. Boldo and G. Melquiond, "Emulation of FMA and correctly
+   rounded sums: proved algorithms using rounding to odd", 2008). */
 #include "bytecode/number/number.h"
 #include "codegen/facts/facts.h"
 #include "codegen/ops/map.h"
@@ -70,7 +70,7 @@ static cg_val truncate(cg_func *c, bc_kind from, bc_kind to, cg_val x)
 
 /* ---- to f32, exactly ---- */
 
-/* The bits of exponent and mantissa at the place of f32's are a number that is too small by a power of two. */
+/* The bits of exponent and mantissa, at the positions of f32's, are a number that is too small by a power of two. */
 static cg_val small_to_f32(cg_func *c, bc_kind kind, cg_val x)
 {
     const bc_float_format *f = bc_float_format_of(kind);
@@ -79,7 +79,7 @@ static cg_val small_to_f32(cg_func *c, bc_kind kind, cg_val x)
     cg_val value = word2(c, "and.b32", x, word(size)), field = word2(c, "shl.b32", value, word(23u - f->mantissa_bits));
     cg_val scale = cg_reg(c, word((uint32_t)(254 - f->bias) << 23)), result = cg_new(c, CG_B32); /* 2^(127 - bias) */
     cg_ins(c, "mul.rn.f32 %v, %v, %v", result, field, scale);
-    if (kind == BC_F8E5M2) /* the only one with Inf */
+    if (kind == BC_F8E5M2) /* the only one with infinities */
         result = cg_select(c, test(c, "setp.eq.u32", value, word(0x7c)), word(0x7f800000), result);
     if (f->nan > f->max_finite)
         result = cg_select(c, test(c, "setp.ge.u32", value, word(kind == BC_F8E5M2 ? 0x7d : (uint32_t)f->nan)),
@@ -96,7 +96,7 @@ static cg_val e8m0_to_f32(cg_func *c, cg_val x)
     return cg_select(c, test(c, "setp.eq.u32", x, word(0xff)), word(0x7fffffff), result);
 }
 
-/* Two elements at a time come out of the instruction; one is wanted. */
+/* The instruction gives two elements at a time. */
 /* Does the target convert this kind by instructions? On sm_89 they are as new as PTX 8.1. */
 static bool is_f8(cg_func *c, bc_kind kind)
 {
@@ -120,7 +120,7 @@ cg_val cg_any_to_f32(cg_func *c, bc_kind kind, cg_val x)
     x = cg_reg(c, x);
     switch (kind) {
     case BC_F32:
-    case BC_TF32: /* its cell is read as an f32 */ return x;
+    case BC_TF32: /* its register is read as an f32 */ return x;
     case BC_F16:
     case BC_BF16: return cg_to_f32(c, kind, x);
     case BC_F8E8M0FNU: return e8m0_to_f32(c, x);
@@ -159,14 +159,14 @@ static cg_val integer_to_odd(cg_func *c, cg_val x, bool is_signed)
 
 /* ---- f32 to the others ---- */
 
-/* Towards one of the infinities: cut, and one more where something was cut off on that side. */
+/* Towards one of the infinities: truncates, and adds one if something was cut off on that side. */
 static cg_val bf16_directed(cg_func *c, bool up, cg_val x)
 {
     cg_val cut = cg_new(c, CG_B16), word_of = cg_new(c, CG_B32), narrow = cg_new(c, CG_B16);
     cg_ins(c, "cvt.rz.bf16.f32 %v, %v", cut, x);
     cg_val back = cg_to_f32(c, BC_BF16, cut), step = test(c, up ? "setp.lt.f32" : "setp.gt.f32", back, x);
     cg_ins(c, "cvt.u32.u16 %v, %v", word_of, cut);
-    /* away from zero by one; from zero itself to the smallest number of that sign, which x has */
+    /* one step away from zero; from zero, to the smallest number with the sign of x */
     cg_val next = word2(c, "add.u32", word_of, cg_select(c, step, word(1), word(0)));
     cg_ins(c, "cvt.u16.u32 %v, %v", narrow, next);
     return narrow;
@@ -181,7 +181,7 @@ cg_val cg_from_f32(cg_func *c, bc_kind kind, const char *rounding, cg_val x)
     return narrow;
 }
 
-/* The upper 19 bits, rounded in integers: the exponent takes the carry. */
+/* The upper 19 bits, rounded as integers: a carry goes to the exponent. */
 static cg_val f32_to_tf32(cg_func *c, bc_RoundingMode mode, cg_val x)
 {
     cg_val sum = x;
@@ -196,7 +196,7 @@ static cg_val f32_to_tf32(cg_func *c, bc_RoundingMode mode, cg_val x)
     return cg_select(c, is_nan(c, x), word(0x7fffe000), result);
 }
 
-/* To the magnitude's power of two: down, or up (operation reference, 5.4). */
+/* The power of two of the magnitude, rounded down or up (operation reference, 5.4). */
 static cg_val f32_to_e8m0(cg_func *c, bool up, cg_val x)
 {
     cg_val size = magnitude(c, x), field = size;
@@ -208,8 +208,8 @@ static cg_val f32_to_e8m0(cg_func *c, bool up, cg_val x)
     return cg_select(c, is_nan(c, x), word(0xff), field);
 }
 
-/* The magnitude is rounded to nearest in integers where it is normal, else by adding a number whose last place is the
-   smallest subnormal; then it is limited. */
+/* Rounds the magnitude to nearest: normal numbers as integers, others by adding a number whose last place is the
+   smallest subnormal. Then limits it. */
 static cg_val f32_to_small(cg_func *c, bc_kind kind, cg_val x)
 {
     const bc_float_format *f = bc_float_format_of(kind);
@@ -228,7 +228,7 @@ static cg_val f32_to_small(cg_func *c, bc_kind kind, cg_val x)
     if (f->has_sign) {
         cg_val sign = word2(c, "shr.u32", word2(c, "and.b32", x, word(0x80000000)), word(31 - bits));
         result = word2(c, "or.b32", result, sign);
-    } else { /* negative numbers have no place: 0 */
+    } else { /* negative numbers become 0 */
         result = cg_select(c, test(c, "setp.lt.s32", x, word(0)), word(0), result);
     }
     return cg_select(c, is_nan(c, x), word((uint32_t)f->nan), result);
@@ -255,7 +255,7 @@ static cg_val from_f32(cg_func *c, bc_kind kind, bc_RoundingMode mode, cg_val x)
     case BC_F32: return x;
     case BC_TF32: return f32_to_tf32(c, mode, x);
     case BC_F16:
-    case BC_BF16: /* nearest_away is only asked for where the number fits */
+    case BC_BF16: /* nearest_away occurs only for numbers that fit */
         return cg_from_f32(c, kind, mode == BC_RoundingMode_nearest_away ? "rn" : rounding_suffix[mode], x);
     case BC_F8E8M0FNU: return f32_to_e8m0(c, mode == BC_RoundingMode_positive_inf, x);
     case BC_F8E4M3FN:
@@ -279,14 +279,13 @@ static cg_val integer_to_float(cg_func *c, const ct_op *op, bc_kind from, bc_kin
     return from_f32(c, to, BC_RoundingMode_nearest_even, integer_to_odd(c, wide, is_signed));
 }
 
-/* Integers that fit the fraction of a float, in whose lowest bits they stand where 2^n is added: 0x6400 + x is 1024 + x
-   in f16 as long as 0 <= x < 1024, and the difference to 1024 is exact. So two of them take three instructions, none of
-   which converts. Negative ones come there by `bias`, a power of two that is above all magnitudes: x ^ bias is x + bias
-   in the bits below 2 * bias. */
+/* Converts small integers by placing them in the lowest bits of 2^n: 0x6400 + x is 1024 + x in f16 if 0 <= x < 1024,
+   and the difference to 1024 is exact. So two of them take three instructions without a conversion. `bias`, a power
+   of two above all magnitudes, makes negative numbers positive: x ^ bias is x + bias in the bits below 2 * bias. */
 typedef struct small_integers {
-    uint32_t mask, bias; /* of the bits of x */
-    uint32_t implied;    /* 2^n, whose bits in the type are */
-    uint32_t pattern;    /* these */
+    uint32_t mask, bias; /* mask: the bits of x */
+    uint32_t implied;    /* 2^n */
+    uint32_t pattern;    /* the bits of 2^n in the type */
 } small_integers;
 
 static bool are_small(const ct_op *op, bc_kind to, small_integers *out)
@@ -309,8 +308,7 @@ static bool are_small(const ct_op *op, bc_kind to, small_integers *out)
     return above + out->bias <= out->implied;
 }
 
-/* Two bytes of one word with the upper halves beside them. The rest of a byte of a number that is not negative is zero.
- */
+/* Two bytes of a word, with the upper halves added. The other bits of a non-negative number's byte are zero. */
 static cg_val join_bytes(cg_func *c, const small_integers *n, const cg_val *x)
 {
     enum { EACH = 0x01010101, UPPER_HALF = 4, EACH_PAIR = 0x100 };
@@ -329,7 +327,7 @@ static bool are_bytes_of_word(bc_kind kind, const cg_val *x)
     return kind == BC_I8 && x[0].word_bits == 32 && x[1].word_bits == 32 && x[0].word == x[1].word;
 }
 
-/* Two numbers, each by itself, with the upper halves beside them. */
+/* Two separate numbers, with the upper halves added. */
 static cg_val join_numbers(cg_func *c, const small_integers *n, bc_kind kind, const cg_val *x)
 {
     enum { BOTH = 0x10001 };
@@ -361,7 +359,7 @@ static bool small_pair_to_float(cg_func *c, const ct_op *op, const cg_val *x, cg
 }
 
 /* The instruction limits the result to its type; 8 bits are taken from 16. NaN gives 0 in the 32-bit forms, and in
-   every form where `saturating` says so. */
+   every form if `saturating` is set. */
 static cg_val float_to_integer(cg_func *c, const ct_op *op, bc_kind from, bc_kind to, cg_val x)
 {
     bool is_signed = ct_attr_u(op, F_ftoi_signedness) == BC_Signedness_signed,
@@ -404,7 +402,7 @@ static cg_val float_to_float(cg_func *c, const ct_op *op, bc_kind from, bc_kind 
 
 /* ---- two floats at a time ---- */
 
-/* Two elements of 8 bits as f16x2. */
+/* Two 8-bit elements as f16x2. */
 static cg_val f8_pair_to_f16(cg_func *c, bc_kind kind, const cg_val *x)
 {
     cg_val pair = cg_new(c, CG_B32), bytes = cg_join(c, x, 2, 8);

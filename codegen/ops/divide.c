@@ -1,16 +1,16 @@
-/* Quotients and remainders of integers by constants. ptxas divides by a number of which it knows the value as by any
-   other: by way of a reciprocal in f32, 20 instructions or more. */
+/* Quotients and remainders of integers by constants. ptxas divides by a constant in the same way as by any other
+   number: through a reciprocal in f32, with 20 instructions or more. */
 #include "codegen/facts/facts.h"
 #include "codegen/ops/map.h"
 #include "codegen/ptx/ptx.h"
 
-/* A division as integers of 32 or 64 bits. */
+/* A division of 32-bit or 64-bit integers. */
 typedef struct division {
     uint32_t bits;
     uint64_t by;
-    bool plain; /* the dividend is not negative, or there are no signs */
+    bool plain; /* the dividend is not negative, or the numbers are unsigned */
     bool floor; /* rounded down, */
-    bool ceil;  /* or up; else towards zero */
+    bool ceil;  /* or up; otherwise towards zero */
     cg_val x, result;
 } division;
 
@@ -19,7 +19,7 @@ static cg_val fresh(cg_func *c, const division *d)
     return cg_new(c, d->bits == 64 ? CG_B64 : CG_B32);
 }
 
-/* What is added to a negative dividend before its low bits are cut off, so that it is rounded towards zero. */
+/* Adds a bias to a negative dividend before its low bits are cut off, so that the quotient is rounded towards zero. */
 static cg_val biased(cg_func *c, const division *d, uint32_t k)
 {
     cg_val sign = fresh(c, d), bias = fresh(c, d), sum = fresh(c, d);
@@ -29,7 +29,7 @@ static cg_val biased(cg_func *c, const division *d, uint32_t k)
     return sum;
 }
 
-/* The quotient rounded down, and one more where something is left: adding first could overflow. */
+/* The quotient rounded down, plus one if there is a remainder, because adding first could overflow. */
 static void divide_by_power_up(cg_func *c, const division *d, uint32_t k)
 {
     cg_val low = fresh(c, d), down = fresh(c, d), one = fresh(c, d), is_more = cg_new(c, CG_PRED);
@@ -62,8 +62,8 @@ static void remain_of_power(cg_func *c, const division *d, uint32_t k)
     cg_ins(c, "sub.s%u %v, %v, %v", d->bits, d->result, d->x, cut);
 }
 
-/* Of a dividend below 2^31: with 2^(n-1) < by <= 2^n, x * ceil(2^(31+n) / by) is the quotient and less than one more
-   above bit 31+n, since the factor is too large by less than one, and x less than 2^31 of them. */
+/* For a dividend below 2^31: with 2^(n-1) < by <= 2^n, x * ceil(2^(31+n) / by) is the quotient plus less than one,
+   above bit 31+n, because the factor is too large by less than one and x is below 2^31. */
 static void divide_by_factor(cg_func *c, const division *d, cg_val quotient)
 {
     uint32_t n = 64 - tv_leading_zeros(d->by - 1);

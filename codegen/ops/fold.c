@@ -1,4 +1,4 @@
-/* What reductions and scans share: registers of other lanes, and the body, which is emitted once for every pair. */
+/* The code that reductions and scans share: registers of other lanes, and the body, which is emitted once per pair. */
 #include "codegen/ops/fold.h"
 
 #include "codegen/ops/hooks.h"
@@ -15,7 +15,7 @@ uint32_t cg_fold_mask(const ct_op *op, int row)
     return cg_dim_mask(&s, (uint32_t)ct_attr_u(op, row));
 }
 
-/* Another lane's register: instruction "bfly", "up", "down" or "idx" of shfl; by: its operand, a register or a
+/* The register of another lane: instruction "bfly", "up", "down" or "idx" of shfl; by: its operand, a register or a
    constant. */
 static cg_val shuffle_word(cg_func *c, const char *how, cg_val x, cg_val by)
 {
@@ -109,8 +109,7 @@ static uint32_t bytes_of(const ct_op *op, uint32_t tile_bits)
 
 /* ---- partial results of warps ---- */
 
-/* log2 of the parts in which they go through scratch, by the upper register bits of the result: as few as there is room
-   for. */
+/* log2 of the parts in which they pass through scratch, by the upper register bits of the result: as few as fit. */
 static uint32_t exchange_parts(const cg_func *c, const ct_op *place, const ct_op *op, const cg_layout *result,
                                uint32_t warps)
 {
@@ -130,7 +129,7 @@ void cg_fold_add_exchange(cg_func *c, ct_op *place, const ct_op *op, const cg_la
     }
 }
 
-/* What is left of a layout of partial results for one part of them. */
+/* The layout of one part of the partial results. */
 static cg_layout layout_of_part(const cg_layout *l, const cg_layout *result, uint32_t parts)
 {
     uint32_t mask = 0;
@@ -139,13 +138,13 @@ static cg_layout layout_of_part(const cg_layout *l, const cg_layout *result, uin
     return parts ? cg_fold_layout(l, mask, NULL) : *l;
 }
 
-/* An exchange: how partial results are spread before it and, all of a line in one thread, behind it, of a part; which
-   registers these are of all of them. */
+/* An exchange of one part: the distribution of partial results before it and after it, when all of a line are in one
+   thread; and the registers that belong to the part. */
 typedef struct exchange {
     cg_func *c;
     const ct_op *op;
     cg_layout slots, all;
-    uint32_t parts, reg_bits; /* log2: of them; of the result's registers in one */
+    uint32_t parts, reg_bits; /* log2: number of parts; registers of the result in one */
 } exchange;
 
 static exchange exchange_of(cg_func *c, const ct_op *place, const ct_op *op, const cg_layout *result,
@@ -161,7 +160,7 @@ static exchange exchange_of(cg_func *c, const ct_op *place, const ct_op *op, con
     return x;
 }
 
-/* Where operand i of a part lies. */
+/* The address of operand i of a part. */
 static cg_val address_of(const exchange *x, cg_val base, uint32_t i)
 {
     uint32_t offset = 0;
@@ -188,7 +187,7 @@ static void exchange_part(const exchange *x, cg_val base, uint32_t part, cg_fold
     cg_barrier(c);
     for (uint32_t i = 0; i < x->op->operand_count && regs; i++) {
         cg_flat_load(c, bc_elem_kind(ct_operands(x->op)[i]->type), addresses[i], &x->all, regs);
-        for (uint32_t r = 0; r < all && out[i]; r++) /* r: the warp above the register of the part */
+        for (uint32_t r = 0; r < all && out[i]; r++) /* r: the warp, above the register of the part */
             out[i][(r & ~ones) << x->parts | part << x->reg_bits | (r & ones)] = regs[r];
     }
 }

@@ -36,11 +36,11 @@ static void set_registers(cg_func *c, const char *way, uint32_t count)
 static void init_barriers(cg_func *c, const cg_ring *ring)
 {
     /* of a thread: when its copies are there, and when it has put the rest; by maps one thread says what is to come */
-    uint32_t full = ring->by_maps ? 1 : CG_PRODUCER_THREADS * (ring->puts ? 2 : 1);
-    uint32_t empty = (cg_threads(c) >> CG_LANE_BITS) * (ring->to_all ? c->cluster : 1);
+    uint32_t full = ring->role == CG_RING_OF_MAPS ? 1 : CG_PRODUCER_THREADS * (cg_ring_puts(ring) ? 2 : 1);
+    uint32_t empty = (cg_threads(c) >> CG_LANE_BITS) * (cg_ring_to_all(ring) ? c->cluster : 1);
     for (uint32_t i = 0; i < ring->slots; i++) {
-        cg_ins(c, "mbarrier.init.shared::cta.b64 [%v+%u], %u", ring->full, 8 * i, full);
-        cg_ins(c, "mbarrier.init.shared::cta.b64 [%v+%u], %u", ring->full, 8 * (ring->slots + i), empty);
+        cg_ins(c, "mbarrier.init.shared::cta.b64 [%v+%u], %u", ring->state->full, 8 * i, full);
+        cg_ins(c, "mbarrier.init.shared::cta.b64 [%v+%u], %u", ring->state->full, 8 * (ring->slots + i), empty);
     }
 }
 
@@ -141,37 +141,37 @@ static cg_val register_of(cg_func *c, uint32_t value)
    as there are blocks, each to one of them. */
 static void find_arrivals(cg_func *c, cg_ring *ring, cg_val lane)
 {
-    ring->empty = ring->full;
-    if (!ring->to_all) {
-        cg_ins(c, "setp.eq.u32 %v, %v, 0", ring->arrives, lane);
+    ring->state->empty = ring->state->full;
+    if (!cg_ring_to_all(ring)) {
+        cg_ins(c, "setp.eq.u32 %v, %v, 0", ring->state->arrives, lane);
         return;
     }
     cg_val block = cg_new(c, CG_B32);
-    ring->empty = cg_new(c, CG_B32);
-    cg_ins(c, "setp.lt.u32 %v, %v, %u", ring->arrives, lane, c->cluster);
+    ring->state->empty = cg_new(c, CG_B32);
+    cg_ins(c, "setp.lt.u32 %v, %v, %u", ring->state->arrives, lane, c->cluster);
     cg_ins(c, "min.u32 %v, %v, %u", block, lane, c->cluster - 1);
-    cg_ins(c, "mapa.shared::cluster.u32 %v, %v, %v", ring->empty, ring->full, block);
+    cg_ins(c, "mapa.shared::cluster.u32 %v, %v, %v", ring->state->empty, ring->state->full, block);
 }
 
 void cg_groups_ring(cg_func *c, cg_ring *ring)
 {
-    ring->base = cg_new(c, CG_B32);
-    ring->full = cg_new(c, CG_B32);
-    cg_ins(c, "add.u32 %v, %v, %u", ring->base, cg_ring_memory(c), ring->offset);
-    cg_ins(c, "add.u32 %v, %v, %u", ring->full, cg_ring_memory(c), ring->barriers);
-    ring->read = register_of(c, 0);
-    ring->write = register_of(c, 0);
-    ring->read_phase = register_of(c, 0);
-    ring->write_phase = register_of(c, 1); /* slots that nobody has read are free */
-    ring->freed = register_of(c, 0);
+    ring->state->base = cg_new(c, CG_B32);
+    ring->state->full = cg_new(c, CG_B32);
+    cg_ins(c, "add.u32 %v, %v, %u", ring->state->base, cg_ring_memory(c), ring->offset);
+    cg_ins(c, "add.u32 %v, %v, %u", ring->state->full, cg_ring_memory(c), ring->barriers);
+    ring->state->read = register_of(c, 0);
+    ring->state->write = register_of(c, 0);
+    ring->state->read_phase = register_of(c, 0);
+    ring->state->write_phase = register_of(c, 1); /* slots that were never read are free */
+    ring->state->freed = register_of(c, 0);
     if (ring->at_start)
-        ring->left = register_of(c, ring->at_start);
-    if (ring->puts) {
-        ring->put = register_of(c, 0);
-        ring->put_count = register_of(c, 0);
+        ring->state->left = register_of(c, ring->at_start);
+    if (cg_ring_puts(ring)) {
+        ring->state->put = register_of(c, 0);
+        ring->state->put_count = register_of(c, 0);
     }
     cg_val lane = cg_new(c, CG_B32);
-    ring->arrives = cg_new(c, CG_PRED);
+    ring->state->arrives = cg_new(c, CG_PRED);
     cg_ins(c, "and.b32 %v, %v, 31", lane, cg_tid(c));
     find_arrivals(c, ring, lane);
 }
@@ -204,8 +204,8 @@ static void advance(cg_func *c, const cg_ring *ring, cg_val number, cg_val phase
 
 void cg_groups_put_next(cg_func *c, const cg_ring *ring)
 {
-    next_slot(c, ring, ring->put);
-    cg_ins(c, "sub.u32 %v, %v, 1", ring->put_count, ring->put_count);
+    next_slot(c, ring, ring->state->put);
+    cg_ins(c, "sub.u32 %v, %v, 1", ring->state->put_count, ring->state->put_count);
 }
 
 void cg_groups_await(cg_func *c, const ct_op *op, cg_val more)
@@ -214,10 +214,10 @@ void cg_groups_await(cg_func *c, const ct_op *op, cg_val more)
     uint32_t behind = cg_label(c);
     if (!more.known)
         cg_ins(c, "@!%v bra.uni %l", more, behind);
-    wait(c, cg_groups_barrier(c, ring, ring->read, 0), ring->read_phase);
-    if (!ring->by_maps)
+    wait(c, cg_groups_barrier(c, ring, ring->state->read, 0), ring->state->read_phase);
+    if (ring->role != CG_RING_OF_MAPS)
         cg_take_effect(c, op, CG_WRITTEN);
-    if (ring->in_flight && ring->product)
+    if (ring->end == CG_FREE_ITERATION_LATER && ring->product)
         cg_turned_begin(c, ring);
     if (!more.known)
         cg_place_label(c, behind);
@@ -227,7 +227,7 @@ void cg_groups_await(cg_func *c, const ct_op *op, cg_val more)
 static cg_val empty_barrier(cg_func *c, const cg_ring *ring)
 {
     cg_val address = cg_new(c, CG_B32), at = cg_new(c, CG_B32);
-    cg_ins(c, "mad.lo.u32 %v, %v, 8, %v", at, ring->read, ring->empty);
+    cg_ins(c, "mad.lo.u32 %v, %v, 8, %v", at, ring->state->read, ring->state->empty);
     cg_ins(c, "add.u32 %v, %v, %u", address, at, 8 * ring->slots);
     return address;
 }
@@ -236,9 +236,9 @@ void cg_groups_release(cg_func *c, const ct_op *op, cg_val more)
 {
     cg_ring *ring = cg_ring_of(op, 0);
     cg_val empty = empty_barrier(c, ring);
-    advance(c, ring, ring->read, ring->read_phase);
-    if (!ring->in_flight) {
-        cg_groups_arrive(c, ring, ring->arrives, empty);
+    advance(c, ring, ring->state->read, ring->state->read_phase);
+    if (ring->end != CG_FREE_ITERATION_LATER) {
+        cg_groups_arrive(c, ring, ring->state->arrives, empty);
         return;
     }
     cg_groups_await(c, op, more); /* while this product runs */
@@ -246,19 +246,19 @@ void cg_groups_release(cg_func *c, const ct_op *op, cg_val more)
         cg_ins(c, "wgmma.wait_group.sync.aligned 1");
         cg_groups_free_last(c, ring);
     }
-    cg_ins(c, "mov.u32 %v, %v", ring->freed, empty);
+    cg_ins(c, "mov.u32 %v, %v", ring->state->freed, empty);
 }
 
 void cg_groups_drain(cg_func *c, cg_ring *ring)
 {
     cg_groups_free_last(c, ring);
-    cg_ins(c, "mov.u32 %v, 0", ring->freed);
+    cg_ins(c, "mov.u32 %v, 0", ring->state->freed);
 }
 
 /* The slot that is written. */
 static void await_free(cg_func *c, const cg_ring *ring)
 {
-    wait(c, cg_groups_barrier(c, ring, ring->write, 8 * ring->slots), ring->write_phase);
+    wait(c, cg_groups_barrier(c, ring, ring->state->write, 8 * ring->slots), ring->state->write_phase);
 }
 
 void cg_assign_acquire(cg_func *c, const ct_op *op)
@@ -272,8 +272,8 @@ static void expect(cg_func *c, const cg_ring *ring)
     uint32_t bytes = 0;
     for (uint32_t i = 0; i < ring->load_count; i++)
         bytes += cg_ring_load_bytes(&ring->loads[i]);
-    cg_ins(c, "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%v], %u", cg_groups_barrier(c, ring, ring->write, 0),
-           bytes);
+    cg_ins(c, "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%v], %u",
+           cg_groups_barrier(c, ring, ring->state->write, 0), bytes);
 }
 
 /* The first slots are not waited for, as threads fill them while the maps are made: they may have been filled and freed
@@ -281,25 +281,25 @@ static void expect(cg_func *c, const cg_ring *ring)
 /* Not between groups: of a ring of one slot, when all threads have read it. */
 void cg_effects_acquire(cg_func *c, ct_op *op)
 {
-    if (!cg_ring_of(op, 0)->by_groups)
+    if (!cg_is_between_groups(cg_ring_of(op, 0)))
         cg_add_effect(c, op, CG_MEETS);
 }
 
 void cg_lower_acquire(cg_func *c, const ct_op *op)
 {
     cg_ring *ring = cg_ring_of(op, 0);
-    if (!ring->by_groups) {
+    if (!cg_is_between_groups(ring)) {
         cg_take_effect(c, op, CG_MEETS);
         return;
     }
     uint32_t behind = ring->at_start ? cg_label(c) : 0;
     if (behind) {
-        ring->takes = cg_new(c, CG_PRED);
-        cg_ins(c, "setp.eq.u32 %v, %v, 0", ring->takes, ring->left);
-        cg_ins(c, "@!%v bra.uni %l", ring->takes, behind);
+        ring->state->takes = cg_new(c, CG_PRED);
+        cg_ins(c, "setp.eq.u32 %v, %v, 0", ring->state->takes, ring->state->left);
+        cg_ins(c, "@!%v bra.uni %l", ring->state->takes, behind);
     }
     await_free(c, ring);
-    if (ring->by_maps)
+    if (ring->role == CG_RING_OF_MAPS)
         expect(c, ring);
     if (behind)
         cg_place_label(c, behind);
@@ -311,7 +311,7 @@ void cg_groups_empty(cg_func *c, cg_ring *ring)
     cg_val left = register_of(c, ring->slots), more = cg_new(c, CG_PRED);
     cg_place_label(c, again);
     await_free(c, ring);
-    advance(c, ring, ring->write, ring->write_phase);
+    advance(c, ring, ring->state->write, ring->state->write_phase);
     cg_ins(c, "sub.u32 %v, %v, 1", left, left);
     cg_ins(c, "setp.ne.u32 %v, %v, 0", more, left);
     cg_ins(c, "@%v bra %l", more, again);
@@ -319,9 +319,10 @@ void cg_groups_empty(cg_func *c, cg_ring *ring)
 
 void cg_groups_commit(cg_func *c, cg_ring *ring)
 {
-    if (!ring->by_maps)
-        cg_ins(c, "cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%v]", cg_groups_barrier(c, ring, ring->write, 0));
+    if (ring->role != CG_RING_OF_MAPS)
+        cg_ins(c, "cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%v]",
+               cg_groups_barrier(c, ring, ring->state->write, 0));
     if (ring->at_start)
-        cg_ins(c, "@!%v sub.u32 %v, %v, 1", ring->takes, ring->left, ring->left);
-    advance(c, ring, ring->write, ring->write_phase);
+        cg_ins(c, "@!%v sub.u32 %v, %v, 1", ring->state->takes, ring->state->left, ring->state->left);
+    advance(c, ring, ring->state->write, ring->state->write_phase);
 }

@@ -1,4 +1,4 @@
-/* Values that are made anew in every layout in which they are wanted. */
+/* Values that are recomputed in every layout in which they are read. */
 #include "codegen/ops/map.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/values.h"

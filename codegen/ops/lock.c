@@ -28,7 +28,7 @@ static bool are_light(const ct_value *values, uint32_t count, bool scalars)
     return true;
 }
 
-/* What releases has the others' part done before each try. */
+/* Before each attempt, a release makes the other threads' accesses visible. */
 static bool is_release(const ct_op *exchange)
 {
     uint64_t order = ct_attr_u(exchange, F_atomic_cas_tko_memory_ordering_semantics);

@@ -318,7 +318,7 @@ static cg_val (*const elements[OP_LIMIT])(cg_func *, const ct_op *, const cg_val
 #include "codegen/ops/maps.def"
 };
 
-/* An element-wise op that nobody computes does not compile: made_<op> is no type then. */
+/* An element-wise op without code does not compile, because made_<op> is no type then. */
 #define MAP(op, type, text) typedef char made_##op;
 #define ELEMENT(op, function) typedef char made_##op;
 #include "codegen/ops/maps.def"

@@ -1,4 +1,4 @@
-/* Element by element: constants and maps. */
+/* Element-wise ops: constants and maps. */
 #ifndef TILEVM_CODEGEN_OPS_MAP_H
 #define TILEVM_CODEGEN_OPS_MAP_H
 
@@ -6,29 +6,29 @@
 
 /* The registers of a constant in a layout (codegen/ops/constant.c). */
 cg_val *cg_constant_regs(cg_func *c, const ct_op *op, const cg_layout *l);
-/* The registers of what is made anew in every layout: constants, iotas, maps, and what is its operand seen otherwise.
- */
+/* The registers of a value that is recomputed in every layout: a constant, an iota, a map, or an op that
+   reinterprets its operand. */
 cg_val *cg_lazy_regs(cg_func *c, const ct_op *op, const cg_layout *l);
 /* The registers of a map: its operands are read in the same layout. */
 cg_val *cg_map_regs(cg_func *c, const ct_op *op, const cg_layout *l);
 
-/* A divi or remi of an element whose operands are integers of 32 bits, or 64; false: not by fewer instructions than a
-   division takes (codegen/ops/divide.c). */
+/* A divi or remi of one element with 32-bit or 64-bit operands. False: it would not take fewer instructions than a
+   division (codegen/ops/divide.c). */
 bool cg_divide_by_constant(cg_func *c, const ct_op *op, bool is_signed, const cg_val *operands, cg_val result);
 
-/* Registers a / b, each rounded to the nearest, of f32, f16 or bf16: `count` of them into `out`, of those whose numbers
-   differ in the bits of idle alone one for all; false: not by fewer instructions than one by one
-   (codegen/ops/quotients.c). */
+/* Computes `count` quotients a / b of f32, f16 or bf16, each rounded to nearest. Registers whose numbers differ only
+   in the bits of idle are equal and computed once. False: it would not take fewer instructions than separate
+   divisions (codegen/ops/quotients.c). */
 bool cg_divide_together(cg_func *c, bc_kind kind, const cg_val *a, const cg_val *b, uint32_t count, uint32_t idle,
                         cg_val *out);
 
-/* f32 as f16 or bf16, with a rounding of PTX (".rn"). */
+/* f32 as f16 or bf16, with a PTX rounding modifier (".rn"). */
 cg_val cg_from_f32(cg_func *c, bc_kind kind, const char *rounding, cg_val x);
-/* Any float but f64 as f32, which is exact. */
+/* Any float except f64 as f32, which is exact. */
 cg_val cg_any_to_f32(cg_func *c, bc_kind kind, cg_val x);
 /* A conversion between number kinds (codegen/ops/convert.c). */
 cg_val cg_convert_element(cg_func *c, const ct_op *op, cg_val x);
-/* An ftof or itof of two neighbours; false: not by fewer instructions than one by one. */
+/* An ftof or itof of two neighbours. False: it would not take fewer instructions than two conversions. */
 bool cg_convert_pair(cg_func *c, const ct_op *op, const cg_val *x, cg_val *out);
 
 #endif

@@ -9,12 +9,25 @@
 #include "codegen/ops/maps.h"
 
 #include "codegen/kernel/groups.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/ops/slots.h"
 #include "codegen/ptx/emit.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/memory.h"
 #include "codegen/values/values.h"
+
+/* What lowering keeps of a map. */
+struct cg_map_state {
+    cg_val address;    /* where it lies */
+    cg_val first, at;  /* of boxes that blocks share the first one's coordinate along `cut`, and its place */
+    cg_val prefetches; /* whether the grid is small */
+};
+
+struct cg_maps_state {
+    struct cg_map_state maps[CG_MOST_MAPS];
+    cg_val taken; /* the word that says that the memory of the maps is */
+};
 
 /* ---- memory for maps ---- */
 
@@ -29,11 +42,11 @@ static uint32_t least(uint32_t a, uint32_t b)
    set, and by shared memory, of which each takes 1 KiB besides. */
 static uint32_t blocks_at_once(const cg_func *c)
 {
-    enum { REGISTERS = 1 << 16, KIB_BITS = 10 };
     uint32_t most = c->target->threads / cg_all_threads(c), launched = c->groups->launched;
     if (launched)
-        most = least(most, REGISTERS / (launched * cg_all_threads(c)));
-    uint32_t shared = (c->target->shared_kib + 1u) << KIB_BITS, own = cg_shared_bytes(c) + (1u << KIB_BITS);
+        most = least(most, CG_REGISTERS / (launched * cg_all_threads(c)));
+    uint32_t shared = ((uint32_t)c->target->shared_kib << 10) + CG_SYSTEM_SHARED,
+             own = cg_shared_bytes(c) + CG_SYSTEM_SHARED;
     return least(most, shared / own);
 }
 
@@ -209,11 +222,20 @@ static void find_share(cg_func *c, cg_tensor_map *map)
     if (b->blocks == 1)
         return;
     cg_val rank = cg_new(c, CG_B32);
-    map->first = cg_new(c, CG_B32);
-    map->at = cg_new(c, CG_B32);
+    map->state->first = cg_new(c, CG_B32);
+    map->state->at = cg_new(c, CG_B32);
     cg_ins(c, "mov.u32 %v, %%cluster_ctarank", rank);
-    cg_ins(c, "mul.lo.u32 %v, %v, %u", map->first, rank, b->cut ? b->size[b->cut] : b->panels * b->size[0]);
-    cg_ins(c, "mul.lo.u32 %v, %v, %u", map->at, rank, cg_box_bytes(b) * (b->cut ? 1 : b->panels));
+    cg_ins(c, "mul.lo.u32 %v, %v, %u", map->state->first, rank, b->cut ? b->size[b->cut] : b->panels * b->size[0]);
+    cg_ins(c, "mul.lo.u32 %v, %v, %u", map->state->at, rank, cg_box_bytes(b) * (b->cut ? 1 : b->panels));
+}
+
+static void begin_state(cg_func *c, cg_tensor_maps *maps)
+{
+    maps->state = bc_new(&c->arena, struct cg_maps_state, 1);
+    if (!maps->state)
+        cg_no_memory(c);
+    for (uint32_t i = 0; maps->state && i < maps->count; i++)
+        maps->maps[i].state = &maps->state->maps[i];
 }
 
 /* From where the warp has its piece on. */
@@ -222,18 +244,18 @@ static void publish(cg_func *c, cg_tensor_maps *maps, cg_val piece)
     cg_val base = cg_new(c, CG_B64), rest = cg_new(c, CG_B32), leads = cg_new(c, CG_PRED);
     cg_ins(c, "shfl.sync.idx.b32 %v, %v, 0, 31, 0xffffffff", piece, piece);
     cg_ins(c, "mad.wide.u32 %v, %v, %u, %v", base, piece, maps->count * CG_MAP_BYTES, address_of(c, ""));
-    maps->taken = word_of(c, piece);
+    maps->state->taken = word_of(c, piece);
     for (uint32_t i = 0; i < maps->count; i++) {
-        maps->maps[i].address = cg_new(c, CG_B64);
-        cg_ins(c, "add.s64 %v, %v, %u", maps->maps[i].address, base, i * CG_MAP_BYTES);
+        maps->maps[i].state->address = cg_new(c, CG_B64);
+        cg_ins(c, "add.s64 %v, %v, %u", maps->maps[i].state->address, base, i * CG_MAP_BYTES);
         cg_ins(c,
                "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%v], [%v], %u",
-               maps->maps[i].address, map_in_shared(c, i), CG_MAP_BYTES);
+               maps->maps[i].state->address, map_in_shared(c, i), CG_MAP_BYTES);
     }
     cg_ins(c, "elect.sync %v|%v, 0xffffffff", rest, leads);
     cg_ins(c, "@!%v exit", leads);
     for (uint32_t i = 0; i < maps->count; i++)
-        cg_ins(c, "fence.proxy.tensormap::generic.acquire.gpu [%v], %u", maps->maps[i].address, CG_MAP_BYTES);
+        cg_ins(c, "fence.proxy.tensormap::generic.acquire.gpu [%v], %u", maps->maps[i].state->address, CG_MAP_BYTES);
 }
 
 static cg_val special(cg_func *c, const char *name)
@@ -252,7 +274,7 @@ static void look_at_grid(cg_func *c, cg_tensor_maps *maps)
     cg_ins(c, "mul.lo.u64 %v, %v, %v", blocks, blocks, special(c, "nctaid.z"));
     cg_ins(c, "setp.le.u64 %v, %v, %v", small, blocks, special(c, "nsmid"));
     for (uint32_t i = 0; i < maps->count; i++)
-        maps->maps[i].prefetches = small;
+        maps->maps[i].state->prefetches = small;
 }
 
 void cg_assign_maps(cg_func *c, const ct_op *op)
@@ -265,6 +287,9 @@ void cg_lower_maps(cg_func *c, const ct_op *op)
     cg_tensor_maps *maps = op->detail;
     uint32_t others = cg_label(c);
     cg_val is_first = cg_new(c, CG_PRED), piece = cg_new(c, CG_B32), was = cg_new(c, CG_B32);
+    begin_state(c, maps);
+    if (c->failed)
+        return;
     cg_need_ptx(c, CG_PTX_OF_MAPS);
     put_memory(c, maps);
     clear_maps(c, maps->count);
@@ -295,7 +320,7 @@ void cg_lower_unmap(cg_func *c, const ct_op *op)
     const cg_tensor_maps *maps = op->detail;
     for (uint32_t i = 0; i < maps->ring_count; i++)
         cg_groups_empty(c, maps->rings[i]);
-    cg_ins(c, "st.relaxed.gpu.global.b32 [%v], 0", maps->taken);
+    cg_ins(c, "st.relaxed.gpu.global.b32 [%v], 0", maps->state->taken);
 }
 
 /* ---- copies ---- */
@@ -342,7 +367,7 @@ static void put_box(cg_func *c, const cg_tensor_map *map, cg_val to, const cg_va
     if (b->blocks == 1) {
         cg_ins(c,
                "cp.async.bulk.tensor.%ud.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%v], [%v, %V], [%v]",
-               b->rank, to, map->address, at, b->rank, full);
+               b->rank, to, map->state->address, at, b->rank, full);
         return;
     }
     cg_val mask = cg_new(c, CG_B16);
@@ -350,7 +375,7 @@ static void put_box(cg_func *c, const cg_tensor_map *map, cg_val to, const cg_va
     cg_ins(c,
            "cp.async.bulk.tensor.%ud.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%v], "
            "[%v, %V], [%v], %v",
-           b->rank, to, map->address, at, b->rank, full, mask);
+           b->rank, to, map->state->address, at, b->rank, full, mask);
 }
 
 static void find_tile(cg_func *c, const ct_op *op, const cg_boxes *b, cg_val *at)
@@ -366,16 +391,16 @@ void cg_copy_boxes(cg_func *c, const ct_op *op)
     const cg_ring *ring = cg_ring_of(op, op->from->operand_count);
     const cg_tensor_map *map = copy->map;
     const cg_boxes *b = &map->boxes;
-    cg_val at[CG_MAP_DIMS], to = cg_new(c, CG_B32), full = cg_groups_barrier(c, ring, ring->write, 0);
-    cg_ins(c, "add.u32 %v, %v, %u", to, cg_groups_slot(c, ring, ring->write), copy->load->offset);
+    cg_val at[CG_MAP_DIMS], to = cg_new(c, CG_B32), full = cg_groups_barrier(c, ring, ring->state->write, 0);
+    cg_ins(c, "add.u32 %v, %v, %u", to, cg_groups_slot(c, ring, ring->state->write), copy->load->offset);
     find_tile(c, op, b, at);
     if (b->blocks > 1) {
-        at[b->cut] = plus(c, at[b->cut], map->first);
-        to = plus(c, to, map->at);
+        at[b->cut] = plus(c, at[b->cut], map->state->first);
+        to = plus(c, to, map->state->at);
     }
     uint32_t behind = ring->at_start ? cg_label(c) : 0;
     if (behind)
-        cg_ins(c, "@!%v bra.uni %l", ring->takes, behind);
+        cg_ins(c, "@!%v bra.uni %l", ring->state->takes, behind);
     uint32_t panel = cg_box_bytes(b) * (b->cut ? b->blocks : 1);
     cg_val first = at[0], place = to;
     for (uint32_t p = 0; p < b->panels; p++) {
@@ -402,7 +427,7 @@ void cg_lower_prefetch(cg_func *c, const ct_op *op)
     const cg_boxes *b = &map->boxes;
     cg_val at[CG_MAP_DIMS], valid = cg_scalar(c, op->operands[op->operand_count - 1]), first;
     uint32_t behind = cg_label(c);
-    cg_ins(c, "@!%v bra.uni %l", cg_and(c, valid, map->prefetches), behind);
+    cg_ins(c, "@!%v bra.uni %l", cg_and(c, valid, map->state->prefetches), behind);
     find_tile(c, op, b, at);
     first = at[0];
     for (uint32_t p = 0; p < b->panels; p++) {
@@ -410,7 +435,8 @@ void cg_lower_prefetch(cg_func *c, const ct_op *op)
             at[0] = plus(c, first, cg_const(CG_B32, p * b->size[0]));
         for (uint32_t i = 0; i < b->rank; i++)
             at[i] = cg_reg(c, at[i]);
-        cg_ins(c, "cp.async.bulk.prefetch.tensor.%ud.L2.global.tile [%v, %V]", b->rank, map->address, at, b->rank);
+        cg_ins(c, "cp.async.bulk.prefetch.tensor.%ud.L2.global.tile [%v, %V]", b->rank, map->state->address, at,
+               b->rank);
     }
     cg_place_label(c, behind);
 }

@@ -13,6 +13,7 @@
 #include "codegen/analysis/turned.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/ops/hooks.h"
+#include "codegen/ops/slots.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/effects.h"
 #include "codegen/values/homes.h"
@@ -133,21 +134,22 @@ static void assign_product(cg_func *c, const ct_op *op)
     read[1] = operand_home(c, p->rhs);
     for (uint32_t i = 3; i < op->operand_count; i++) /* scales */
         read[i - 1] = operand_home(c, ct_operands(op)[i]);
-    if (p->turned) {
+    if (p->instruction == CG_BY_TURNED_WGMMA) {
         result = cg_turned_layout(c, p);
-    } else if (p->has_atom) {
+    } else if (cg_has_atom(p)) {
+        bool reordered = p->instruction == CG_BY_REORDERED_MMA;
         read[0] = cg_with_halves(p, true, &read[0]);
         read[1] = cg_with_halves(p, false, &read[1]);
         cg_settle_product(c, p, &read[1]);
-        if (p->reordered)
+        if (reordered)
             cg_find_order(c, p, &read[0]);
-        if (p->reordered || wants_fragments(c, op, p, &read[0]))
+        if (reordered || wants_fragments(c, op, p, &read[0]))
             read[0] = cg_fragment_layout(c, p);
         for (uint32_t i = 0; p->scaled && i < 2; i++)
             read[2 + i] = cg_scale_layout(c, p, i == 0);
         assign_together(c, op, p);
         result = cg_accumulator_layout(c, p);
-    } else if (p->blocked) {
+    } else if (p->instruction == CG_BY_BLOCKS) {
         assign_together(c, op, p);
         result = cg_block_layout(c, p);
     } else {
@@ -247,7 +249,8 @@ static bool goes_by_matrices(const cg_func *c, const cg_product *p, const cg_lay
     cg_layout places = cg_encoding_layout(&s, l);
     cg_matrices m;
     uint8_t reg_bit[2];
-    return p->has_atom && p->atom.element_bits == 1 && !p->async && cg_layout_vector(l, p->n, 2, reg_bit) < 2
+    bool by_warps = p->instruction == CG_BY_MMA || p->instruction == CG_BY_REORDERED_MMA;
+    return by_warps && p->atom.element_bits == 1 && cg_layout_vector(l, p->n, 2, reg_bit) < 2
            && cg_matrices_store(c, &places, &m);
 }
 
@@ -264,15 +267,17 @@ static cg_operand operand_of(cg_func *c, const cg_product *p, bool left, uint32_
     const cg_layout *read = cg_value_of(c, p->result)->source + !left;
     cg_operand o = {.left = left, .v = left ? p->lhs : p->rhs, .read = read, .k = p->k};
     const cg_encoding *ring = cg_encoding_of(o.v);
+    bool blocked = p->instruction == CG_BY_BLOCKS, reordered = p->instruction == CG_BY_REORDERED_MMA;
     cg_layout fragments = cg_fragment_layout(c, p);
     if (ring) { /* across: neighbours along K do not lie side by side */
         cg_layout probe = {.reg_bits = 1, .reg = {(uint32_t)1 << (left ? 0 : p->n)}};
         probe = cg_from_bytes(p, left, &probe);
-        o.in_ring = true;
+        o.source = CG_FROM_RING;
         o.encoding = *ring;
+        o.base = cg_tile_in_slot(cg_source_of(o.v)->op);
         o.across = cg_encoding_layout_of(o.v, &probe).reg[0] != 1;
     } else if (left && p->atom.element_bits == 1 && cg_layout_equal(read, &fragments)) {
-        o.in_registers = true;
+        o.source = CG_FROM_REGISTERS;
         return o;
     } else {
         cg_layout l = cg_as_bytes(p, left, read);
@@ -280,17 +285,17 @@ static cg_operand operand_of(cg_func *c, const cg_product *p, bool left, uint32_
         o.k = p->k - parts;
         uint32_t rows = left ? p->m : o.k, columns = left ? o.k : p->n;
         o.across = left ? p->atom.element_bits == 1 && !along_last && p->m >= MATRIX_ROWS
-                        : p->pairs || (p->atom.element_bits == 1 && along_last && !p->reordered);
-        bool as_it_is = p->blocked || p->in == BC_F64; /* else A lies in rows of M, B in rows of K, unless turned */
+                        : p->pairs || (p->atom.element_bits == 1 && along_last && !reordered);
+        bool as_it_is = blocked || p->in == BC_F64; /* else A lies in rows of M, B in rows of K, unless turned */
         bool flipped = as_it_is ? !along_last : o.across == left;
         cg_feed feed = cg_scratch_feed(p, left, along_last);
         o.encoding =
             cg_encoding_new(flipped ? columns : rows, flipped ? rows : columns, p->batch, cg_memory_bytes(p->in), feed);
         o.encoding.flipped = flipped;
     }
-    cg_layout lanes = p->blocked     ? block_lines(c, p, &o)
-                      : p->reordered ? cg_vector_lanes(c, p)
-                                     : lanes_of(c, p, &o),
+    cg_layout lanes = blocked     ? block_lines(c, p, &o)
+                      : reordered ? cg_vector_lanes(c, p)
+                                  : lanes_of(c, p, &o),
               elements = cg_from_bytes(p, left, &lanes);
     o.lanes = ring ? cg_encoding_layout_of(o.v, &elements) : cg_encoding_layout(&o.encoding, &lanes);
     return o;
@@ -300,7 +305,7 @@ static cg_operand operand_of(cg_func *c, const cg_product *p, bool left, uint32_
 static uint32_t operand_bytes(const cg_operand *o, bool async)
 {
     uint32_t align = async ? CG_ENCODING_ALIGN : 16;
-    return o->in_ring || o->in_registers ? 0 : (cg_encoding_bytes(&o->encoding) + align - 1) & ~(align - 1);
+    return o->source != CG_FROM_SCRATCH ? 0 : (cg_encoding_bytes(&o->encoding) + align - 1) & ~(align - 1);
 }
 
 /* Where each begins, and behind them where all end. */
@@ -346,8 +351,9 @@ static uint32_t find_factors(cg_func *c, const ct_op *op, const cg_product *p, c
     uint32_t at[2 * CG_MOST_TOGETHER];
     for (f->parts = 0;; f->parts++) {
         add_operands(c, f, p);
-        uint32_t bytes = place_operands(f->operands, f->count, p->async, at);
-        if (bytes <= cg_scratch_room(c, op) || p->k - f->parts == p->atom.k_bits || p->reordered)
+        uint32_t bytes = place_operands(f->operands, f->count, p->instruction == CG_BY_WGMMA, at);
+        if (bytes <= cg_scratch_room(c, op) || p->k - f->parts == p->atom.k_bits
+            || p->instruction == CG_BY_REORDERED_MMA)
             return bytes;
     }
 }
@@ -355,7 +361,7 @@ static uint32_t find_factors(cg_func *c, const ct_op *op, const cg_product *p, c
 /* May wgmma multiply them? */
 static bool is_async(const cg_product *p, const cg_factors *f)
 {
-    return p->async && !f->parts && cg_can_multiply_async(p, f->operands);
+    return p->instruction == CG_BY_WGMMA && !f->parts && cg_can_multiply_async(p, f->operands);
 }
 
 /* Whose slots it lies in; NULL: it is in registers. */
@@ -371,7 +377,7 @@ static void effects_in_scratch(cg_func *c, ct_op *op, const cg_product *p)
     cg_factors f;
     uint32_t at[2 * CG_MOST_TOGETHER], bytes = find_factors(c, op, p, &f);
     bool async = is_async(p, &f);
-    bytes = p->async && !async ? place_operands(f.operands, f.count, false, at) : bytes;
+    bytes = p->instruction == CG_BY_WGMMA && !async ? place_operands(f.operands, f.count, false, at) : bytes;
     for (uint32_t part = 0; bytes && part < (uint32_t)1 << f.parts; part++)
         cg_add_scratch(c, op, bytes);
     if (bytes && async) {
@@ -385,18 +391,12 @@ static void effects_in_scratch(cg_func *c, ct_op *op, const cg_product *p)
         cg_add_ring(c, op, CG_READS_ASYNC, b);
 }
 
-/* Its left operand is read where it lies. */
-static void effects_turned(cg_func *c, ct_op *op, const cg_product *p)
-{
-    cg_add_ring(c, op, CG_READS_ASYNC, ring_of(p->lhs));
-}
-
 static void effects_of_product(cg_func *c, ct_op *op)
 {
     const cg_product *p = cg_value_of(c, cg_result(op, 0))->product;
-    if (p->turned)
-        effects_turned(c, op, p);
-    else if (!p->has_atom && !p->blocked)
+    if (p->instruction == CG_BY_TURNED_WGMMA)
+        cg_add_ring(c, op, CG_READS_ASYNC, ring_of(p->lhs)); /* its left operand is read where it lies */
+    else if (p->instruction == CG_BY_ELEMENT)
         cg_effects_plain(c, op, p);
     else if (p->together->ops[0] == op && !op->detail) /* with a detail both lie in the ring, for mma.sync */
         effects_in_scratch(c, op, p);
@@ -427,17 +427,18 @@ static void encode_operands(cg_func *c, const ct_op *op, const cg_product *p, cg
     cg_val scratch = cg_scratch(c, op, all);
     for (uint32_t i = 0; i < f->count; i++) {
         cg_operand *o = &f->operands[i];
-        if (o->in_ring || o->in_registers)
+        if (o->source != CG_FROM_SCRATCH)
             continue;
         const cg_val *regs = cg_pack_bytes(c, p, o->left, o->read, cg_get(c, o->v, o->read));
         cg_layout l = cg_as_bytes(p, o->left, o->read);
-        o->encoding.base = scratch;
+        o->base = scratch;
         if (at[i]) {
-            o->encoding.base = cg_new(c, CG_B32);
-            cg_ins(c, "add.u32 %v, %v, %u", o->encoding.base, scratch, at[i]);
+            o->base = cg_new(c, CG_B32);
+            cg_ins(c, "add.u32 %v, %v, %u", o->base, scratch, at[i]);
         }
         if (regs)
-            cg_encode(c, &o->encoding, p->packed ? BC_I8 : p->in, &l, regs, o->left ? mask : mask << p->n, part);
+            cg_encode(c, &o->encoding, o->base, p->packed ? BC_I8 : p->in, &l, regs, o->left ? mask : mask << p->n,
+                      part);
     }
     if (async)
         cg_take_effect(c, op, CG_WRITTEN);
@@ -448,15 +449,17 @@ static void encode_operands(cg_func *c, const ct_op *op, const cg_product *p, cg
 static void take_fragments(cg_func *c, cg_factors *f)
 {
     for (uint32_t i = 0; i < f->count; i++)
-        if (f->operands[i].in_registers)
+        if (f->operands[i].source == CG_FROM_REGISTERS)
             f->operands[i].fragments = cg_get(c, f->operands[i].v, f->operands[i].read);
 }
 
 /* ---- by instructions ---- */
 
 /* A part of K that lies in the ring, alone. */
-static void multiply_k_part(cg_func *c, const cg_product *p, const cg_k_part *part, cg_val *acc)
+static void multiply_k_part(cg_func *c, const ct_op *op, const cg_product *p, const cg_k_part *part, cg_val *acc)
 {
+    if (!part->number) /* the others are like the first one */
+        cg_remark_mma(c, op, p);
     cg_factors f = {0};
     add_operands(c, &f, p);
     take_fragments(c, &f);
@@ -472,7 +475,7 @@ static void multiply_with_atom(cg_func *c, const ct_op *op, const cg_product *p,
     bool async = is_async(p, &f);
     take_fragments(c, &f);
     if (!async)
-        cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED, "mma.sync.{Instruction=%s}", p->atom.text);
+        cg_remark_mma(c, op, p);
     for (uint32_t part = 0; part < (uint32_t)1 << f.parts && !c->failed; part++) {
         encode_operands(c, op, p, &f, async, part);
         if (async)
@@ -517,7 +520,7 @@ static void multiply_by_instructions(cg_func *c, const ct_op *op, const cg_produ
         if (!(sums[i] = cg_begin_sums(c, product_of(c, t->ops[i]))))
             return;
     if (op->detail)
-        multiply_k_part(c, p, op->detail, sums[0]);
+        multiply_k_part(c, op, p, op->detail, sums[0]);
     else
         multiply_with_atom(c, op, p, sums);
     for (uint32_t i = 0; i < t->count && !c->failed; i++)
@@ -526,10 +529,12 @@ static void multiply_by_instructions(cg_func *c, const ct_op *op, const cg_produ
 
 static void lower_with_atom(cg_func *c, const ct_op *op, cg_product *p)
 {
+    cg_scales scales = {0};
+    p->scales = &scales;
     for (uint32_t i = 0; p->scaled && i < 2 && !c->failed; i++)
         cg_take_scales(c, op, p, i);
     if (p->scaling && p->scaling->alternate)
-        p->odd_blocks = cg_odd_blocks(c);
+        scales.odd_blocks = cg_odd_blocks(c);
     if (!c->failed)
         multiply_by_instructions(c, op, p);
 }
@@ -552,7 +557,7 @@ static void lower_otherwise(cg_func *c, const ct_op *op, const cg_product *p)
     if (!start || !acc)
         return;
     memcpy(acc, start, count * sizeof *acc);
-    if (p->turned) {
+    if (p->instruction == CG_BY_TURNED_WGMMA) {
         cg_multiply_turned(c, op, p, acc);
     } else {
         cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_MISSED,
@@ -568,9 +573,9 @@ static void lower_product(cg_func *c, const ct_op *op)
     cg_product p = *product_of(c, op);
     if ((p.in == BC_F8E4M3FN || p.in == BC_F8E5M2) && (c->target->features & CG_HAS_F8))
         cg_need_ptx(c, 84);
-    if (p.blocked)
+    if (p.instruction == CG_BY_BLOCKS)
         lower_blocked(c, op, &p);
-    else if (p.turned || !p.has_atom)
+    else if (p.instruction == CG_BY_TURNED_WGMMA || p.instruction == CG_BY_ELEMENT)
         lower_otherwise(c, op, &p);
     else if (p.together->ops[0] == op)
         lower_with_atom(c, op, &p);

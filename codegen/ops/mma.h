@@ -7,14 +7,20 @@
 #include "codegen/analysis/ring.h"
 
 /* Where fragments of an operand come from. */
+typedef enum cg_operand_source {
+    CG_FROM_SCRATCH,   /* shared memory, to which the product brings it */
+    CG_FROM_RING,      /* shared memory, to which a pipelined load has brought it */
+    CG_FROM_REGISTERS, /* where it is as fragments */
+} cg_operand_source;
+
 typedef struct cg_operand {
     bool left;
     const ct_value *v;
-    const cg_layout *read;   /* the layout in which it is there, unless it lies in a ring */
-    bool in_registers;       /* as fragments, which are */
-    const cg_val *fragments; /* as lowered; else */
-    bool in_ring;            /* a pipelined load has put it into shared memory; else it goes to `encoding` there */
-    cg_encoding encoding;    /* of a part of K, unless in_ring */
+    const cg_layout *read; /* the layout in which it is there, unless it lies in a ring */
+    cg_operand_source source;
+    cg_encoding encoding;    /* in shared memory; in scratch, of a part of K */
+    cg_val base;             /* as lowered: where that lies, */
+    const cg_val *fragments; /* or the registers */
     uint32_t k;              /* bits of K that the encoding or the fragments have */
     bool across;             /* rows of the encoding are what K counts: by ldmatrix.trans */
     cg_layout lanes; /* places in the encoding: where each lane of an ldmatrix.x4 points, or what a blocked product
@@ -59,6 +65,8 @@ void cg_take_vectors(cg_func *c, const cg_operand *o, uint32_t part, cg_val *out
 cg_val *cg_begin_sums(cg_func *c, const cg_product *p);
 void cg_end_sums(cg_func *c, const cg_product *p, cg_val *acc);
 
+/* Reports the instruction of mma.sync. */
+void cg_remark_mma(cg_func *c, const ct_op *op, const cg_product *p);
 /* To the sums of p and of those that are computed with it, in the order of registers: `count` steps along K, the first
    with number `first`. */
 void cg_multiply_steps(cg_func *c, const cg_product *p, const cg_factors *f, uint32_t first, uint32_t count,
@@ -66,8 +74,14 @@ void cg_multiply_steps(cg_func *c, const cg_product *p, const cg_factors *f, uin
 
 /* ---- scales (codegen/ops/mma_scaled.c) ---- */
 
+/* What lowering keeps of a product with scales; of A, of B: */
+typedef struct cg_scales {
+    const cg_val *words[2]; /* words of up to four, or single ones; registers: along K, rows or columns, batches */
+    cg_val *factors[2];     /* single ones as f32, once they are made */
+    cg_val odd_blocks;      /* all bits in lanes whose elements of A are in odd blocks, else none */
+} cg_scales;
 /* The scales of A (side 0) or B (side 1) to p->scales. */
-void cg_take_scales(cg_func *c, const ct_op *op, cg_product *p, uint32_t side);
+void cg_take_scales(cg_func *c, const ct_op *op, const cg_product *p, uint32_t side);
 /* d += a * b, with the scales of that step along K, and the instruction's rows and columns of that number. a and b as
    they are for all blocks of the step: groups of four registers, of A for even blocks and then for odd ones where they
    alternate; of those, where scales come after, of the first two instructions for one half of K, then of the next two.
@@ -77,7 +91,7 @@ typedef struct cg_scale_at {
 } cg_scale_at;
 void cg_multiply_scaled(cg_func *c, const cg_product *p, const cg_val *a, const cg_val *b, const cg_scale_at *at,
                         cg_val *d);
-/* Of products whose blocks alternate: the p->odd_blocks. */
+/* Of products whose blocks alternate: the odd_blocks. */
 cg_val cg_odd_blocks(cg_func *c);
 
 /* The bytes of registers of an operand whose elements are packed, in a layout in which every thread has whole ones. */
@@ -92,7 +106,7 @@ void cg_multiply_async(cg_func *c, const ct_op *op, const cg_product *p, const c
 /* Its shape, with 2^n columns, and types; turned: those of B come first. NULL: no memory. */
 const char *cg_wgmma_name(cg_func *c, const ct_op *op, const cg_product *p, uint32_t n, bool turned);
 /* The descriptor of the first instruction's operand in an encoding; across: its rows are what K counts. */
-cg_val cg_wgmma_descriptor(cg_func *c, const cg_encoding *s, bool across, const cg_layout *steps);
+cg_val cg_wgmma_descriptor(cg_func *c, const cg_encoding *s, cg_val base, bool across, const cg_layout *steps);
 /* Waits for what was started, `count` sums in `parts`, and adds them to acc (p->adds_up). */
 void cg_wgmma_add_up(cg_func *c, const cg_val *parts, uint32_t count, cg_val *acc);
 /* The registers that it adds to, from those of the accumulator; *out_from_zero: the first products are to write them.

@@ -1,8 +1,8 @@
-/* Products of f32, and of f64 in tiles that its instruction does not take. They keep all bits of their operands. Each
-   thread has a block of rows and columns of the result in registers. For four elements of K it loads its rows of A
-   and its columns of B from shared memory, where they lie in encodings, a ring's or scratch, in vectors of 16 bytes
-   along K or along the rows and columns; each is used as often as the block has columns or rows. Sums are fused; the
-   accumulator comes last with f32, first with f64 (docs/reference/numerics.md). */
+/* Products of f32, and of f64 in tiles that its instruction does not take, with all bits of their operands. Each
+   thread has a block of rows and columns of the result in registers. For every four elements of K, it loads its rows
+   of A and its columns of B from shared memory, in vectors of 16 bytes along K or along the rows and columns. They
+   lie there in encodings, in a ring or in scratch. Each element is used once per column or row of the block. Sums
+   are fused; the accumulator is added last for f32, first for f64 (docs/reference/numerics.md). */
 #include "codegen/ops/mma.h"
 #include "codegen/ptx/access.h"
 #include "codegen/ptx/ptx.h"
@@ -15,29 +15,29 @@ enum { MOST_ADDRESSES = 16, AT_ONCE = 1 << CG_BLOCK_K_BITS };
 typedef struct side {
     const cg_operand *o;
     cg_vectors vectors;
-    uint32_t of;     /* bits of a register's number in the result that say which of the thread's lines it needs */
-    uint32_t moving; /* bits of places in which threads or trips of the loop differ */
-    cg_val place;    /* of the trip's first element */
-    uint32_t count;  /* of addresses, by those bits of the place */
+    uint32_t of;     /* bits of a register's number in the result that select one of the thread's lines */
+    uint32_t moving; /* bits of positions that differ between threads or iterations */
+    cg_val place;    /* of the iteration's first element */
+    uint32_t count;  /* of addresses, by those bits of the position */
     uint32_t part[MOST_ADDRESSES];
     cg_val address[MOST_ADDRESSES];
-    cg_val *x; /* by line, then k */
+    cg_val *x; /* by line, then by k */
 } side;
 
 typedef struct block {
     const cg_product *p;
     const cg_layout *layout; /* of the result */
-    uint32_t k, trip;        /* log2 of the elements of K: of the part; in a trip */
-    uint32_t first;          /* the part's first element of all of K */
+    uint32_t k, trip;        /* log2 of the elements of K: in the part, in an iteration */
+    uint32_t first;          /* the part's first element along all of K */
     side sides[2 * CG_MOST_TOGETHER];
-    uint32_t side_count, count; /* of sides, of products */
+    uint32_t side_count, count; /* of sides; of products */
     const cg_pair *of;          /* by product */
     cg_val *const *sums;
 } block;
 
-/* ---- places ---- */
+/* ---- positions ---- */
 
-/* place ^ the images of the bits of k: those that go the same way are moved together. */
+/* place ^ the images of the bits of k. Bits that move in the same way are combined. */
 static cg_val moved_along(cg_func *c, cg_val place, cg_val k, const uint32_t *images, uint32_t from, uint32_t to)
 {
     uint32_t left[CG_MAX_REG_BITS];
@@ -72,7 +72,7 @@ static void describe_side(cg_func *c, const block *b, const cg_operand *o, side 
     s->moving = cg_layout_thread_images(&o->lanes) | cg_images(o->lanes.reg + b->trip, o->k - b->trip);
 }
 
-/* Where a trip begins, k: its first element in the part. */
+/* Sets the position at which an iteration begins. k: its first element in the part. */
 static void begin_trip(cg_func *c, const block *b, side *s, cg_val k)
 {
     const cg_layout *l = &s->o->lanes;
@@ -81,7 +81,7 @@ static void begin_trip(cg_func *c, const block *b, side *s, cg_val k)
     s->count = 0;
 }
 
-/* base + place * bytes, of places that have `part` of the bits that move. */
+/* base + place * bytes, for positions with the moving bits `part`. */
 static cg_val address_of(cg_func *c, side *s, uint32_t part)
 {
     for (uint32_t i = 0; i < s->count; i++)
@@ -92,7 +92,7 @@ static cg_val address_of(cg_func *c, side *s, uint32_t part)
         place = cg_new(c, CG_B32);
         cg_ins(c, "xor.b32 %v, %v, %x", place, cg_reg(c, s->place), part);
     }
-    cg_ins(c, "mad.lo.u32 %v, %v, %u, %v", address, place, s->o->encoding.bytes, s->o->encoding.base);
+    cg_ins(c, "mad.lo.u32 %v, %v, %u, %v", address, place, s->o->encoding.bytes, s->o->base);
     if (s->count < MOST_ADDRESSES) {
         s->part[s->count] = part;
         s->address[s->count++] = address;
@@ -102,8 +102,8 @@ static cg_val address_of(cg_func *c, side *s, uint32_t part)
 
 /* ---- operands ---- */
 
-/* The elements of all lines at the trip's k `first` + `at`, or vectors along K that begin there. An operand in a ring
-   has all of K, in which the part begins somewhere. */
+/* Loads the elements of all lines at the iteration's k `first` + `at`, or the vectors along K that begin there. An
+   operand in a ring has all of K, and the part begins somewhere in it. */
 static void load_lines(cg_func *c, const block *b, side *s, uint32_t first, uint32_t at)
 {
     const cg_layout *l = &s->o->lanes;
@@ -154,19 +154,19 @@ static void do_trip(cg_func *c, block *b, cg_val k)
     }
 }
 
-/* ---- all ---- */
+/* ---- the product ---- */
 
-/* log2 of the elements of K in a trip: as long as its text is no longer than that of the largest block. */
+/* log2 of the elements of K in an iteration: as many as keep its text no longer than that of the largest block. */
 static uint32_t trip_bits(const block *b, uint32_t k)
 {
-    enum { TEXT = 10 }; /* log2 of products */
+    enum { TEXT = 10 }; /* log2 of multiplications */
     uint32_t bits = CG_BLOCK_K_BITS, sums = b->layout->reg_bits + cg_log2_up(b->count);
     while (bits < k && bits + sums < TEXT)
         bits++;
     return bits;
 }
 
-/* Sums that a loop changes. */
+/* Moves sums that a loop changes to registers. */
 static void put_in_registers(cg_func *c, cg_val *sums, uint32_t count)
 {
     for (uint32_t r = 0; r < count; r++) {

@@ -10,7 +10,7 @@
 /* Step `part` of the operand: bits of k, of the rows or columns, of the batch, as lanes_of has them. */
 static void load_fragments(cg_func *c, const cg_operand *o, uint32_t part, cg_val *out)
 {
-    cg_place place = cg_flat_place(c, o->encoding.base, o->encoding.bytes, &o->lanes, part);
+    cg_place place = cg_flat_place(c, o->base, o->encoding.bytes, &o->lanes, part);
     for (int i = 0; i < 4; i++)
         out[i] = cg_new(c, CG_B32);
     cg_ins(c, "ldmatrix.sync.aligned.m8n8.x4%s.shared.b16 {%v, %v, %v, %v}, [%v+%d]", o->across ? ".trans" : "", out[0],
@@ -26,7 +26,7 @@ static void load_elements(cg_func *c, const cg_operand *o, uint32_t part, cg_val
             out[3] = out[1];
             return;
         }
-        cg_place place = cg_flat_place(c, o->encoding.base, o->encoding.bytes, &o->lanes, part << 2 | i);
+        cg_place place = cg_flat_place(c, o->base, o->encoding.bytes, &o->lanes, part << 2 | i);
         out[i] = cg_new(c, CG_B64);
         cg_ins(c, "ld.shared.b64 %v, [%v+%d]", out[i], place.address, (int)place.offset);
     }
@@ -123,13 +123,13 @@ cg_val cg_odd_blocks(cg_func *c)
     return mask;
 }
 
-/* A fragment of A in a[0..3] as one of its even blocks there and one of its odd ones in a[4..7], given p->odd_blocks.
- */
+/* Splits a fragment of A in a[0..3]: its even blocks stay there, its odd ones go to a[4..7]. p->scales->odd_blocks
+   must be given. */
 static void split_blocks(cg_func *c, const cg_product *p, cg_val *a)
 {
     for (int i = 0; i < 4; i++) {
         cg_val even = cg_new(c, CG_B32), odd = cg_new(c, CG_B32);
-        cg_ins(c, "and.b32 %v, %v, %v", odd, a[i], p->odd_blocks);
+        cg_ins(c, "and.b32 %v, %v, %v", odd, a[i], p->scales->odd_blocks);
         cg_ins(c, "xor.b32 %v, %v, %v", even, a[i], odd);
         a[i] = even;
         a[4 + i] = odd;

@@ -97,12 +97,13 @@ static cg_val put_operand(cg_func *c, const plain *m, uint32_t index, const cg_l
     const cg_val *regs = cg_get(c, v, read);
     uint32_t bits = cg_shape_of(v->type).tile_bits, first = m->p->k - parts + (index == 1 ? m->p->n : 0);
     cg_layout stored = index == 1 && m->at_once > 1 ? in_words(m->p, read) : *read;
-    cg_encoding place = {.base = cg_new(c, CG_B32), .columns = bits - parts, .bytes = cg_memory_bytes(kind)};
-    cg_ins(c, "add.u32 %v, %v, %u", place.base, scratch, *offset);
+    cg_val base = cg_new(c, CG_B32);
+    cg_encoding place = {.columns = bits - parts, .bytes = cg_memory_bytes(kind)};
+    cg_ins(c, "add.u32 %v, %v, %u", base, scratch, *offset);
     if (regs)
-        cg_encode(c, &place, kind, &stored, regs, (((uint32_t)1 << parts) - 1) << first, part);
+        cg_encode(c, &place, base, kind, &stored, regs, (((uint32_t)1 << parts) - 1) << first, part);
     *offset += ((padded_bytes(kind, v) >> parts) + 15) & ~15u;
-    return place.base;
+    return base;
 }
 
 static void put_operands(cg_func *c, plain *m, const cg_layout *read, uint32_t part)

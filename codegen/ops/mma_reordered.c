@@ -1,5 +1,5 @@
-/* The right operand of reordered products (codegen/analysis/reordered.h), in rows of K in shared memory: what a lane
-   needs for two steps along K is a vector of 16 bytes there. */
+/* The right operand of reordered products (codegen/analysis/reordered.h), in rows along K in shared memory. A lane
+   reads its elements for two steps along K as a vector of 16 bytes. */
 #include "codegen/analysis/reordered.h"
 #include "codegen/ops/mma.h"
 #include "codegen/ptx/ptx.h"
@@ -8,7 +8,7 @@
 
 cg_layout cg_vector_lanes(const cg_func *c, const cg_product *p)
 {
-    enum { COLUMN_LANES = 3, STEPS = 4 /* the first place of K that counts them */ };
+    enum { COLUMN_LANES = 3, STEPS = 4 /* the first place of K that counts steps */ };
     uint32_t one = 1, columns = p->n - p->along_n;
     cg_layout l = {.warp_bits = (uint8_t)c->warp_bits};
     for (uint32_t i = STEPS; i < p->k; i++)
@@ -29,7 +29,7 @@ void cg_take_vectors(cg_func *c, const cg_operand *o, uint32_t part, cg_val *out
 {
     uint32_t half_bit = o->lanes.reg_bits - 1u, halves = o->lanes.reg[half_bit] ? 2 : 1;
     for (uint32_t half = 0; half < halves; half++) {
-        cg_place place = cg_flat_place(c, o->encoding.base, o->encoding.bytes, &o->lanes, part | half << half_bit);
+        cg_place place = cg_flat_place(c, o->base, o->encoding.bytes, &o->lanes, part | half << half_bit);
         cg_val x[4];
         for (uint32_t i = 0; i < 4; i++)
             x[i] = cg_new(c, CG_B32);

@@ -1,6 +1,6 @@
-/* Scaled products by mma.sync: with .block_scale, where the target has it; else as sums of blocks of f16, which are
-   exact for f4, and scaled afterwards. Elements of half a byte lie two to a byte as K counts them. Source: PTX ISA,
-   "Block scaling for mma.sync" and the fragments of m16n8k32 and m16n8k64, which are the same as bytes. */
+/* Scaled products by mma.sync: with .block_scale if the target has it; otherwise as sums of blocks of f16, which are
+   exact for f4, and are scaled afterwards. A byte holds two 4-bit elements that are neighbours along K. Source: PTX
+   ISA, "Block scaling for mma.sync" and the fragments of m16n8k32 and m16n8k64, which are the same as for bytes. */
 #include <string.h>
 
 #include "codegen/analysis/scaling.h"
@@ -12,8 +12,8 @@
 
 /* ---- scales ---- */
 
-/* log2 of the scales along K that take part in one run of the instruction, and of those of a row or column; of such
-   scales up to four make a word. */
+/* log2 of the scales along K that an instruction uses, and of those of a row or column, of which up to four make a
+   word. */
 static uint32_t run_bits(const cg_product *p)
 {
     return p->scaling->scale_bits - p->scaling->alternate;
@@ -35,23 +35,23 @@ static cg_val scale_word(cg_func *c, bc_kind kind, const cg_val *scales, uint32_
     word = cg_reg(c, cg_to_b32(c, count == 4 ? BC_I32 : count == 2 ? BC_I16 : BC_I8, false, word));
     if (kind != BC_F8E4M3FN)
         return word;
-    cg_val cut = cg_new(c, CG_B32); /* ue4m3 has no sign: that of -0 must not be there */
+    cg_val cut = cg_new(c, CG_B32); /* ue4m3 has no sign, so that of -0 is cleared */
     cg_ins(c, "and.b32 %v, %v, 0x7f7f7f7f", cut, word);
     return cut;
 }
 
-void cg_take_scales(cg_func *c, const ct_op *op, cg_product *p, uint32_t side)
+void cg_take_scales(cg_func *c, const ct_op *op, const cg_product *p, uint32_t side)
 {
     const cg_layout *l = cg_value_of(c, p->result)->source + 2 + side;
     uint32_t bits = word_bits(p), alternate = p->scaling->alternate, words = cg_layout_regs(l) >> bits;
     const cg_val *scales = cg_get(c, ct_operands(op)[3 + side], l);
     cg_val *out = cg_vals(c, cg_layout_regs(l)), some[4];
     if (p->scaling->after) {
-        p->scales[side] = scales;
-        p->factors[side] = out;
+        p->scales->words[side] = scales;
+        p->scales->factors[side] = out;
         return;
     }
-    p->scales[side] = out;
+    p->scales->words[side] = out;
     for (uint32_t w = 0; scales && out && w < words; w++) {
         for (uint32_t i = 0; i < 1u << bits; i++)
             some[i] = scales[(w >> alternate << bits | i) << alternate | (w & alternate)];
@@ -59,14 +59,13 @@ void cg_take_scales(cg_func *c, const ct_op *op, cg_product *p, uint32_t side)
     }
 }
 
-/* The word with the scales of row or column number `line` in step `step`; *out_byte: the byte of it that has the first.
- */
+/* The word with the scales of row or column number `line` in step `step`; *out_byte: the byte of the first scale. */
 static cg_val find_word(const cg_product *p, uint32_t side, uint32_t line, uint32_t step, uint32_t odd,
                         uint32_t *out_byte)
 {
     uint32_t first = line << line_bits(p) | step << run_bits(p);
     *out_byte = first & ((1u << word_bits(p)) - 1);
-    return p->scales[side][first >> word_bits(p) << p->scaling->alternate | odd];
+    return p->scales->words[side][first >> word_bits(p) << p->scaling->alternate | odd];
 }
 
 static void multiply_native(cg_func *c, const cg_product *p, const cg_val *a, const cg_val *b, const cg_scale_at *at,
@@ -85,17 +84,17 @@ static void multiply_native(cg_func *c, const cg_product *p, const cg_val *a, co
     memcpy(d, out, sizeof out);
 }
 
-/* The scale of row or column number `line` of the thread, as f32. */
+/* The scale of the thread's row or column number `line`, as f32. */
 static cg_val factor_of(cg_func *c, const cg_product *p, uint32_t side, uint32_t line, uint32_t block)
 {
     uint32_t at = line << (p->k - p->atom.k_bits + p->scaling->scale_bits) | block;
-    cg_val *factor = &p->factors[side][at];
+    cg_val *factor = &p->scales->factors[side][at];
     if (!factor->id)
-        *factor = cg_any_to_f32(c, p->scale_kind, p->scales[side][at]);
+        *factor = cg_any_to_f32(c, p->scale_kind, p->scales->words[side][at]);
     return *factor;
 }
 
-/* One block: two instructions from 0 on; then their sums times the scales of their row and column. */
+/* Adds one block: the sum of two instructions that start at 0, times the scales of row and column. */
 static void add_block(cg_func *c, const cg_product *p, const cg_val *a, const cg_val *b, const cg_scale_at *at,
                       uint32_t block, cg_val *d)
 {
@@ -126,7 +125,7 @@ void cg_multiply_scaled(cg_func *c, const cg_product *p, const cg_val *a, const 
                       at->step << p->scaling->scale_bits | half << alternate | odd, d);
 }
 
-/* ---- elements of half a byte ---- */
+/* ---- 4-bit elements ---- */
 
 const cg_val *cg_pack_bytes(cg_func *c, const cg_product *p, bool left, const cg_layout *l, const cg_val *regs)
 {

@@ -1,7 +1,8 @@
-/* The steps along K of products by mma.sync: for each the fragments of all columns, then those of a row of instructions
-   and the instructions. Products that are computed together take the fragments of what they share once. */
+/* The steps along K of products by mma.sync: each loads the fragments of all columns, then the fragments of one row
+   of instructions at a time, and multiplies. Products that are computed together load shared fragments once. */
 #include <string.h>
 
+#include "codegen/kernel/remarks.h"
 #include "codegen/ops/map.h"
 #include "codegen/ops/mma.h"
 #include "codegen/ptx/ptx.h"
@@ -9,8 +10,8 @@
 
 /* ---- sums ---- */
 
-/* Accumulators of all rows of instructions, of which the product has the first eight at most. Nobody reads the others,
-   which begin at zero. */
+/* Accumulators for whole instructions, if the product has only the first eight rows. The other rows begin at zero,
+   and nobody reads them. */
 static cg_val *with_further_rows(cg_func *c, const cg_val *acc, uint32_t count)
 {
     cg_val *out = cg_vals(c, (size_t)2 * count);
@@ -19,7 +20,7 @@ static cg_val *with_further_rows(cg_func *c, const cg_val *acc, uint32_t count)
     return out;
 }
 
-/* Are they in f32, of a result that is not? */
+/* Are sums computed in f32 for a result of f16? */
 static bool widens_sums(const cg_product *p)
 {
     return p->acc == BC_F16 && !p->atom.half_accumulator;
@@ -34,7 +35,7 @@ cg_val *cg_begin_sums(cg_func *c, const cg_product *p)
     if (!start || !acc)
         return NULL;
     memcpy(acc, start, count * sizeof *acc);
-    for (uint32_t r = 0; widens_sums(p) && r < count; r++) /* sums in f32, rounded once */
+    for (uint32_t r = 0; widens_sums(p) && r < count; r++) /* the sums are f32 and are rounded once */
         acc[r] = cg_to_f32(c, BC_F16, acc[r]);
     return p->m < CG_ATOM_ROW_BITS ? with_further_rows(c, acc, count) : acc;
 }
@@ -54,14 +55,15 @@ void cg_end_sums(cg_func *c, const cg_product *p, cg_val *acc)
 
 enum { LEFT_FRAGMENTS = 32, RIGHT_FRAGMENTS = 16 };
 
-/* The steps along K of a part of products with an instruction. */
+/* The steps along K of a part of the products. */
 typedef struct steps {
     const cg_product *p;
     const cg_factors *factors;
-    uint32_t m_bits, pair_bits, per_pair; /* log2 of the instructions along M, of the pairs along N; in a pair */
-    uint32_t first;                       /* of the part's steps, the number along K */
-    cg_val *const *sums;                  /* by product */
-    cg_val *right;                        /* by operand, by pair */
+    uint32_t m_bits, pair_bits,
+        per_pair;        /* log2 of: instructions along M; pairs of them along N; instructions in a pair */
+    uint32_t first;      /* the first step of the part along all of K */
+    cg_val *const *sums; /* by product */
+    cg_val *right;       /* by operand, by pair */
 } steps;
 
 static steps steps_of(cg_func *c, const cg_product *p, const cg_factors *f, uint32_t first, cg_val *const *sums)
@@ -77,7 +79,7 @@ static steps steps_of(cg_func *c, const cg_product *p, const cg_factors *f, uint
                    .right = cg_vals(c, (size_t)f->count * RIGHT_FRAGMENTS << pair_bits)};
 }
 
-/* The number of step k in what the operand has of K: all of it, or the part alone; and log2 of the steps there. */
+/* The number of step k in the operand, which has all of K or the part alone; *out_bits: log2 of its steps. */
 static uint32_t step_of(const steps *s, const cg_operand *o, uint32_t k, uint32_t *out_bits)
 {
     *out_bits = o->k - s->p->atom.k_bits;
@@ -89,11 +91,12 @@ static cg_val *right_of(const steps *s, uint32_t operand, uint32_t pair)
     return s->right + (size_t)(operand << s->pair_bits | pair) * RIGHT_FRAGMENTS;
 }
 
-/* The fragments of a pair of columns; of a reordered product every second step has been given two. */
+/* Loads the fragments of a pair of columns. A reordered product loads those of two steps at once, in every second
+   step. */
 static void take_right(cg_func *c, const cg_product *p, const cg_operand *o, uint32_t part, cg_val *out)
 {
     enum { OF_A_STEP = 4 };
-    if (!p->reordered)
+    if (p->instruction != CG_BY_REORDERED_MMA)
         cg_take_right(c, p, o, part, out);
     else if (part & 1)
         memcpy(out, out + OF_A_STEP, OF_A_STEP * sizeof *out);
@@ -121,7 +124,7 @@ static void take_lefts(cg_func *c, const steps *s, uint32_t k, uint32_t row, cg_
     }
 }
 
-/* A row of instructions of product i. */
+/* Multiplies a row of instructions of product i. */
 static void multiply_row(cg_func *c, const steps *s, uint32_t i, uint32_t k, uint32_t row, const cg_val *a)
 {
     const cg_product *p = s->p;
@@ -154,4 +157,9 @@ void cg_multiply_steps(cg_func *c, const cg_product *p, const cg_factors *f, uin
                     multiply_row(c, &s, i, k, batch * rows + m, a[f->of[i].left]);
             }
         }
+}
+
+void cg_remark_mma(cg_func *c, const ct_op *op, const cg_product *p)
+{
+    cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED, "mma.sync.{Instruction=%s}", p->atom.text);
 }

@@ -1,12 +1,12 @@
-/* Products by wgmma whose right operand its descriptors cannot take: elements of 8 bits and tf32 of which N, not K, is
-   contiguous, and f32 that is to be rounded to tf32, which wgmma would cut. They are computed transposed, C^T = B^T
-   A^T: the instruction's A, B^T, comes from registers, and its B is the tile of A, which lies as a descriptor says it.
-   A warpgroup multiplies strips of 64 columns of C.
+/* Products by wgmma whose right operand its descriptors do not support: 8-bit elements and tf32 with N contiguous
+   instead of K, and f32 that must be rounded to tf32, which wgmma would truncate. They are computed transposed, C^T =
+   B^T A^T: the A of the instruction, B^T, comes from registers, and its B is the tile of A, which a descriptor can
+   address. A warpgroup multiplies strips of 64 columns of C.
 
-   The rows of the instruction only name the columns of C, so they are taken in an order in which a thread has
-   neighbours: its rows l / 4 and l / 4 + 8 are columns 2 (l / 4) and the next one. tf32 takes two strips as one, with
-   four neighbours. Fragments come in two buffers, one piece of the steps along K each: while one is multiplied the
-   other one is loaded, and the first piece of a slot while the last one of the slot before it is multiplied.
+   The rows of the instruction correspond to columns of C, in an order in which a thread has neighbours: its rows l /
+   4 and l / 4 + 8 are columns 2 (l / 4) and the next one. For tf32, two strips are interleaved, so that a thread has
+   four neighbours. Fragments use two buffers, each for one piece of the steps along K: one is loaded while the other
+   is multiplied. The first piece of a stage is loaded while the last piece of the previous stage is multiplied.
    Sources: PTX ISA, "Asynchronous warpgroup level matrix instructions", fragment figures. */
 #include <string.h>
 
@@ -22,12 +22,13 @@ enum { FRAGMENT = 4 };
 
 /* ---- layouts ---- */
 
-/* Where lanes read B, as its index; then registers: the steps along K, then strips.
-     words     k and, in the lowest register bit, k + 4
-     mixed     the rows of the matrices of an ldmatrix.x4.trans, which moves bytes by twos: two matrices have the k of
-               four bytes in turn, two more 16 more; of its rows 4 to 7 one has what the other has of rows 0 to 3, so
-               that all eight lie in different banks where the copy engine has swizzled them
-     seconds   those of an ldmatrix.x4 of 4-byte elements: columns 2 i, then 2 i + 1, then both at k + 4 */
+/* The positions at which lanes read B, then registers: the steps along K, then strips.
+
+       words     k and, in the lowest register bit, k + 4
+       mixed     the rows of the matrices of an ldmatrix.x4.trans, which moves pairs of bytes: two matrices alternate in
+                 the k of four bytes, the other two are 16 further; the rows 4 to 7 of each have the k that the other
+                 has in rows 0 to 3, so that all eight rows are in different banks under the swizzle of TMA
+       seconds   the rows of an ldmatrix.x4 of 4-byte elements: columns 2 i, then 2 i + 1, then both at k + 4 */
 static cg_layout fragment_lanes(const cg_func *c, const cg_turned *t)
 {
     static const uint8_t rows[CG_LANE_BITS] = {1 << 0, 1 << 2, 1 << 3 | 1 << 1, 1 << 1, 1 << 4};
@@ -54,13 +55,13 @@ static cg_layout fragment_lanes(const cg_func *c, const cg_turned *t)
 
 /* ---- fragments ---- */
 
-/* B in a slot. */
+/* B in a stage. */
 typedef struct right {
     const cg_turned *t;
     cg_layout places;
     cg_val base;
     bool rounds;      /* f32, to be rounded to tf32 */
-    cg_val low, high; /* of mixed pairs: which bytes of two words are one column's, and the next one's */
+    cg_val low, high; /* of mixed pairs: selectors of the bytes of two words for one column, and for the next one */
 } right;
 
 static const cg_ring_load *load_of(const ct_value *operand)
@@ -68,7 +69,7 @@ static const cg_ring_load *load_of(const ct_value *operand)
     return cg_source_of(operand)->op->detail;
 }
 
-/* The first word has the lower k in lanes with rows 0 to 3, else the second one. */
+/* In lanes with rows 0 to 3, the first word has the lower k; in other lanes, the second one has. */
 static void find_bytes(cg_func *c, right *b)
 {
     cg_val part = cg_new(c, CG_B32), later = cg_new(c, CG_PRED);
@@ -87,13 +88,13 @@ static right right_of(cg_func *c, const cg_turned *t, cg_val base)
     right b = {.t = t,
                .places = cg_encoding_layout(&load_of(v)->encoding, &at),
                .base = base,
-               .rounds = bc_elem_kind(cg_source_of(v)->type) == BC_F32 && !load_of(v)->is_rounded};
+               .rounds = bc_elem_kind(cg_source_of(v)->type) == BC_F32 && !cg_is_rounded(load_of(v))};
     if (t->feed == CG_FEED_MIXED)
         find_bytes(c, &b);
     return b;
 }
 
-/* A fragment of each of two strips, or one. */
+/* Loads a fragment of one strip, or of each of two. */
 static void load_words(cg_func *c, const right *b, uint32_t step, uint32_t strip, const cg_val *out)
 {
     const cg_turned *t = b->t;
@@ -126,7 +127,7 @@ static void load_matrices(cg_func *c, const right *b, uint32_t step, uint32_t st
             cg_ins(c, "cvt.rn.tf32.f32 %v, %v", out[i], x[i]);
 }
 
-/* The fragments of a piece: by steps, then by strips. */
+/* Loads the fragments of a piece: by steps, then by strips. */
 static void load_piece(cg_func *c, const right *b, uint32_t piece, cg_val *out)
 {
     const cg_turned *t = b->t;
@@ -154,11 +155,11 @@ void cg_turned_begin(cg_func *c, cg_ring *ring)
     const cg_product *p = cg_value_of(c, cg_result(ring->product, 0))->product;
     cg_turned t = cg_turned_of(p, c->warp_bits);
     cg_val base = cg_new(c, CG_B32);
-    if (!ring->ahead && !(ring->ahead = new_buffer(c, &t)))
+    if (!ring->state->ahead && !(ring->state->ahead = new_buffer(c, &t)))
         return;
-    cg_ins(c, "add.u32 %v, %v, %u", base, cg_groups_slot(c, ring, ring->read), load_of(p->rhs)->offset);
+    cg_ins(c, "add.u32 %v, %v, %u", base, cg_groups_slot(c, ring, ring->state->read), load_of(p->rhs)->offset);
     right b = right_of(c, &t, base);
-    load_piece(c, &b, 0, ring->ahead);
+    load_piece(c, &b, 0, ring->state->ahead);
 }
 
 /* ---- the product ---- */
@@ -169,7 +170,7 @@ static uint32_t width_of(const cg_turned *t)
     return t->p->adds_up && t->rows > CG_ADD_UP_N_BITS ? CG_ADD_UP_N_BITS : t->rows;
 }
 
-/* A in its slot: registers are steps along K, then instructions along M. */
+/* The layout of A in its stage: registers count steps along K, then instructions along M. */
 static cg_layout left_steps(const cg_func *c, const cg_turned *t, const cg_encoding *encoding)
 {
     const cg_product *p = t->p;
@@ -229,12 +230,12 @@ static void multiply_piece(cg_func *c, const work *w, uint32_t piece, const cg_v
 static bool begin_work(cg_func *c, const ct_op *op, const cg_turned *t, work *w)
 {
     const cg_product *p = t->p;
-    cg_encoding left = load_of(p->lhs)->encoding;
+    const cg_encoding *left = &load_of(p->lhs)->encoding;
     *w = (work){.t = t,
-                .steps = left_steps(c, t, &left),
+                .steps = left_steps(c, t, left),
                 .always = cg_reg(c, cg_const(CG_PRED, 1)),
                 .never = cg_reg(c, cg_const(CG_PRED, 0))};
-    w->descriptor = cg_wgmma_descriptor(c, &left, false, &w->steps);
+    w->descriptor = cg_wgmma_descriptor(c, left, cg_tile_in_slot(cg_source_of(p->lhs)->op), false, &w->steps);
     w->name = cg_wgmma_name(c, op, p, width_of(t), true);
     cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED,
               "wgmma.{Instruction=%s}, transposed, the right operand from {From=%s}", w->name, "registers");
@@ -246,7 +247,7 @@ static void multiply_in_place(cg_func *c, const ct_op *op, work *w, const right 
     const cg_turned *t = w->t;
     uint32_t count = (uint32_t)1 << (t->p->m + t->p->n - CG_LANE_BITS - c->warp_bits);
     cg_ring *ring = cg_ring_of(cg_source_of(t->p->rhs)->op, cg_source_of(t->p->rhs)->op->from->operand_count);
-    cg_val *buffers[2] = {op->in_flight ? ring->ahead : new_buffer(c, t), new_buffer(c, t)};
+    cg_val *buffers[2] = {op->in_flight ? ring->state->ahead : new_buffer(c, t), new_buffer(c, t)};
     w->sums = cg_wgmma_sums(c, op, acc, count, &w->from_zero);
     if (!buffers[0] || !buffers[1] || !w->sums) {
         cg_no_memory(c);
@@ -269,8 +270,8 @@ static void multiply_in_place(cg_func *c, const ct_op *op, work *w, const right 
     memcpy(acc, w->sums, sizeof *acc * count);
 }
 
-/* What the instruction sums up goes to registers of its own, of one strip and few rows at a time. While a group adds
-   them up the other one multiplies. */
+/* The sums of an instruction go to registers of their own, for one strip and few rows at a time. One warpgroup adds
+   them up while the other one multiplies. */
 static void multiply_adding_up(cg_func *c, const work *w, const right *b, cg_val *acc)
 {
     enum { MOST_STEPS = 4 };
@@ -298,7 +299,7 @@ static void multiply_adding_up(cg_func *c, const work *w, const right *b, cg_val
 void cg_multiply_turned(cg_func *c, const ct_op *op, const cg_product *p, cg_val *acc)
 {
     cg_turned t = cg_turned_of(p, c->warp_bits);
-    right b = right_of(c, &t, load_of(p->rhs)->encoding.base);
+    right b = right_of(c, &t, cg_tile_in_slot(cg_source_of(p->rhs)->op));
     work w;
     if (!begin_work(c, op, &t, &w))
         cg_no_memory(c);

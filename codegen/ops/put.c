@@ -1,13 +1,14 @@
-/* Tiles of a ring that producers round or transpose, since copies do neither, and wgmma takes bytes and tf32 only with
-   K contiguous. They are copied to their stage unchanged, some stages ahead, and `put` changes them there: each thread
-   rounds the f32 that it has copied itself, or all threads transpose by way of registers.
+/* Tiles of a ring that producers round or transpose, because copies do neither, and wgmma reads bytes and tf32 only if
+   K is contiguous. The tiles are copied to their stage unchanged, some stages ahead, and `put` changes them there. For
+   rounding, each thread changes the f32 elements that it copied itself. For transposing, all threads pass the tile
+   through registers:
 
-     copy     A thread copies blocks of four elements along memory and 16 bytes across: words of four bytes, or chunks
-              of 16 bytes of f32. The pieces of all threads are contiguous, so that there are no bank conflicts.
-     put      All threads read their blocks. After a barrier, each writes four chunks along K to where the product reads
-              them.
+       copy     A thread copies blocks of four elements along memory and 16 bytes across: words of four bytes, or chunks
+                of 16 bytes of f32. The pieces of all threads are contiguous, so that there are no bank conflicts.
+       put      All threads read their blocks. After a barrier, each writes four chunks along K to the place from which
+                the product reads them.
 
-   The barrier of a stage counts two arrivals of each producer, the second one here. Sources: PTX ISA,
+   The barrier of a stage counts two arrivals of each producer; `put` is the second one. Sources: PTX ISA,
    "cp.async.wait_group", "prmt". */
 #include <string.h>
 
@@ -19,8 +20,8 @@
 
 enum { SIDE = 1 << CG_BLOCK_BITS };
 
-/* Of a slot that is copied the consumers need the next ones, which are put by then: a product that runs, one that is
-   awaited, and one more where there are slots for it. */
+/* The number of stages that are copied but not yet put. The consumers need the other stages: one for a running
+   product, one for a product that is awaited, and one more if there are enough. */
 static uint32_t slots_on_their_way(const cg_ring *ring)
 {
     enum { FOR_CONSUMERS = 3 };
@@ -30,7 +31,7 @@ static uint32_t slots_on_their_way(const cg_ring *ring)
 static const cg_ring_load *load_that_is_put(const cg_ring *ring)
 {
     const cg_ring_load *load = ring->loads;
-    while (!load->is_put)
+    while (!cg_is_put(load))
         load++;
     return load;
 }
@@ -59,7 +60,7 @@ static void put_rounded(cg_func *c, const cg_ring_load *load, cg_val base)
 
 /* ---- transposed ---- */
 
-/* Four words of four bytes each, rows and columns swapped. */
+/* Transposes four words of four bytes each. */
 static void transpose_bytes(cg_func *c, const cg_val *from, cg_val *to)
 {
     cg_val half[SIDE];
@@ -74,7 +75,7 @@ static void transpose_bytes(cg_func *c, const cg_val *from, cg_val *to)
     }
 }
 
-/* What the thread has copied, as words: of bytes four neighbours, else one element. */
+/* Reads what the thread has copied, as words: four neighbouring bytes, or one element. */
 static void read_words(cg_func *c, const cg_ring_load *load, cg_val base, cg_val *words)
 {
     bool bytes = load->encoding.bytes == 1;
@@ -90,11 +91,11 @@ static void read_words(cg_func *c, const cg_ring_load *load, cg_val base, cg_val
     }
 }
 
-/* A block's four columns, a chunk along K of each; r: its first register. */
+/* Writes the four columns of a block, each as a chunk along K. r: the block's first register. */
 static void write_block(cg_func *c, const cg_ring_load *load, cg_val base, const cg_layout *at, uint32_t r,
                         const cg_val *words)
 {
-    cg_val to[SIDE][SIDE]; /* by places in the chunk, then columns */
+    cg_val to[SIDE][SIDE]; /* by position in the chunk, then by column */
     for (uint32_t i = 0; i < SIDE; i++)
         if (load->encoding.bytes == 1)
             transpose_bytes(c, words + (size_t)SIDE * i, to[i]);
@@ -107,7 +108,7 @@ static void write_block(cg_func *c, const cg_ring_load *load, cg_val base, const
     }
 }
 
-/* Threads that have nothing to put go on behind the label that comes back; 0: there are none. */
+/* Threads without elements skip to the label that is returned; 0: all have some. */
 static uint32_t leave_idle(cg_func *c, const cg_ring_load *load)
 {
     cg_val owner = cg_is_owner(c, &load->layout);
@@ -129,9 +130,9 @@ static void put_transposed(cg_func *c, const cg_ring_load *load, cg_val base)
     read_words(c, load, base, words);
     if (behind)
         cg_place_label(c, behind);
-    cg_barrier(c); /* all lie in registers */
+    cg_barrier(c); /* all elements are in registers */
     behind = leave_idle(c, load);
-    if (load->is_rounded)
+    if (cg_is_rounded(load))
         round_all(c, words, count);
     for (uint32_t i = 0; i < count / per_block; i++)
         write_block(c, load, base, &at, i * block, words + (size_t)per_block * i);
@@ -139,19 +140,19 @@ static void put_transposed(cg_func *c, const cg_ring_load *load, cg_val base)
         cg_place_label(c, behind);
 }
 
-/* ---- when ---- */
+/* ---- the ops ---- */
 
-/* The first slot that has not been put. */
+/* Rounds or transposes the first stage that is not put yet. */
 static void put_slot(cg_func *c, cg_ring *ring)
 {
     const cg_ring_load *load = load_that_is_put(ring);
     cg_val base = cg_new(c, CG_B32);
-    cg_ins(c, "add.u32 %v, %v, %u", base, cg_groups_slot(c, ring, ring->put), load->offset);
-    if (load->is_transposed)
+    cg_ins(c, "add.u32 %v, %v, %u", base, cg_groups_slot(c, ring, ring->state->put), load->offset);
+    if (cg_is_transposed(load))
         put_transposed(c, load, base);
     else
         put_rounded(c, load, base);
-    cg_ins(c, "mbarrier.arrive.shared::cta.b64 _, [%v]", cg_groups_barrier(c, ring, ring->put, 0));
+    cg_ins(c, "mbarrier.arrive.shared::cta.b64 _, [%v]", cg_groups_barrier(c, ring, ring->state->put, 0));
     cg_groups_put_next(c, ring);
 }
 
@@ -166,8 +167,8 @@ void cg_lower_put(cg_func *c, const ct_op *op)
     uint32_t ahead = slots_on_their_way(ring), behind = cg_label(c);
     cg_val few = cg_new(c, CG_PRED);
     cg_ins(c, "cp.async.commit_group");
-    cg_ins(c, "add.u32 %v, %v, 1", ring->put_count, ring->put_count);
-    cg_ins(c, "setp.le.u32 %v, %v, %u", few, ring->put_count, ahead);
+    cg_ins(c, "add.u32 %v, %v, 1", ring->state->put_count, ring->state->put_count);
+    cg_ins(c, "setp.le.u32 %v, %v, %u", few, ring->state->put_count, ahead);
     cg_ins(c, "@%v bra.uni %l", few, behind);
     cg_ins(c, "cp.async.wait_group %u", ahead);
     put_slot(c, ring);
@@ -186,7 +187,7 @@ void cg_lower_put_rest(cg_func *c, const ct_op *op)
     cg_val none = cg_new(c, CG_PRED);
     cg_ins(c, "cp.async.wait_group 0");
     cg_place_label(c, again);
-    cg_ins(c, "setp.eq.u32 %v, %v, 0", none, ring->put_count);
+    cg_ins(c, "setp.eq.u32 %v, %v, 0", none, ring->state->put_count);
     cg_ins(c, "@%v bra.uni %l", none, behind);
     put_slot(c, ring);
     cg_ins(c, "bra.uni %l", again);

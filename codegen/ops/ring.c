@@ -38,7 +38,7 @@ static const ct_value *memory_of(const ct_op *op)
 void cg_effects_ring(cg_func *c, ct_op *op)
 {
     const cg_ring *ring = op->detail;
-    if (ring->by_groups)
+    if (cg_is_between_groups(ring))
         return;
     for (uint32_t i = 0; i < ring->load_count; i++)
         cg_add_access(c, op, ring->loads[i].op, memory_of(ring->loads[i].op), false, NULL);
@@ -53,8 +53,9 @@ void cg_add_ring_end(cg_func *c, ct_op *loop, const cg_ring *ring)
 
 void cg_effects_for(cg_func *c, ct_op *op)
 {
-    if (op->detail)
-        cg_add_ring_end(c, op, op->detail);
+    const cg_plan *plan = op->detail;
+    if (plan)
+        cg_add_ring_end(c, op, plan->ring);
 }
 
 /* The first slot. */
@@ -82,8 +83,13 @@ static cg_val own_part(cg_func *c, const cg_ring *ring, cg_val memory)
 void cg_lower_ring(cg_func *c, const ct_op *op)
 {
     cg_ring *ring = op->detail;
+    ring->state = bc_new(&c->arena, cg_ring_state, 1);
+    if (!ring->state) {
+        cg_no_memory(c);
+        return;
+    }
     cg_ring_memory(c);
-    if (ring->by_groups) {
+    if (cg_is_between_groups(ring)) {
         cg_groups_ring(c, ring);
         return;
     }
@@ -92,21 +98,20 @@ void cg_lower_ring(cg_func *c, const ct_op *op)
     if (!ring->again)
         cg_take_effect(c, op, CG_FILLS_RING); /* an earlier run of the loop may still read it */
     cg_val memory = first_slot(c, ring);
-    ring->base = ring->by_threads ? own_part(c, ring, memory) : memory;
-    ring->read = cg_new(c, CG_B32);
-    ring->write = cg_new(c, CG_B32);
-    ring->filled = 0;
-    cg_ins(c, "mov.u32 %v, %v", ring->read, ring->base);
-    cg_ins(c, "mov.u32 %v, %v", ring->write, ring->base);
+    ring->state->base = ring->role == CG_RING_OF_THREADS ? own_part(c, ring, memory) : memory;
+    ring->state->read = cg_new(c, CG_B32);
+    ring->state->write = cg_new(c, CG_B32);
+    cg_ins(c, "mov.u32 %v, %v", ring->state->read, ring->state->base);
+    cg_ins(c, "mov.u32 %v, %v", ring->state->write, ring->state->base);
 }
 
 static void next_slot(cg_func *c, const cg_ring *ring, cg_val slot)
 {
     cg_val last = cg_new(c, CG_B32), wraps = cg_new(c, CG_PRED), next = cg_new(c, CG_B32);
-    cg_ins(c, "add.u32 %v, %v, %u", last, ring->base, (ring->slots - 1) * ring->slot_bytes);
+    cg_ins(c, "add.u32 %v, %v, %u", last, ring->state->base, (ring->slots - 1) * ring->slot_bytes);
     cg_ins(c, "setp.eq.u32 %v, %v, %v", wraps, slot, last);
     cg_ins(c, "add.u32 %v, %v, %u", next, slot, ring->slot_bytes);
-    cg_ins(c, "selp.b32 %v, %v, %v, %v", slot, ring->base, next, wraps);
+    cg_ins(c, "selp.b32 %v, %v, %v, %v", slot, ring->state->base, next, wraps);
 }
 
 void cg_assign_drain(cg_func *c, const ct_op *op)
@@ -202,8 +207,8 @@ void cg_lower_later(cg_func *c, const ct_op *op)
     regs[0] = cg_counter_element(c, bc_elem_kind(counter->type), at);
     regs[1] = valid;
     if (ring) {
-        ring->behind_copies = ring->behind_copies ? ring->behind_copies : cg_label(c);
-        cg_ins(c, "@!%v bra.uni %l", valid, ring->behind_copies);
+        ring->state->behind_copies = ring->state->behind_copies ? ring->state->behind_copies : cg_label(c);
+        cg_ins(c, "@!%v bra.uni %l", valid, ring->state->behind_copies);
     }
     cg_set(c, counter, &regs[0]);
     cg_set(c, cg_result(op, 1), &regs[1]);
@@ -222,7 +227,12 @@ void cg_lower_cursor(cg_func *c, const ct_op *op)
     cg_view_op v = cg_view_op_of(op);
     v.in_turn = true;
     cg_val count = cg_to_b64(c, bc_elem_kind(step->type), true, cg_scalar(c, step));
-    cg_view_cursor(c, &v, &cursor->load->layout, cg_chunk_bits(v.tile_type), cursor->dim, count, &cursor->at);
+    cursor->at = bc_new(&c->arena, cg_cursor, 1);
+    if (!cursor->at) {
+        cg_no_memory(c);
+        return;
+    }
+    cg_view_cursor(c, &v, &cursor->load->layout, cg_chunk_bits(v.tile_type), cursor->dim, count, cursor->at);
 }
 
 typedef struct copying {
@@ -324,7 +334,7 @@ void cg_assign_copy(cg_func *c, const ct_op *op)
         return;
     cg_ptr_op p = pointers_of(op);
     cg_want_pointers(c, &p, l);
-    if (padding_of(op) && cg_ring_of(op, op->from->operand_count)->by_threads)
+    if (padding_of(op) && cg_ring_of(op, op->from->operand_count)->role == CG_RING_OF_THREADS)
         cg_want(c, padding_of(op), l);
 }
 
@@ -355,11 +365,11 @@ static void copy_tile(cg_func *c, const ct_op *op, copying *k)
         return;
     }
     cg_view_op v = cg_view_op_of(op);
-    v.in_turn = cg_ring_of(op, op->from->operand_count)->by_groups || copy->cursor;
-    v.cursor = copy->cursor ? &copy->cursor->at : NULL;
+    v.in_turn = cg_is_between_groups(cg_ring_of(op, op->from->operand_count)) || copy->cursor;
+    v.cursor = copy->cursor ? copy->cursor->at : NULL;
     cg_view_vectors(c, &v, &copy->load->layout, cg_chunk_bits(v.tile_type), NULL, k, copy_part);
     if (copy->cursor)
-        cg_cursor_advance(c, &copy->cursor->at);
+        cg_cursor_advance(c, copy->cursor->at);
 }
 
 void cg_lower_copy(cg_func *c, const ct_op *op)
@@ -371,26 +381,27 @@ void cg_lower_copy(cg_func *c, const ct_op *op)
     }
     cg_val runs = copy->trips ? cg_strip_later(c, copy->trips) : cg_const(CG_PRED, 1);
     const cg_ring *ring = cg_ring_of(op, op->from->operand_count);
-    cg_val valid = has_condition(op) && !ring->behind_copies ? cg_scalar(c, op->operands[op->operand_count - 1])
-                                                             : cg_const(CG_PRED, 1);
+    cg_val valid = has_condition(op) && !ring->state->behind_copies ? cg_scalar(c, op->operands[op->operand_count - 1])
+                                                                    : cg_const(CG_PRED, 1);
     if (copy->wraps)
         runs = cg_and(c, negated(c, runs), valid);
     const cg_ring_load *load = copy->load;
-    if (!ring->by_threads && cg_layout_thread_replicas(&load->layout, load->layout.warp_bits))
+    if (ring->role != CG_RING_OF_THREADS && cg_layout_thread_replicas(&load->layout, load->layout.warp_bits))
         runs = cg_and(c, runs, cg_is_owner(c, &load->layout)); /* fewer chunks than threads */
     bc_kind kind = bc_elem_kind(bc_results(op->from)[0].type);
     copying k = {.load = load,
                  .kind = kind,
-                 .element = ring->by_threads ? cg_memory_bytes(kind) : load->encoding.bytes,
+                 .element = ring->role == CG_RING_OF_THREADS ? cg_memory_bytes(kind) : load->encoding.bytes,
                  .base = cg_new(c, CG_B32),
                  .valid = valid,
                  .runs = runs,
-                 .places = ring->by_threads || load->is_put ? load->places
-                                                            : cg_encoding_layout(&load->encoding, &load->layout),
-                 .padding = ring->by_threads ? find_padding(c, op, kind, &load->layout) : NULL};
+                 .places = ring->role == CG_RING_OF_THREADS || cg_is_put(load)
+                               ? load->places
+                               : cg_encoding_layout(&load->encoding, &load->layout),
+                 .padding = ring->role == CG_RING_OF_THREADS ? find_padding(c, op, kind, &load->layout) : NULL};
     for (uint32_t b = 0; b < ring->parts; b++)
         k.part |= copy->part >> b & 1 ? load->part_bit[b] : 0;
-    cg_val slot = ring->by_groups ? cg_groups_slot(c, ring, ring->write) : ring->write;
+    cg_val slot = cg_is_between_groups(ring) ? cg_groups_slot(c, ring, ring->state->write) : ring->state->write;
     cg_ins(c, "add.u32 %v, %v, %u", k.base, slot, load->offset);
     uint32_t behind = copy->at_start ? cg_starts_unless_done(c, ring) : 0;
     copy_tile(c, op, &k);
@@ -407,16 +418,16 @@ void cg_assign_commit(cg_func *c, const ct_op *op)
 
 static void place_behind_copies(cg_func *c, cg_ring *ring)
 {
-    if (ring->behind_copies)
-        cg_place_label(c, ring->behind_copies);
-    ring->behind_copies = 0;
+    if (ring->state->behind_copies)
+        cg_place_label(c, ring->state->behind_copies);
+    ring->state->behind_copies = 0;
 }
 
 /* Behind the last copies in front of the loop, to which one comes that are of no iteration. There are fewer groups then
    than the loop counts, and all of them are awaited. */
 static void end_first_copies(cg_func *c, cg_ring *ring)
 {
-    uint32_t loop = ring->behind_copies && !ring->joined ? cg_label(c) : 0;
+    uint32_t loop = ring->state->behind_copies && !ring->joined ? cg_label(c) : 0;
     if (loop)
         cg_ins(c, "bra.uni %l", loop);
     place_behind_copies(c, ring);
@@ -429,22 +440,22 @@ static void end_first_copies(cg_func *c, cg_ring *ring)
 void cg_lower_commit(cg_func *c, const ct_op *op)
 {
     cg_ring *ring = cg_ring_of(op, 0);
-    if (ring->by_groups) {
+    if (cg_is_between_groups(ring)) {
         cg_groups_commit(c, ring);
         return;
     }
-    bool in_front = ring->by_threads && ring->filled < cg_ring_distance(ring);
+    bool in_front = ring->role == CG_RING_OF_THREADS && ring->state->filled < cg_ring_distance(ring);
     if (!in_front)
         place_behind_copies(c, ring);
     if (!ring->joined)
         cg_ins(c, "cp.async.commit_group");
-    if (!ring->by_threads)
-        next_slot(c, ring, ring->write);
+    if (ring->role != CG_RING_OF_THREADS)
+        next_slot(c, ring, ring->state->write);
     if (!in_front)
         return;
-    if (!ring->refills)
-        cg_ins(c, "add.u32 %v, %v, %u", ring->write, ring->write, ring->slot_bytes);
-    if (++ring->filled == cg_ring_distance(ring))
+    if (ring->end != CG_FREE_ONCE_READ)
+        cg_ins(c, "add.u32 %v, %v, %u", ring->state->write, ring->state->write, ring->slot_bytes);
+    if (++ring->state->filled == cg_ring_distance(ring))
         end_first_copies(c, ring);
 }
 
@@ -471,42 +482,42 @@ void cg_assign_await(cg_func *c, const ct_op *op)
 /* What threads have copied, not the copy engine. */
 static void add_arrival(cg_func *c, ct_op *op, const cg_ring *ring)
 {
-    if (!ring->by_maps)
+    if (ring->role != CG_RING_OF_MAPS)
         cg_add_ring(c, op, CG_WRITTEN, ring);
 }
 
 void cg_effects_await(cg_func *c, ct_op *op)
 {
     const cg_ring *ring = cg_ring_of(op, 0);
-    if (!ring->by_groups || is_conditional(op) || !ring->in_flight)
+    if (!cg_is_between_groups(ring) || is_conditional(op) || ring->end != CG_FREE_ITERATION_LATER)
         add_arrival(c, op, ring);
-    if (!ring->by_groups && !ring->by_threads)
+    if (!cg_is_between_groups(ring) && ring->role != CG_RING_OF_THREADS)
         cg_add_effect(c, op, CG_MEETS);
 }
 
 void cg_lower_await(cg_func *c, const ct_op *op)
 {
     cg_ring *ring = cg_ring_of(op, 0);
-    cg_val slot = ring->read;
+    cg_val slot = ring->state->read;
     if (is_conditional(op)) {
         cg_groups_await(c, op, cg_scalar(c, op->operands[1]));
         return;
     }
-    if (ring->by_groups) {
-        if (!ring->in_flight)
+    if (cg_is_between_groups(ring)) {
+        if (ring->end != CG_FREE_ITERATION_LATER)
             cg_groups_await(c, op, cg_const(CG_PRED, 1));
-        slot = cg_groups_slot(c, ring, ring->read);
+        slot = cg_groups_slot(c, ring, ring->state->read);
     } else {
         if (!ring->joined)
             cg_ins(c, "cp.async.wait_group %u", ring->slots > 2 ? cg_ring_distance(ring) - 1 : 0);
         cg_take_effect(c, op, CG_WRITTEN);
-        if (!ring->by_threads)
+        if (ring->role != CG_RING_OF_THREADS)
             cg_take_effect(c, op, CG_MEETS);
     }
     for (uint32_t i = 0; i < ring->load_count; i++) {
-        cg_ring_load *load = &ring->loads[i];
-        load->encoding.base = cg_new(c, CG_B32);
-        cg_ins(c, "add.u32 %v, %v, %u", load->encoding.base, slot, load->offset);
+        cg_val *tile = &ring->state->tiles[i];
+        *tile = cg_new(c, CG_B32);
+        cg_ins(c, "add.u32 %v, %v, %u", *tile, slot, ring->loads[i].offset);
     }
 }
 
@@ -552,7 +563,7 @@ void cg_lower_staged(cg_func *c, const ct_op *op)
     if (!regs)
         return; /* products read it where it lies (cg_encoding_of) */
     say_access(c, op, &load->layout);
-    cg_flat_load_some(c, bc_elem_kind(tile->type), load->encoding.base, &load->places, regs);
+    cg_flat_load_some(c, bc_elem_kind(tile->type), cg_tile_in_slot(op), &load->places, regs);
     cg_set(c, tile, regs);
 }
 
@@ -565,18 +576,18 @@ void cg_assign_release(cg_func *c, const ct_op *op)
 void cg_effects_release(cg_func *c, ct_op *op)
 {
     const cg_ring *ring = cg_ring_of(op, 0);
-    if (ring->by_groups && ring->in_flight)
+    if (cg_is_between_groups(ring) && ring->end == CG_FREE_ITERATION_LATER)
         add_arrival(c, op, ring);
 }
 
 void cg_lower_release(cg_func *c, const ct_op *op)
 {
     cg_ring *ring = cg_ring_of(op, 0);
-    if (ring->by_groups)
+    if (cg_is_between_groups(ring))
         cg_groups_release(c, op, is_conditional(op) ? cg_scalar(c, op->operands[1]) : cg_const(CG_PRED, 1));
     else {
-        if (ring->by_threads) /* the slot that is free now is the one to be written next */
-            cg_ins(c, "mov.u32 %v, %v", ring->write, ring->read);
-        next_slot(c, ring, ring->read);
+        if (ring->role == CG_RING_OF_THREADS) /* the slot that is free now is the one to be written next */
+            cg_ins(c, "mov.u32 %v, %v", ring->state->write, ring->state->read);
+        next_slot(c, ring, ring->state->read);
     }
 }

@@ -313,7 +313,7 @@ static cg_val scan_warps(const scanner *s, cg_val has, cg_fold_row *totals, cg_f
     uint32_t count = (uint32_t)1 << s->shape.warps;
     for (uint32_t k = 0; k < lines_of(s) && !c->failed; k++) {
         cg_val front[CG_FOLD_OPERANDS], sum[CG_FOLD_OPERANDS];
-        uint32_t last = count - (s->shape.strips ? 0 : 1); /* nobody wants the sum of all, if there are no strips */
+        uint32_t last = count - (s->shape.strips ? 0 : 1); /* without strips, the sum of all is not needed */
         for (uint32_t w = 0; w < last; w++) {              /* sum: of warps up to w; front: of those before this one */
             uint32_t at = k | in_order(s, w, s->shape.warps) << line.reg_bits;
             cg_val part[CG_FOLD_OPERANDS], here = at_least(c, warp, w + 1);

@@ -3,17 +3,23 @@
 
 #include "codegen/ptx/ptx.h"
 
+cg_val cg_tile_in_slot(const ct_op *staged)
+{
+    const cg_ring *ring = ct_ring_of(staged)->op->detail;
+    return ring->state ? ring->state->tiles[(const cg_ring_load *)staged->detail - ring->loads] : (cg_val){0};
+}
+
 cg_val cg_groups_slot(cg_func *c, const cg_ring *ring, cg_val number)
 {
     cg_val address = cg_new(c, CG_B32);
-    cg_ins(c, "mad.lo.u32 %v, %v, %u, %v", address, number, ring->slot_bytes, ring->base);
+    cg_ins(c, "mad.lo.u32 %v, %v, %u, %v", address, number, ring->slot_bytes, ring->state->base);
     return address;
 }
 
 cg_val cg_groups_barrier(cg_func *c, const cg_ring *ring, cg_val number, uint32_t offset)
 {
     cg_val address = cg_new(c, CG_B32), at = cg_new(c, CG_B32);
-    cg_ins(c, "mad.lo.u32 %v, %v, 8, %v", at, number, ring->full);
+    cg_ins(c, "mad.lo.u32 %v, %v, 8, %v", at, number, ring->state->full);
     if (!offset)
         return at;
     cg_ins(c, "add.u32 %v, %v, %u", address, at, offset);
@@ -23,12 +29,13 @@ cg_val cg_groups_barrier(cg_func *c, const cg_ring *ring, cg_val number, uint32_
 void cg_groups_free_last(cg_func *c, const cg_ring *ring)
 {
     cg_val some = cg_new(c, CG_PRED), arrives = cg_new(c, CG_PRED);
-    cg_ins(c, "setp.ne.u32 %v, %v, 0", some, ring->freed);
-    cg_ins(c, "and.pred %v, %v, %v", arrives, some, ring->arrives);
-    cg_groups_arrive(c, ring, arrives, ring->freed);
+    cg_ins(c, "setp.ne.u32 %v, %v, 0", some, ring->state->freed);
+    cg_ins(c, "and.pred %v, %v, %v", arrives, some, ring->state->arrives);
+    cg_groups_arrive(c, ring, arrives, ring->state->freed);
 }
 
 void cg_groups_arrive(cg_func *c, const cg_ring *ring, cg_val arrives, cg_val barrier)
 {
-    cg_ins(c, "@%v mbarrier.arrive.%s.b64 _, [%v]", arrives, ring->to_all ? "shared::cluster" : "shared::cta", barrier);
+    cg_ins(c, "@%v mbarrier.arrive.%s.b64 _, [%v]", arrives, cg_ring_to_all(ring) ? "shared::cluster" : "shared::cta",
+           barrier);
 }

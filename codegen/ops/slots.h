@@ -4,6 +4,24 @@
 
 #include "codegen/analysis/ring.h"
 
+/* What lowering keeps of a ring: registers, unless it says otherwise. */
+typedef struct cg_ring_state {
+    cg_val read, write;             /* addresses of the slots that are read and written next; between groups, numbers */
+    cg_val tiles[CG_RING_LOADS];    /* by load: its tile in the slot that is read */
+    cg_val base, full;              /* the first slot, its barrier */
+    cg_val read_phase, write_phase; /* which phases are awaited */
+    cg_val freed;                   /* the barrier of a slot that will be free, 0: none */
+    cg_val empty, arrives;          /* where consumers say that slots are free, and which threads do */
+    uint32_t filled;                /* of threads' own: slots filled in front of the loop so far, */
+    uint32_t behind_copies;         /* and the label behind copies that are not of any iteration; 0: no such copies */
+    cg_val *ahead;                  /* of a turned product the first fragments of the slot that is read */
+    cg_val put, put_count;          /* of the slots that are still to be put the first one, and how many they are */
+    cg_val left, takes;             /* how many slots threads have left to fill at the start; whether none */
+} cg_ring_state;
+
+/* Where the tile of a `staged` op lies in the slot that is read; nothing before rings are lowered. */
+cg_val cg_tile_in_slot(const ct_op *staged);
+
 /* Behind a loop with a ring: nothing is on its way any more. */
 void cg_add_ring_end(cg_func *c, ct_op *loop, const cg_ring *ring);
 void cg_ring_end(cg_func *c, const ct_op *loop);

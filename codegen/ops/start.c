@@ -8,11 +8,23 @@
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/values.h"
 
+/* The barriers of the slots that were filled, the last one last, 0: none; where the program goes on then. */
+struct cg_starts_state {
+    cg_val full[CG_MOST_STARTS];
+    uint32_t landed;
+    bool is_placed;
+};
+
 void cg_starts_begin(cg_func *c)
 {
-    cg_starts *s = c->groups->starts;
+    cg_starts *starts = c->groups->starts;
+    struct cg_starts_state *s = starts->state = bc_new(&c->arena, struct cg_starts_state, 1);
+    if (!s) {
+        cg_no_memory(c);
+        return;
+    }
     s->landed = cg_label(c);
-    for (uint32_t i = 0; i < s->count; i++) {
+    for (uint32_t i = 0; i < starts->count; i++) {
         s->full[i] = cg_new(c, CG_B32);
         cg_ins(c, "mov.u32 %v, 0", s->full[i]);
     }
@@ -22,7 +34,7 @@ uint32_t cg_starts_unless_done(cg_func *c, const cg_ring *ring)
 {
     uint32_t behind = cg_label(c);
     cg_val done = cg_new(c, CG_PRED);
-    cg_ins(c, "setp.ge.u32 %v, %v, %u", done, ring->write, ring->at_start);
+    cg_ins(c, "setp.ge.u32 %v, %v, %u", done, ring->state->write, ring->at_start);
     cg_ins(c, "@%v bra.uni %l", done, behind);
     return behind;
 }
@@ -35,15 +47,16 @@ void cg_assign_started(cg_func *c, const ct_op *op)
 /* The slots that were filled move up; when one has come to the first place, all have been. */
 void cg_lower_started(cg_func *c, const ct_op *op)
 {
-    const cg_starts *s = c->groups->starts;
+    const struct cg_starts_state *s = c->groups->starts->state;
+    const uint32_t count = c->groups->starts->count;
     const cg_ring *ring = cg_ring_of(op, 0);
     uint32_t behind = cg_starts_unless_done(c, ring);
     cg_val all = cg_new(c, CG_PRED);
     cg_ins(c, "cp.async.commit_group");
-    for (uint32_t i = 0; i + 1 < s->count; i++)
+    for (uint32_t i = 0; i + 1 < count; i++)
         cg_ins(c, "mov.u32 %v, %v", s->full[i], s->full[i + 1]);
-    cg_ins(c, "mov.u32 %v, %v", s->full[s->count - 1], cg_groups_barrier(c, ring, ring->write, 0));
-    cg_ins(c, "add.u32 %v, %v, 1", ring->write, ring->write);
+    cg_ins(c, "mov.u32 %v, %v", s->full[count - 1], cg_groups_barrier(c, ring, ring->state->write, 0));
+    cg_ins(c, "add.u32 %v, %v, 1", ring->state->write, ring->state->write);
     cg_ins(c, "setp.ne.u32 %v, %v, 0", all, s->full[0]);
     cg_ins(c, "@%v bra.uni %l", all, s->landed);
     cg_place_label(c, behind);
@@ -58,18 +71,19 @@ void cg_assign_landed(cg_func *c, const ct_op *op)
 void cg_lower_landed(cg_func *c, const ct_op *op)
 {
     (void)op;
-    cg_starts *s = c->groups->starts;
+    struct cg_starts_state *s = c->groups->starts->state;
+    const uint32_t count = c->groups->starts->count;
     if (!s->is_placed)
         cg_place_label(c, s->landed);
     s->is_placed = true;
     cg_val is_first = cg_new(c, CG_PRED);
     cg_ins(c, "setp.eq.u32 %v, %v, 0", is_first, cg_tid(c));
-    for (uint32_t i = 0; i < s->count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         uint32_t next = cg_label(c);
         cg_val none = cg_new(c, CG_PRED);
         cg_ins(c, "setp.eq.u32 %v, %v, 0", none, s->full[i]);
         cg_ins(c, "@%v bra.uni %l", none, next);
-        cg_ins(c, "cp.async.wait_group %u", s->count - 1 - i);
+        cg_ins(c, "cp.async.wait_group %u", count - 1 - i);
         cg_ins(c, "fence.proxy.async.shared::cta");
         cg_barrier(c);
         cg_ins(c, "@%v mbarrier.arrive.shared::cta.b64 _, [%v]", is_first, s->full[i]);

@@ -54,7 +54,8 @@ bool cg_can_multiply_async(const cg_product *p, const cg_operand *operands)
 {
     for (int i = 0; i < 2; i++) {
         const cg_operand *o = &operands[i];
-        if (!o->in_registers && !cg_wgmma_reads(p, o->left, o->across, o->in_ring ? cg_encoding_of(o->v) : NULL))
+        if (o->source != CG_FROM_REGISTERS
+            && !cg_wgmma_reads(p, o->left, o->across, o->source == CG_FROM_RING ? cg_encoding_of(o->v) : NULL))
             return false;
     }
     return true;
@@ -69,13 +70,13 @@ static uint32_t width_of(const cg_product *p, bool left)
 
 /* 16-byte units of the address, which in clusters has the block's rank above its low 24 bits, of the distance between
    panels (where rows are what K counts), of that between groups of eight rows, and the swizzle. */
-cg_val cg_wgmma_descriptor(cg_func *c, const cg_encoding *s, bool across, const cg_layout *steps)
+cg_val cg_wgmma_descriptor(cg_func *c, const cg_encoding *s, cg_val base, bool across, const cg_layout *steps)
 {
     uint32_t row = s->bytes << s->panel; /* bytes: 128, 64, 32 */
     uint64_t leading = across ? (uint64_t)row << s->rows >> 4 : 1, stride = (uint64_t)row * 8 >> 4;
     uint64_t swizzle = row == 128 ? 1 : row == 64 ? 2 : 3;
     cg_val unit = cg_new(c, CG_B32), wide = cg_new(c, CG_B64), d = cg_new(c, CG_B64);
-    cg_place first = cg_flat_place(c, s->base, s->bytes, steps, 0);
+    cg_place first = cg_flat_place(c, base, s->bytes, steps, 0);
     cg_ins(c, c->cluster ? "bfe.u32 %v, %v, 4, 14" : "shr.u32 %v, %v, 4", unit, first.address);
     cg_ins(c, "cvt.u64.u32 %v, %v", wide, unit);
     cg_ins(c, "or.b64 %v, %v, %q", d, wide, leading << 16 | stride << 32 | swizzle << 62);
@@ -97,9 +98,8 @@ static cut cut_of(cg_func *c, const cg_product *p, const cg_operand *o)
         l.warp[p->along_m + i] = one << (x0 + columns + i);
     if (!o->fragments) {
         cg_encoding regular = cg_regular_encoding(p, o->left, o->across);
-        regular.base = o->encoding.base;
         k.steps = cg_encoding_layout(&regular, &l);
-        k.descriptor = cg_wgmma_descriptor(c, &regular, o->across, &k.steps);
+        k.descriptor = cg_wgmma_descriptor(c, &regular, o->base, o->across, &k.steps);
     }
     return k;
 }

@@ -26,10 +26,12 @@
    may write the copied elements. */
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/shared.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/passes/budget.h"
+#include "codegen/rewrite/iteration.h"
 #include "codegen/passes/pass.h"
-#include "codegen/passes/ring.h"
+#include "codegen/passes/loads.h"
 #include "codegen/values/effects.h"
 #include "codegen/values/strips.h"
 
@@ -40,15 +42,10 @@ typedef struct candidate {
     cg_trips *trips;
     ct_op *loop;      /* the `for` whose next iteration it copies for, too; NULL: none */
     ct_block *around; /* that loop's body, or `body`: what is made in it is made anew for copies */
-    cg_ring *ring;    /* in_slice: so is this value */
+    cg_ring *ring;    /* in its slice: so is this value */
 } candidate;
 
 /* ---- which loads ---- */
-
-static bool is_load(const ct_op *op)
-{
-    return op->opcode == OP_load_view_tko || op->opcode == OP_load_ptr_tko;
-}
 
 /* Can it be made anew from its operands, for another trip or iteration? */
 static bool is_slice_op(const candidate *x, const ct_op *op)
@@ -74,19 +71,19 @@ static bool is_known(const candidate *x, const ct_value *v, uint32_t depth)
     for (uint32_t i = 0; i < v->op->operand_count; i++)
         if (!is_known(x, v->op->operands[i], depth - 1))
             return false;
-    x->ring->in_slice[v->id] = inside;
+    x->ring->slice.has[v->id] = inside;
     return true;
 }
 
-static const char *obstacle(const candidate *x, ct_op *op, cg_ring_load *out)
+static const char *obstacle(const void *user, ct_op *op, cg_ring_load *out)
 {
-    enum { DEPTH = 32 };
+    const candidate *x = user;
     if (!cg_is_weak_access(op))
         return "its memory ordering forbids moving it";
     if (cg_order_holds_back(x->c, x->around, op))
         return "it may depend on another access in its loop over strips";
     for (uint32_t i = 0; i < op->operand_count; i++)
-        if (op->operands[i]->type->kind != BC_TOKEN && !is_known(x, op->operands[i], DEPTH))
+        if (op->operands[i]->type->kind != BC_TOKEN && !is_known(x, op->operands[i], CG_SLICE_DEPTH))
             return "its address is computed in its loop over strips";
     return cg_slot_of_threads(x->c, op, cg_value_of(x->c, cg_result(op, 0))->home, out);
 }
@@ -94,17 +91,14 @@ static const char *obstacle(const candidate *x, ct_op *op, cg_ring_load *out)
 /* Gives how many loads stay where they are. */
 static uint32_t find_loads(const candidate *x, bool tells)
 {
-    cg_ring *ring = x->ring;
     uint32_t others = 0;
     for (ct_op *op = x->body->first; op; op = op->next) {
-        if (!is_load(op))
+        if (!ct_is_load(op))
             continue;
-        const char *why = ring->load_count == CG_RING_LOADS ? "the limit of prefetched loads is reached"
-                                                            : obstacle(x, op, &ring->loads[ring->load_count]);
+        const char *why = cg_ring_add(x->ring, obstacle, x, op);
         if (why && tells)
             cg_remark_stays(x->c, op, why);
         others += why != NULL;
-        ring->load_count += !why;
     }
     return others;
 }
@@ -123,9 +117,8 @@ static uint32_t scratch_of(cg_func *c, ct_op *op)
 /* Bytes of scratch that ops have while the ring is there. */
 static uint32_t scratch_beside(const candidate *x)
 {
-    enum { SMALL = 2048 }; /* such bytes lie behind each other (codegen/passes/shared.c) */
     uint32_t most = scratch_of(x->c, x->strips);
-    most = most > SMALL ? most : SMALL;
+    most = most > CG_SMALL_SCRATCH ? most : CG_SMALL_SCRATCH;
     for (ct_op *op = x->around->first; op; op = ct_next_op(op, x->around)) {
         uint32_t bytes = scratch_of(x->c, op);
         most = bytes > most ? bytes : most;
@@ -147,94 +140,20 @@ static cg_slot_budget slots_of(const candidate *x)
 
 static void tell_of_no_room(const candidate *x, uint32_t room)
 {
-    cg_remark(x->c, x->strips, CG_REMARK_NotPipelined, TV_REMARK_MISSED,
-              "not pipelined: {Why=%s}; two stages need {Bytes=%u} of {Room=%u} bytes of shared memory",
-              cg_loops_stay_plain(x->c) ? "optimisation level 0 pipelines no loop" : "too little shared memory",
-              2 * x->ring->slot_bytes, room);
+    cg_remark_few_slots(x->c, x->strips, NULL, x->ring->slot_bytes, room);
     for (uint32_t i = 0; i < x->ring->load_count; i++)
         cg_remark_stays(x->c, x->ring->loads[i].op, "its loop is not pipelined");
 }
 
 /* ---- putting it there ---- */
 
-/* A value like another one, in the same layouts. */
-static void make_alike(cg_func *c, const ct_value *v, const ct_value *like)
+/* The slice for the iteration n after the one of `start`, in front of `place`; without a `for`, for the one at hand. */
+static bool put_later(const candidate *x, ct_value *start, uint32_t n, ct_op *place, cg_iteration *out)
 {
-    cg_value *to = cg_value_of(c, v);
-    *to = *cg_value_of(c, like);
-    for (cg_variant **at = &to->variants; *at; at = &(*at)->next) {
-        cg_variant *variant = bc_new(&c->arena, cg_variant, 1);
-        if (!variant) {
-            cg_no_memory(c);
-            return;
-        }
-        *variant = **at;
-        *at = variant;
-    }
-}
-
-/* What copies need for the iteration that the map says, in front of `place`. */
-static void put_slice(const candidate *x, ct_map *map, ct_op *place)
-{
-    cg_func *c = x->c;
-    for (ct_op *op = x->around->first; op; op = ct_next_op(op, x->around)) {
-        if (!cg_is_in_slice(x->ring, op))
-            continue;
-        ct_op *clone = ct_clone(c->ir, op, map);
-        if (!clone) {
-            cg_no_memory(c);
-            return;
-        }
-        for (uint32_t i = 0; i < op->operand_count; i++)
-            clone->uses[i].read = op->uses[i].read;
-        make_alike(c, &clone->results[0], &op->results[0]);
-        ct_insert_before(clone, place);
-    }
-}
-
-/* The slice for the iteration n after the one of `start`, in front of `place`, and whether there is one; without a
-   `for` for the iteration at hand (NULL: that is there). */
-static ct_value *put_later(const candidate *x, ct_value *start, uint32_t n, ct_map *map, ct_op *place)
-{
-    cg_func *c = x->c;
-    const ct_value *counter = &x->around->args[0];
-    ct_op *later = x->loop ? cg_later_new(c, x->loop, start, n) : NULL;
-    if ((x->loop && !later) || !ct_map_new(c->ir, map)) {
-        cg_no_memory(c);
-        return NULL;
-    }
-    if (later) {
-        make_alike(c, &later->results[0], counter);
-        make_alike(c, &later->results[1], counter);
-        ct_insert_before(later, place);
-        ct_map_set(map, counter, &later->results[0]);
-    }
-    put_slice(x, map, place);
-    return later ? &later->results[1] : NULL;
-}
-
-/* A copy of a load's tile in front of `place`. map: of its operands, NULL: as they are; whether: NULL: always. */
-static void put_copy(const candidate *x, const cg_ring_copy *how, ct_value *ring, const ct_map *map, ct_value *whether,
-                     ct_op *place)
-{
-    const ct_op *from = how->load->op;
-    uint32_t count = from->from->operand_count;
-    ct_op *op = ct_op_new(x->c->ir, CT_copy, from, count + 1 + (whether != NULL), 0);
-    cg_ring_copy *copy = bc_new(x->c->ir->arena, cg_ring_copy, 1);
-    if (!op || !copy) {
-        cg_no_memory(x->c);
-        return;
-    }
-    *copy = *how;
-    op->detail = copy;
-    for (uint32_t i = 0; i < count; i++) {
-        ct_value *v = from->operands[i], *to = map && v->id < map->count ? map->to[v->id] : NULL;
-        ct_set_operand(op, i, to ? to : v);
-    }
-    ct_set_operand(op, count, ring);
-    if (whether)
-        ct_set_operand(op, count + 1, whether);
-    ct_insert_before(op, place);
+    bool made = cg_iteration_at(x->c, x->loop, start, n, place, out);
+    if (made)
+        cg_iteration_slice(x->c, out, x->ring, x->around, place);
+    return made;
 }
 
 /* The loop over the first strips; NULL: no memory. */
@@ -260,11 +179,11 @@ static ct_op *first_strips(const candidate *x, ct_op *place)
 
 static void put_first(const candidate *x, ct_value *ring, ct_op *place)
 {
-    ct_map map;
-    ct_value *any = put_later(x, x->loop ? ct_operand(x->loop, F_for_lower_bound) : NULL, 0, &map, place);
-    ct_op *keep = x->c->failed ? NULL : first_strips(x, place);
+    cg_iteration first;
+    bool made = put_later(x, x->loop ? ct_operand(x->loop, F_for_lower_bound) : NULL, 0, place, &first);
+    ct_op *keep = made ? first_strips(x, place) : NULL;
     for (uint32_t i = 0; keep && i < x->ring->load_count; i++)
-        put_copy(x, &(cg_ring_copy){.load = &x->ring->loads[i]}, ring, &map, any, keep);
+        cg_put_copy(x->c, &(cg_ring_copy){.load = &x->ring->loads[i]}, ring, &first, first.exists, keep);
     if (keep)
         cg_ring_put(x->c, CT_commit, ring, keep);
 }
@@ -272,14 +191,15 @@ static void put_first(const candidate *x, ct_value *ring, ct_op *place)
 /* In front of each load, so that what it needs is there. */
 static void put_next(const candidate *x, ct_value *ring)
 {
-    ct_map map;
-    ct_value *more = x->loop ? put_later(x, &x->around->args[0], 1, &map, x->strips) : NULL;
+    cg_iteration next;
+    if (x->loop && !put_later(x, &x->around->args[0], 1, x->strips, &next))
+        return;
     for (uint32_t i = 0; i < x->ring->load_count && !x->c->failed; i++) {
         cg_ring_copy copy = {.load = &x->ring->loads[i], .trips = x->ring->slots - 1};
-        put_copy(x, &copy, ring, NULL, NULL, copy.load->op);
+        cg_put_copy(x->c, &copy, ring, NULL, NULL, copy.load->op);
         copy.wraps = true;
-        if (more)
-            put_copy(x, &copy, ring, &map, more, copy.load->op);
+        if (x->loop)
+            cg_put_copy(x->c, &copy, ring, &next, next.exists, copy.load->op);
     }
 }
 
@@ -297,10 +217,15 @@ static void put_ring(const candidate *x)
     cg_ring_put_behind(c, CT_commit, ring, x->ring->loads[x->ring->load_count - 1].op);
     cg_ring_put(c, CT_release, ring, x->body->last);
     cg_ring_stage_loads(c, x->ring, ring);
-    if (x->loop)
-        x->loop->detail = x->ring;
-    else
+    if (!x->loop) {
         x->trips->ring = x->ring;
+        return;
+    }
+    cg_plan *plan = x->loop->detail = bc_new(&c->arena, cg_plan, 1);
+    if (plan)
+        plan->ring = x->ring;
+    else
+        cg_no_memory(c);
 }
 
 /* ---- loops ---- */
@@ -316,7 +241,7 @@ static bool is_innermost(const ct_block *body)
 /* Does the op load in a loop over strips, itself or ahead of its trip? */
 static bool loads_in_strips(const ct_op *op)
 {
-    return (is_load(op) || op->opcode == CT_staged) && op->block->parent && op->block->parent->opcode == CT_strips;
+    return (ct_is_load(op) || op->opcode == CT_staged) && op->block->parent && op->block->parent->opcode == CT_strips;
 }
 
 /* The `for` that every iteration of comes by the loop over strips, once, and by no other one that loads, be it by a
@@ -332,27 +257,15 @@ static ct_op *loop_around(ct_op *strips)
     return loop;
 }
 
-static bool is_in_ring(const ct_op *op)
-{
-    for (const ct_op *p = op->block->parent; p; p = p->block->parent)
-        if (p->opcode == OP_for && p->detail)
-            return true;
-    return false;
-}
-
 /* Its ring, for the `for` around it or without; false: no load can run ahead so, or there is no room. */
 static bool look(candidate *x, ct_op *loop, bool tells)
 {
     cg_func *c = x->c;
     x->loop = loop;
     x->around = loop ? loop->regions[0] : x->body;
-    x->ring = bc_new(&c->arena, cg_ring, 1);
-    if (!x->ring || !(x->ring->in_slice = bc_new(&c->arena, bool, c->ir->value_count + 1u))) {
-        cg_no_memory(c);
+    x->ring = cg_ring_plan(c, CG_RING_OF_THREADS);
+    if (!x->ring)
         return false;
-    }
-    x->ring->known = c->ir->value_count;
-    x->ring->by_threads = true;
     uint32_t others = find_loads(x, tells);
     if (!x->ring->load_count || (loop && others))
         return false;
@@ -379,9 +292,9 @@ static void tell_of_others(cg_func *c)
     for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body)) {
         const ct_op *parent = op->block->parent;
         bool in_strips = parent && parent->opcode == CT_strips;
-        if (is_load(op) && in_strips && is_in_ring(op))
+        if (ct_is_load(op) && in_strips && cg_is_in_plan(op))
             cg_remark_stays(c, op, "an enclosing loop is pipelined");
-        else if (is_load(op) && !in_strips && ct_loop_around(op))
+        else if (ct_is_load(op) && !in_strips && ct_loop_around(op))
             cg_remark_stays(c, op, "it is outside the loops over strips");
     }
 }
@@ -408,7 +321,7 @@ void cg_pass_ahead(cg_func *c)
     }
     tell_of_others(c);
     for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body))
-        if (op->opcode == CT_strips && is_innermost(op->regions[0]) && !is_in_ring(op))
+        if (op->opcode == CT_strips && is_innermost(op->regions[0]) && !cg_is_in_plan(op))
             look_at_strips(c, op);
 }
 

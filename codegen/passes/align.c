@@ -19,48 +19,47 @@
    registers. Therefore kernels that hold whole rows in registers are not changed: they gain more from many blocks than
    from long accesses. Maps in loops, and other maps whose accesses have 4 bytes, are not changed either, because the
    accesses of a warp fill whole sectors anyway. */
-#include "bytecode/verify/hints.h"
 #include "codegen/access/pointers.h"
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
 #include "codegen/analysis/view.h"
 #include "codegen/cost/cost.h"
 #include "codegen/facts/facts.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/passes/lift.h"
 #include "codegen/passes/pass.h"
 #include "codegen/passes/simplify.h"
+#include "codegen/rewrite/versions.h"
 
 enum {
-    MOST_ASKED = 24,
-    MOST_HELD = 32, /* registers of a thread for tiles, in kernels without loops */
-    WIDE_BITS = 4,  /* log2 of bytes of an access */
-    SHORT_BITS = 3, /* shorter ones are short; */
+    WIDE_BITS = 4,  /* log2 of the bytes of a wide access */
+    SHORT_BITS = 3, /* log2 of the bytes below which an access is short, */
     SHORT_OF_MAP = 2
 };
 
-/* A parameter that is asked about. */
+/* A parameter that may have to be a multiple. */
 typedef struct asked {
     ct_value *v;
-    ct_op *promise; /* while it is tried */
-    uint32_t bits;  /* of the multiple */
+    ct_op *promise; /* the promise, while it is tried */
+    uint32_t bits;  /* log2 of the divisor */
 } asked;
 
 typedef struct aligning {
     cg_func *c;
-    asked params[MOST_ASKED];
+    asked params[CG_ASKED_PARAMETERS];
     uint32_t count;
-    uint32_t short_bits; /* log2 of the bytes that an access has if it is not short */
+    uint32_t short_bits; /* log2 of the bytes below which an access is short */
 } aligning;
 
-/* ---- how long accesses are ---- */
+/* ---- the width of accesses ---- */
 
 static bool is_by_pointers(const ct_op *op)
 {
     return op->opcode == OP_load_ptr_tko || op->opcode == OP_store_ptr_tko;
 }
 
-/* Of a view, or of pointers. */
+/* The tile that is accessed, through a view or pointers. */
 static const bc_type *tile_of(const ct_op *op)
 {
     return is_by_pointers(op) ? ct_operand(op, ct_info(op)->address)->type : cg_view_op_of(op).tile_type;
@@ -83,8 +82,8 @@ static uint32_t element_bits(const ct_op *op)
     return cg_log2_up(cg_memory_bytes(bc_elem_kind(cg_view_op_of(op).tile_type)));
 }
 
-/* log2 of its bytes, where it is shortest; 16 bytes and more are the same. Tiles of which a thread has less do not
-   count: all their accesses are as long as can be. */
+/* log2 of the bytes of the op's shortest access, up to 16 bytes. Tiles of which a thread has fewer bytes do not
+   count, because their accesses cannot be wider. */
 static uint32_t length_of(cg_func *c, const ct_op *op)
 {
     uint32_t bits, fast, threads = cg_real_warp_bits(c) + CG_LANE_BITS;
@@ -103,7 +102,7 @@ static uint32_t length_of(cg_func *c, const ct_op *op)
 }
 
 typedef struct lengths {
-    uint32_t wide, small; /* how many accesses have 16 bytes; how many are short */
+    uint32_t wide, small; /* numbers of accesses of 16 bytes, and of short ones */
 } lengths;
 
 static bool find_lengths(const aligning *x, lengths *out)
@@ -124,7 +123,7 @@ static bool find_lengths(const aligning *x, lengths *out)
     return true;
 }
 
-/* ---- what to ask ---- */
+/* ---- which parameters to test ---- */
 
 static ct_value *put_promise(ct_func *f, ct_op *place, const asked *a)
 {
@@ -152,7 +151,7 @@ static void take_back(asked *a)
     a->promise = NULL;
 }
 
-/* Is the pointer promised to be a multiple? */
+/* Does the kernel promise that the pointer is a multiple? */
 static bool is_promised(const ct_value *v)
 {
     for (const ct_use *use = v->uses; use; use = use->next) {
@@ -164,8 +163,8 @@ static bool is_promised(const ct_value *v)
     return false;
 }
 
-/* All parameters that are single pointers or integers. None where a pointer is promised to be a multiple: who compiles
-   for what arrays are like promises what they are, and the rest is not so. */
+/* Finds all parameters that are single pointers or integers. False if there is a promise for a pointer: then the
+   producer states what it knows about its arrays, and the other parameters are probably not multiples. */
 static bool find_params(aligning *x)
 {
     const ct_block *body = x->c->ir->body;
@@ -180,14 +179,14 @@ static bool find_params(aligning *x)
                        && bc_kind_in(bc_elem_kind(v->type), BC_SET_INT);
         if (v->type->rank || !v->uses || !(is_pointer || is_size))
             continue;
-        if (x->count == MOST_ASKED || (is_pointer && is_promised(v)))
+        if (x->count == CG_ASKED_PARAMETERS || (is_pointer && is_promised(v)))
             return false;
         x->params[x->count++] = (asked){.v = v, .bits = is_pointer ? WIDE_BITS : WIDE_BITS - least};
     }
     return x->count;
 }
 
-/* Leaves those without which accesses would be shorter; none: nothing gains. */
+/* Keeps the parameters without which accesses would be shorter. None remain if the test gains nothing. */
 static void choose_params(aligning *x)
 {
     lengths as_it_was, best, now;
@@ -219,8 +218,8 @@ static void choose_params(aligning *x)
 static bool may_be_versioned(const cg_func *c)
 {
     const ct_block *body = c->ir->body;
-    if (c->strip_bits || cg_loops_stay_plain(c) || bc_entry_hint(c->f, c->target->sm, "num_cta_in_cga") > 1
-        || body->last->opcode != OP_return || body->first == body->last)
+    if (c->strip_bits || cg_loops_stay_plain(c) || cg_hint_of(c, CG_HINT_CLUSTER) > 1 || body->last->opcode != OP_return
+        || body->first == body->last)
         return false;
     for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
         if (cg_is_product(op) || op->opcode == OP_alloca || ct_info(op)->effects & BC_ORDERS)
@@ -228,7 +227,7 @@ static bool may_be_versioned(const cg_func *c)
     return cg_may_version(body->first, body->last->prev);
 }
 
-/* What the kernel is like: whether it may pay, and which accesses are short. */
+/* Can two versions pay, judging by the ops of the kernel? Sets the limit below which accesses are short. */
 static bool may_pay(aligning *x)
 {
     enum { REGISTER_BITS = 32 };
@@ -241,10 +240,10 @@ static bool may_pay(aligning *x)
     x->short_bits = reduces ? SHORT_BITS : SHORT_OF_MAP;
     if (!loops && !cg_bits_held(x->c, &held))
         cg_no_memory(x->c);
-    return (reduces || !loops) && held / REGISTER_BITS / cg_threads(x->c) <= MOST_HELD;
+    return (reduces || !loops) && held / REGISTER_BITS / cg_threads(x->c) <= CG_HELD_IN_VERSIONS;
 }
 
-/* Are all of them multiples? */
+/* Emits the test whether all parameters are multiples. */
 static ct_value *put_question(const aligning *x, ct_builder *b)
 {
     ct_value *rest = NULL;
@@ -266,7 +265,7 @@ static ct_value *put_question(const aligning *x, ct_builder *b)
     return holds;
 }
 
-/* Within the block. */
+/* Adds the promises to the version in that block. */
 static void promise_in(aligning *x, const ct_block *block)
 {
     for (uint32_t i = 0; i < x->count; i++) {
@@ -298,9 +297,10 @@ static void version(aligning *x)
     x->c->is_versioned = true;
     promise_in(x, otherwise->parent->regions[0]);
     for (ct_op *op = otherwise->first; op; op = ct_next_op(op, otherwise))
-        op->plain = false; /* it runs as often */
+        op->plain = false; /* both versions are equally likely */
     cg_remark(x->c, otherwise->parent, CG_REMARK_Lifted, TV_REMARK_PASSED,
-              "in two versions: accesses have 16 bytes where {Asked=%u} parameters are multiples that nobody promises",
+              "compiled in two versions: accesses have 16 bytes if {Asked=%u} parameters, which have no promises, are "
+              "aligned",
               x->count);
 }
 

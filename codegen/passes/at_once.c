@@ -16,7 +16,7 @@
 
 /* ---- what goes in strips ---- */
 
-/* Dimensions longer than one. */
+/* The number of dimensions longer than one. */
 static uint32_t long_dims(const bc_type *t)
 {
     uint32_t count = 0;
@@ -25,7 +25,7 @@ static uint32_t long_dims(const bc_type *t)
     return count;
 }
 
-/* Do the elements of a row lie side by side in the tensor, or is the tile a row itself? */
+/* Are the elements of a row contiguous in the tensor, or is the tile itself a row? */
 static bool goes_by_rows(const ct_op *op)
 {
     for (uint32_t i = 0; i < op->operand_count; i++) {
@@ -43,7 +43,7 @@ static bool goes_by_rows(const ct_op *op)
     return true;
 }
 
-/* In every map: it leaves elements at their indices and reaches no memory. */
+/* May every map contain the op? It keeps elements at their indices and accesses no memory. */
 static bool is_plain(const ct_op *op)
 {
     static const bc_op_classes plain = BC_OPS(GIVEN) | BC_OPS(MAP) | BC_OPS(CAST) | BC_OPS(SAME) | BC_OPS(VIEW)
@@ -61,7 +61,7 @@ static bool suits_strips(const ct_op *op)
     case BC_OP_ACCESS:
         return cg_is_weak_access(op) && ct_info(op)->effects != (BC_READS | BC_WRITES) && goes_by_rows(op);
     case BC_OP_RESHAPE:
-    case BC_OP_MOVE: /* rows as they are, or broadcast scalars */
+    case BC_OP_MOVE: /* rows that stay as they are, or broadcast scalars */
         return op->opcode != OP_permute && long_dims(op->operands[0]->type) <= long_dims(op->results[0].type)
                && (!long_dims(op->operands[0]->type)
                    || cg_shape_of(op->operands[0]->type).tile_bits == cg_shape_of(op->results[0].type).tile_bits)
@@ -72,11 +72,11 @@ static bool suits_strips(const ct_op *op)
 
 /* ---- how many ---- */
 
-/* Logarithm: the elements that the longest access of the target takes of the widest type that goes to memory or comes
-   from there: 16 bytes, or 32. */
+/* log2 of the elements in the target's widest access (16 bytes, or 32), for the widest type that the kernel loads or
+   stores. */
 static uint32_t elements_of_an_access(const cg_func *c)
 {
-    uint32_t access = c->target->features & CG_HAS_LARGE_VECTORS ? 6 : 5, widest = 0; /* log2 of halves of bytes */
+    uint32_t access = c->target->features & CG_HAS_LARGE_VECTORS ? 6 : 5, widest = 0; /* log2 of units of 4 bits */
     for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body)) {
         const bc_type *tile = NULL;
         if (!bc_op_in(op->opcode, BC_OPS(ACCESS)))
@@ -103,7 +103,7 @@ bool cg_is_strip_map(const cg_func *c)
 
 /* ---- what is a map ---- */
 
-/* Does it leave elements at their indices, but for what is broadcast? */
+/* Does the op keep elements at their indices, apart from broadcasts? */
 static bool suits_a_map(const ct_op *op)
 {
     if (op->opcode >= OP_LIMIT)
@@ -137,8 +137,9 @@ uint32_t cg_elements_at_once(cg_func *c, uint32_t tile_bits)
         cg_no_memory(c);
         return tile_bits;
     }
-    double registers = cg_machine_of(c->target)->registers / (c->target->threads / 2.0) - CG_REGISTERS_BESIDES,
-           held = (double)bits / 32 / (double)((uint64_t)1 << tile_bits); /* of an element */
+    const cg_machine *m = cg_machine_of(c->target);
+    double registers = m->registers / (c->target->threads / 2.0) - m->registers_few,
+           held = (double)bits / 32 / (double)((uint64_t)1 << tile_bits); /* per element */
     uint32_t least = elements_of_an_access(c), most = least;
     while (most < tile_bits && held * (double)((uint64_t)2 << most) <= registers)
         most++;

@@ -4,6 +4,7 @@
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
 #include "codegen/facts/facts.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/passes/pass.h"
 
@@ -33,12 +34,11 @@ void cg_order_longest_first(cg_func *c)
               "longest first: blocks with higher numbers along x have more iterations and start earlier");
 }
 
-/* For each cycle of wgmma a multiprocessor reads 4096 bytes / side of what neighbours along x do not share, whatever
-   the type: 128 bytes are six times what memory has for it. */
+/* For each cycle of wgmma, a multiprocessor reads 4096 bytes / side of the operand that neighbours along x do not
+   share, whatever the type. 128 bytes are six times the memory bandwidth of a multiprocessor. */
 static bool is_narrow(const cg_func *c, const ct_op *product, int64_t side)
 {
-    enum { MOST = 32 };
-    return side <= MOST && cg_product_of(c, product).async;
+    return side <= CG_NARROW_SIDE && cg_product_of(c, product).instruction == CG_BY_WGMMA;
 }
 
 cg_bands cg_bands_of(cg_func *c)

@@ -8,19 +8,19 @@
 /* Is the order in which blocks start unobservable? A block could observe it by waiting for another one, and could
    report it. */
 bool cg_blocks_are_apart(const ct_func *f);
-/* The blocks that take longest are to start first, so that only short ones are left at the end. */
+/* Starts the blocks that take longest first, so that only short ones remain at the end. */
 void cg_order_longest_first(cg_func *c);
-/* In a product of two tensors, blocks that run together are to read few tiles of both. */
+/* The order for a product of two tensors in which blocks that run at the same time read few tiles of both. */
 typedef struct cg_bands {
-    const ct_op *product; /* NULL: there is none, or the order of blocks could be found out */
-    bool wide;            /* blocks that follow each other are to differ in x: they share the larger operand then */
-    bool narrow;          /* what neighbours along x do not share is far more than memory has */
+    const ct_op *product; /* NULL: there is none, or blocks could observe the order */
+    bool wide;            /* consecutive blocks should differ in x, and share the larger operand */
+    bool narrow;          /* the data that neighbours along x do not share far exceeds the memory bandwidth */
 } cg_bands;
-/* For a kernel that is not yet divided into groups. */
+/* Only for a kernel that is not yet divided into groups. */
 cg_bands cg_bands_of(cg_func *c);
-/* alone: each block has a multiprocessor for itself. Measured on an H200, 8192 x 8192 by 8192 x 8192: 1.05 to 1.18
-   times as fast, and in tiles of 64x128 along the better side 1.63; where several blocks without groups share a
-   multiprocessor 0.89 to 1.18, but 1.5 for narrow ones. */
+/* alone: each block has a multiprocessor for itself. Speed-up measured on an H200, 8192 x 8192 by 8192 x 8192: 1.05
+   to 1.18, in tiles of 64x128 along the better side 1.63. With several blocks without groups on a multiprocessor it
+   is 0.89 to 1.18, but 1.5 for narrow ones. */
 void cg_order_in_bands(cg_func *c, const cg_bands *bands, bool alone);
 
 #endif

@@ -2,45 +2,38 @@
 
 #include <assert.h>
 
-#include "bytecode/verify/hints.h"
 #include "codegen/analysis/product.h"
 #include "codegen/cost/cost.h"
 #include "codegen/kernel/groups.h"
+#include "codegen/kernel/limits.h"
 
 /* ---- warps ---- */
 
-/* Logarithms: the elements of the largest tile that is kept in registers; of a strip of a larger one, and its warps. */
-#ifdef TV_SMALL_STRIPS /* tests: tiles of any size go in strips */
-enum { MOST_IN_REGISTERS = 7, STRIP_ELEMENTS = 7, STRIP_WARPS = 1 };
-#else
-enum { MOST_IN_REGISTERS = 15, STRIP_ELEMENTS = 13, STRIP_WARPS = 3 };
-#endif
-
-/* Logarithms: the warps that layouts have; of these, the upper ones that are trips of a loop (codegen/values/strips.h).
- */
+/* log2 of the warps that layouts have, and of the iterations of a loop that stand for the upper ones
+   (codegen/values/strips.h). */
 typedef struct warps {
     uint32_t bits, strip_bits;
 } warps;
 
-/* What a kernel's tiles are like: logarithms of elements. */
+/* Properties of a kernel's tiles. Sizes are log2 of elements. */
 typedef struct tiles {
-    uint32_t most;     /* of the largest one that needs registers */
-    uint32_t bytes;    /* of the longest one of these, in bytes */
-    uint32_t rows;     /* of the largest one of long rows that a load gives */
-    uint32_t product;  /* of the largest product */
-    uint64_t sums;     /* the number of those that products of one block hold at a time, */
-    uint64_t step;     /* and the bytes that it loads */
-    uint32_t held;     /* of the sums that products of one block hold at a time, rounded up */
-    bool has_products; /* also scaled ones */
-    uint32_t block;    /* elements of a product without an instruction that suit a thread, if the largest one is such */
-    bool is_together;  /* it is one of several that are computed together */
-    bool is_wide;      /* it is one of f64 */
-    uint32_t made;     /* of the largest operand, of a product of at least 128 rows, that others make than loads */
-    bool adds_up;      /* sums of products lie in registers twice, one part of them at a time */
-    bool reduces, once; /* once: no element is wanted later on */
+    uint32_t most;      /* the largest tile that needs registers */
+    uint32_t bytes;     /* the longest of these, as log2 of bytes */
+    uint32_t rows;      /* the largest tile of long rows that a load gives */
+    uint32_t product;   /* the largest product */
+    uint64_t sums;      /* elements of the sums that the products of one block hold at a time, not log2, */
+    uint64_t step;      /* and bytes that the block loads */
+    uint32_t held;      /* the same sums as log2, rounded up */
+    bool has_products;  /* including scaled ones */
+    uint32_t block;     /* if the largest product has no instruction: the elements of it that a thread should have */
+    bool is_together;   /* it is computed together with others */
+    bool is_wide;       /* it is f64 */
+    uint32_t made;      /* the largest operand, computed in registers, of a product with at least 128 rows */
+    bool adds_up;       /* registers hold sums of products twice, one part at a time */
+    bool reduces, once; /* once: no element is needed later */
 } tiles;
 
-/* Elements of the sums that the products of the block hold. */
+/* The number of elements of the sums that the products of the block hold. */
 static uint64_t sums_of(const ct_block *block)
 {
     uint64_t sum = 0;
@@ -50,7 +43,7 @@ static uint64_t sums_of(const ct_block *block)
     return sum;
 }
 
-/* Bytes of the tiles that the block itself loads through views. */
+/* Bytes of the tiles that the ops of the block load through views. */
 static uint64_t loaded_by(const ct_block *block)
 {
     uint64_t bytes = 0;
@@ -61,40 +54,38 @@ static uint64_t loaded_by(const ct_block *block)
     return bytes;
 }
 
-/* Are there products that it may be computed together with (codegen/analysis/product_together.c)? */
+/* Are there products with which this one could be computed together (codegen/analysis/product_together.c)? */
 static bool has_company(const ct_op *op)
 {
-    enum { MOST_LOOKED_AT = 32 };
     uint32_t looked_at = 0;
-    for (const ct_op *next = op->next; next && looked_at < MOST_LOOKED_AT; next = next->next, looked_at++)
+    for (const ct_op *next = op->next; next && looked_at < CG_COMPANY_OPS; next = next->next, looked_at++)
         if (cg_shares_operand(op, next))
             return true;
     return false;
 }
 
-/* f32, and f64 without an instruction: log2 of the elements that suit a thread, fewer of each of those that are
-   computed together. */
+/* log2 of the elements that a thread should have of an f32 or f64 product without an instruction; fewer of each if
+   several are computed together. */
 static void look_at_block(tiles *t, const cg_func *c, const ct_op *op)
 {
-    enum { ALONE = 6, TOGETHER = 4 };
     bc_kind in = bc_elem_kind(op->operands[0]->type);
-    bool blocked = op->opcode == OP_mmaf && (in == BC_F32 || in == BC_F64) && !cg_product_of(c, op).has_atom;
+    cg_product p = cg_product_of(c, op);
+    bool blocked = op->opcode == OP_mmaf && (in == BC_F32 || in == BC_F64) && !cg_has_atom(&p);
     t->is_wide = in == BC_F64;
     t->is_together = blocked && has_company(op);
-    t->block = blocked ? (t->is_together ? TOGETHER : ALONE) - (uint32_t)t->is_wide : 0;
+    t->block = blocked ? (t->is_together ? CG_BLOCK_TOGETHER_BITS : CG_BLOCK_ALONE_BITS) - (uint32_t)t->is_wide : 0;
 }
 
 static bool loads_rows(const ct_op *op)
 {
-    enum { LONG = 4096 }; /* elements */
     const bc_type *type = op->result_count ? op->results[0].type : NULL;
     return op->opcode < OP_LIMIT && bc_op_in(op->opcode, BC_OPS(ACCESS)) && bc_is_tile(type) && type->rank
-           && type->shape[type->rank - 1] >= LONG;
+           && type->shape[type->rank - 1] >= CG_LONG_ROW;
 }
 
 static void look_at_operands(tiles *t, const ct_op *product)
 {
-    enum { TWO_WARPGROUPS = 128 /* rows */ };
+    enum { TWO_WARPGROUPS = 2 * CG_WARPGROUP_ROWS };
     const bc_type *type = product->results[0].type;
     for (uint32_t i = 0; i < 2 && type->shape[type->rank - 2] >= TWO_WARPGROUPS; i++) {
         const ct_value *operand = product->operands[i];
@@ -138,71 +129,73 @@ static tiles tiles_of(const cg_func *c)
     tiles t = {.once = true};
     for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
         if (op->plain && !op->likely && op->regions[0]->last)
-            op = op->regions[0]->last; /* what the loop's other version has suits it, too */
+            op = op->regions[0]->last; /* the choice for the loop's other version suits this one, too */
         else
             look_at(&t, c, op);
     return t;
 }
 
-/* Each has blocks of registers of the product, so that what it loads is used often; four warps, where a product is
-   alone, as long as their threads have a few elements of it. */
+/* Each thread has a block of the product in registers, so that it uses each loaded element often. A single product
+   gets four warps, as long as each thread has a few elements. */
 static uint32_t warps_of_blocks(const tiles *t)
 {
-    enum { MOST_WARPS = 3, USUAL_WARPS = 2, FEW = 2 };
+    enum { FEW = 2 };
     uint32_t one = CG_LANE_BITS + t->block, bits = t->product > one ? t->product - one : 0;
     if (!t->is_together)
-        while (bits < USUAL_WARPS && bits + CG_LANE_BITS + FEW < t->product)
+        while (bits < CG_BLOCK_USUAL_WARPS && bits + CG_LANE_BITS + FEW < t->product)
             bits++;
-    return bits < MOST_WARPS ? bits : MOST_WARPS;
+    return bits < CG_BLOCK_MOST_WARPS ? bits : CG_BLOCK_MOST_WARPS;
 }
 
-/* Enough warps that a thread holds at most some 64 elements of the largest tile, 32 where tiles are reduced (on four
-   warps of an H200, rows of 4096 came nearer to the memory's speed than rows of 8192), as long as 16 warps do that
-   for long rows as they are loaded; where matrices are multiplied up to 128, because larger parts of the product for a
-   warp mean fewer reads of shared memory for each mma, unless as large an operand is made in registers. */
+/* Enough warps that a thread holds at most 64 elements of the largest tile, or 32 if tiles are reduced: with four
+   warps on an H200, rows of 4096 came nearer to the memory's bandwidth than rows of 8192. For long rows that are
+   loaded, 16 warps suffice. With products, a thread holds up to 128 elements, because a larger part of the product
+   per warp means fewer reads of shared memory per mma; that does not apply if an equally large operand is computed
+   in registers. */
 static uint32_t warps_that_suit(const tiles *t)
 {
-    enum { ROWS_OF_16_WARPS = 14 }; /* log2 of elements */
     if (t->block && t->product + 1 >= t->most)
         return warps_of_blocks(t);
-    if (t->product >= 13 && t->product == t->most)
-        return t->product + (t->adds_up || t->is_wide) >= 15 || t->held + t->is_wide >= 15
-                       || (t->product >= 14 && t->made >= 14)
+    if (t->product >= CG_PRODUCT_OF_4_WARPS && t->product == t->most)
+        return t->product + (t->adds_up || t->is_wide) >= CG_PRODUCT_OF_8_WARPS
+                       || t->held + t->is_wide >= CG_PRODUCT_OF_8_WARPS
+                       || (t->product >= CG_TILE_OF_8_WARPS && t->made >= CG_MADE_OF_8_WARPS)
                    ? 3
                    : 2;
-    if (t->reduces && !t->has_products && t->rows == t->most && t->most >= ROWS_OF_16_WARPS)
+    if (t->reduces && !t->has_products && t->rows == t->most && t->most >= CG_ROWS_OF_16_WARPS)
         return 4;
-    return t->most >= (t->reduces ? 13 : 14) ? 3 : t->most >= 7 ? 2 : t->most >= 6 ? 1 : 0;
+    return t->most >= (t->reduces ? CG_REDUCED_OF_8_WARPS : CG_TILE_OF_8_WARPS) ? 3
+           : t->most >= CG_TILE_OF_4_WARPS                                      ? 2
+           : t->most >= CG_TILE_OF_2_WARPS                                      ? 1
+                                                                                : 0;
 }
 
-/* Warps that a hint wants, as bits. Versions before 13.5 know 4 and 8 warps only and bring other numbers there; false:
-   no hint. */
+/* log2 of the warps that a hint requests. Versions before 13.5 support 4 and 8 warps only, and round other numbers.
+   False: there is no hint. */
 static bool hinted_warps(const cg_func *c, uint32_t *out)
 {
-    int64_t hint = bc_entry_hint(c->f, c->target->sm, "num_worker_warps_per_cta");
-    if (hint && c->m->version < BC_13_5)
+    int64_t hint = cg_hint_of(c, CG_HINT_WARPS);
+    if (hint && !cg_choices_of(c)->warps && c->m->version < BC_13_5)
         hint = hint < 4 ? 4 : hint > 8 ? 8 : hint;
     *out = tv_trailing_zeros((uint32_t)hint | 64);
     return hint;
 }
 
-/* More of them for tiles that are so long that a thread's part leaves its local memory no room for others. */
+/* Tiles so long that a thread's part would fill its local memory get more warps. */
 static uint32_t warps_of_strips(const tiles *t)
 {
-    enum { MOST_LOCAL = 16 /* log2 of a thread's bytes of a tile */, MOST_WARPS = 5 };
-    uint32_t most = STRIP_WARPS + CG_LANE_BITS + MOST_LOCAL, more = t->bytes > most ? t->bytes - most : 0;
-    return STRIP_WARPS + more < MOST_WARPS ? STRIP_WARPS + more : MOST_WARPS;
+    uint32_t most = CG_STRIP_WARPS + CG_LANE_BITS + CG_STRIP_LOCAL_BITS, more = t->bytes > most ? t->bytes - most : 0;
+    return CG_STRIP_WARPS + more < CG_STRIP_MOST_WARPS ? CG_STRIP_WARPS + more : CG_STRIP_MOST_WARPS;
 }
 
-/* Tiles of more than 128 elements a thread go in strips of 32, as do those of 128 that a kernel without loops and
-   reductions passes through once; products keep theirs in registers. The hint goes first, unless tiles go in strips,
-   products hand their results on (rows of theirs have to stay in their warps, and sums in registers), or a thread would
-   have too many elements of one. */
+/* Tiles with more than 128 elements per thread go in strips of 32. So do tiles with 128 if the kernel has no loops
+   or reductions and reads each element once. Products keep theirs in registers. A hint takes precedence, except in
+   three cases: tiles go in strips; products pass their results on, whose rows must stay in one warp, and sums in
+   registers; or a thread would have too many elements of a product. */
 static warps choose_warps(const cg_func *c, tiles t)
 {
-    enum { MOST_OF_A_THREAD = 8, MOST_OF_A_PRODUCT = 7 }; /* log2 of elements */
-    if (t.most + t.once > MOST_IN_REGISTERS && !t.has_products) {
-        uint32_t strips = t.most - STRIP_ELEMENTS;
+    if (t.most + t.once > CG_IN_REGISTERS_BITS && !t.has_products) {
+        uint32_t strips = t.most - CG_STRIP_BITS;
         return (warps){.bits = strips + warps_of_strips(&t), .strip_bits = strips};
     }
     uint32_t chain = t.product && t.product == t.most ? cg_mma_chain_warps(c->ir) : 0, hint;
@@ -210,25 +203,24 @@ static warps choose_warps(const cg_func *c, tiles t)
         return (warps){.bits = chain};
     bool is_hinted = hinted_warps(c, &hint);
     uint32_t in_thread = t.product && t.held > t.most ? t.held : t.most,
-             limit = CG_LANE_BITS + hint + (t.product ? MOST_OF_A_PRODUCT : MOST_OF_A_THREAD);
+             limit = CG_LANE_BITS + hint + (t.product ? CG_HINTED_SUMS_BITS : CG_HINTED_ELEMENTS_BITS);
     bool is_too_much = in_thread > limit;
-    if (t.block && t.product + 1 >= t.most) /* or too little */
+    if (t.block && t.product + 1 >= t.most) /* or too few */
         is_too_much = is_too_much || hint > warps_of_blocks(&t) + 1;
     return (warps){.bits = !is_hinted || is_too_much ? warps_that_suit(&t) : hint};
 }
 
 void cg_set_warps(cg_func *c)
 {
-    enum { MOST_WARPS = 4 /* log2: more wait for each other at the end of a block */ };
     tiles t = tiles_of(c);
     warps chosen = choose_warps(c, t);
     uint32_t part = chosen.bits + CG_LANE_BITS, at_once = part < t.most ? cg_elements_at_once(c, t.most) : t.most;
     bool by_strips = cg_is_strip_map(c);
-    if (part + at_once < t.most && by_strips) { /* maps: more strips, of fewer elements */
+    if (part + at_once < t.most && by_strips) { /* maps: more strips with fewer elements */
         chosen.strip_bits += t.most - part - at_once;
         chosen.bits += t.most - part - at_once;
     } else if (part + at_once < t.most && !chosen.strip_bits) { /* or more warps */
-        uint32_t most = chosen.bits > MOST_WARPS ? chosen.bits : MOST_WARPS;
+        uint32_t most = chosen.bits > CG_MAP_MOST_WARPS ? chosen.bits : CG_MAP_MOST_WARPS;
         chosen.bits += t.most - part - at_once;
         chosen.bits = chosen.bits < most ? chosen.bits : most;
     }
@@ -238,37 +230,38 @@ void cg_set_warps(cg_func *c)
 
 uint32_t cg_blocks_that_suit(const cg_func *c)
 {
-    enum { MOST_SUMS = 64, REGISTERS = 1 << 16, OF_A_THREAD = 128 };
+    uint32_t registers = (uint32_t)cg_machine_of(c->target)->registers;
     tiles t = tiles_of(c);
-    uint64_t sums = ((uint64_t)2 << t.held) / cg_threads(c) * (t.is_wide ? 2 : 1); /* of a step, and those before */
-    return t.block && t.held && sums <= MOST_SUMS ? REGISTERS / OF_A_THREAD / cg_threads(c) : 0;
+    uint64_t sums = ((uint64_t)2 << t.held) / cg_threads(c)
+                    * (t.is_wide ? 2 : 1); /* of this step and the previous ones */
+    return t.block && t.held && sums <= CG_BLOCKED_SUMS ? registers / CG_BLOCKED_REGISTERS / cg_threads(c) : 0;
 }
 
 uint32_t cg_product_registers(const cg_func *c)
 {
-    enum { OPERANDS = 24 };
     tiles t = tiles_of(c);
     uint32_t sums = ((1u << (t.held > t.product ? t.held : t.product)) / cg_threads(c)) << t.is_wide;
-    return t.product ? sums + OPERANDS : 0;
+    return t.product ? sums + (uint32_t)cg_machine_of(c->target)->registers_mma : 0;
 }
 
-/* Two blocks of a multiprocessor, each with half of the rows, compute by turns what is between the products of a chain,
-   as long as each has room for two steps of what it loads. Where they have not, one block does better, as long as sums
-   take three quarters of all registers at most. Attention backward of 128 columns on an H100, microseconds by two and
-   by one: queries, 128x128 589 and 347, keys, 64x128 778 and 879; of 64 columns, queries 128x128 747 and 907. */
+/* If two blocks share a multiprocessor, each with half of the rows, they alternate in computing what is between the
+   products of a chain. This requires that each has room for two steps of the tiles that it loads. If not, one block
+   is faster, as long as sums take at most three quarters of all registers. Attention backward with 128 columns on an
+   H100, microseconds with two blocks and one: queries, 128x128: 589 and 347; keys, 64x128: 778 and 879. With 64
+   columns: queries, 128x128: 747 and 907. */
 static bool needs_room(const cg_func *c, const tiles *t)
 {
-    enum { MOST_SUMS = 3 << 14, STEPS = 2, HALF = 2 };
-    return c->target->features & CG_HAS_WGMMA && t->sums <= MOST_SUMS && t->product < t->held && !t->is_wide
+    enum { STEPS = 2, HALF = 2 };
+    return c->target->features & CG_HAS_WGMMA && t->sums <= CG_REGISTERS / 4 * 3 && t->product < t->held && !t->is_wide
            && STEPS * t->step > ((uint64_t)c->target->shared_kib << 10) / HALF && cg_mma_chain_warps(c->ir);
 }
 
 uint32_t cg_least_blocks(const cg_func *c)
 {
-    enum { MOST_SUMS = 15 }; /* log2: half of the registers that a thread block can have */
     tiles t = tiles_of(c);
     uint32_t sums = t.held > t.product ? t.held : t.product;
-    return sums > MOST_SUMS && !needs_room(c, &t) ? (uint32_t)1 << (sums - MOST_SUMS) : 1;
+    uint32_t most = cg_log2_up(CG_REGISTERS) - 1; /* half of the registers that a thread block can have */
+    return sums > most && !needs_room(c, &t) ? (uint32_t)1 << (sums - most) : 1;
 }
 
 /* ---- groups ---- */
@@ -283,7 +276,7 @@ typedef struct row {
     where persistent;
 } row;
 
-/* What consumers take, producers have to give: else a block waits for ever. */
+/* Consumers may take no more registers than producers release; otherwise a block would wait for ever. */
 #define GROUPS(consumers, kind, rows, columns, most, persistent, maps, blocks, slots, launched, own, others, why) \
     static_assert(!(launched)                                                                                     \
                       || (consumers) * (own) + CG_PRODUCER_THREADS * (others)                                     \
@@ -302,7 +295,7 @@ static bool fits(const row *r, const cg_group_work *w)
     return r->consumers == w->consumers && r->kind == w->kind && w->rows >= r->rows && w->columns >= r->least_columns
            && w->columns <= r->most_columns && (r->persistent == ANY || w->is_persistent == (r->persistent == YES))
            && (!r->budget.maps || w->maps)
-           && (r->kind != CG_CHAIN || 2 * w->rows <= w->consumers); /* each row in one warp */
+           && (r->kind != CG_CHAIN || 2 * w->rows <= w->consumers); /* each row is in one warp */
 }
 
 const cg_group_budget *cg_group_budget_of(const cg_group_work *work, uint32_t most_blocks)
@@ -328,7 +321,7 @@ static const slot_row slot_rows[] = {
 #include "codegen/passes/budget.def"
 };
 
-/* As many blocks as the hint asks for; without products, if they have registers for their tiles. */
+/* The number of blocks that the hint requests. Without products, there must be registers for their tiles. */
 static uint32_t blocks_asked_for(cg_func *c)
 {
     enum { REGISTER_BITS = 32 };
@@ -372,6 +365,8 @@ cg_slot_budget cg_slot_budget_of(cg_func *c, const cg_slot_work *work)
             break;
     }
     b.slots = b.slots < work->iterations ? b.slots : work->iterations;
+    if (cg_choices_of(c)->stages && b.slots > cg_choices_of(c)->stages)
+        b.slots = cg_choices_of(c)->stages;
     return b;
 }
 
@@ -385,7 +380,7 @@ const cg_kept_row *cg_kept_row_at(size_t i)
     return i < TV_COUNT(kept_rows) ? &kept_rows[i] : NULL;
 }
 
-/* ---- loads ahead into registers ---- */
+/* ---- loads prefetched into registers ---- */
 
 static const cg_early_row early_rows[] = {
 #define EARLY(kind, iterations, most, all, why) {CG_EARLY_##kind, iterations, most, all, why},

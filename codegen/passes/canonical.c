@@ -26,7 +26,7 @@
 #include "codegen/passes/simplify.h"
 #include "codegen/tile/build.h"
 
-/* A loop whose step is a constant above 0. */
+/* A loop with a constant, positive step. */
 typedef struct counting {
     ct_op *loop;
     ct_block *body;
@@ -46,7 +46,7 @@ static bool is_counted(ct_op *loop, counting *out)
 
 /* ---- amounts ---- */
 
-/* What pointers advance by is counted in 64 bits, other things in their own. */
+/* The type of an amount: 64 bits for pointers, otherwise the value's own type. */
 static bc_kind kind_of_amount(const ct_value *carried)
 {
     bc_kind kind = bc_elem_kind(carried->type);
@@ -60,7 +60,7 @@ static ct_value *scalar_step(ct_builder *b, ct_value *step, bc_kind kind)
     return constant ? ct_build_scalar(b, kind, value) : ct_build_resize(b, cg_uniform_of(step), kind, true);
 }
 
-/* By how much the recurrence grows, as a scalar. */
+/* The amount by which the recurrence grows, as a scalar. */
 static ct_value *amount_of(ct_builder *b, const cg_recurrence *r, bc_kind kind)
 {
     ct_value *sum = ct_build_scalar(b, kind, 0);
@@ -71,7 +71,7 @@ static ct_value *amount_of(ct_builder *b, const cg_recurrence *r, bc_kind kind)
     return sum;
 }
 
-/* How far it has come when the counter, read as unsigned, is `passed` above its first value. */
+/* The sum of the amounts added so far; passed: the counter minus its first value, unsigned. */
 static ct_value *distance(ct_builder *b, const counting *x, ct_value *passed, ct_value *amount)
 {
     int64_t by;
@@ -90,7 +90,7 @@ static ct_value *advanced(ct_builder *b, ct_value *start, ct_value *distance)
                : ct_build_add(b, start, spread);
 }
 
-/* ---- what it is in the loop, and behind it ---- */
+/* ---- the value in the loop, and after it ---- */
 
 static ct_value *in_loop(ct_builder *b, const counting *x, ct_value *start, ct_value *amount)
 {
@@ -98,8 +98,8 @@ static ct_value *in_loop(ct_builder *b, const counting *x, ct_value *start, ct_v
     return advanced(b, start, distance(b, x, ct_build_sub(b, &x->body->args[0], first), amount));
 }
 
-/* The counter that the loop ends with, above its first value: the iterations times the step, which is no more than fits
-   where it is read as unsigned and divided again. */
+/* The value after the loop. The final counter minus its first value is the number of iterations times the step; it
+   is used as an unsigned number, divided by the step, so that it cannot overflow. */
 static ct_value *behind_loop(ct_builder *b, const counting *x, ct_value *start, ct_value *amount)
 {
     ct_value *first = ct_operand(x->loop, F_for_lower_bound), *end = ct_operand(x->loop, F_for_upper_bound);

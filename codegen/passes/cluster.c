@@ -17,21 +17,14 @@
    outside the tensor stays outside. `rank` is `%cluster_ctarank`; `get_tile_block_id` becomes `%clusterid`, and
    `get_num_tile_blocks` becomes `%nclusterid`. The pass runs early, so that later passes see the parts as the
    kernel's tiles. docs/internals/codegen/clusters.md has the rules. */
-#include "bytecode/verify/hints.h"
 #include "codegen/analysis/product.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/passes/budget.h"
 #include "codegen/passes/cluster.h"
 #include "codegen/passes/pass.h"
 
-enum {
-    MOST_BLOCKS = 8, /* of a cluster on every device that has them */
-    LEAST_ROWS = 64, /* of a block's part of products that have as many: wgmma has 64 */
-    LEAST_SIDE = 16,
-    MOST_VALUES = 1 << 14 /* of a kernel: what one wants of another takes a look at all */
-};
-
-/* Is it started with as many tile blocks as the device runs at once? */
+/* Is the kernel started with as many tile blocks as the device runs at once? */
 static bool is_persistent(const ct_func *f)
 {
     for (const ct_op *op = f->body->first; op; op = ct_next_op(op, f->body))
@@ -41,14 +34,14 @@ static bool is_persistent(const ct_func *f)
     return false;
 }
 
-/* Is one of so many parts of a side of the product long enough? */
+/* Is a side of the product still long enough if it is divided among that many blocks? */
 static bool is_long_enough(const bc_type *product, uint32_t blocks, bool columns)
 {
     int64_t side = product->shape[product->rank - 2 + columns];
-    return side / blocks >= (!columns && side >= LEAST_ROWS ? LEAST_ROWS : LEAST_SIDE);
+    return side / blocks >= (!columns && side >= CG_WARPGROUP_ROWS ? CG_WARPGROUP_ROWS : CG_WGMMA_LEAST);
 }
 
-/* product: NULL if there is none. */
+/* product may be NULL. */
 static bool spread(cg_spreading *x, const bc_type *product, uint32_t blocks, bool columns)
 {
     x->blocks = blocks;
@@ -64,7 +57,8 @@ static bool spread(cg_spreading *x, const bc_type *product, uint32_t blocks, boo
     return !x->c->failed;
 }
 
-/* Over as many blocks as can be, at least two; along the longer side of the product, so that they read least. */
+/* Uses as many blocks as possible, at least two; along the longer side of the product, so that the blocks read the
+   least data. */
 static bool spread_most(cg_spreading *x, const bc_type *product, uint32_t most)
 {
     bool longer = product && product->shape[product->rank - 1] > product->shape[product->rank - 2];
@@ -87,13 +81,13 @@ static bool returns_early(const ct_func *f)
     return false;
 }
 
-/* The parts one after the other, by one thread block, whose sums are too many for it otherwise. */
+/* One thread block computes the parts in turn, because its registers cannot hold all sums. */
 static void take_turns(cg_func *c, const ct_op *product, uint32_t least)
 {
     cg_spreading x = {.c = c, .in_turn = true};
     if (returns_early(c->ir))
         cg_cluster_refuse(&x, NULL, "it returns early");
-    else if (c->ir->value_count > MOST_VALUES)
+    else if (c->ir->value_count > CG_CLUSTER_VALUES)
         cg_cluster_refuse(&x, NULL, "it is too long");
     if (x.why || !spread_most(&x, product ? product->results[0].type : NULL, least)) {
         cg_remark(c, x.against, CG_REMARK_Cluster, TV_REMARK_MISSED,
@@ -137,17 +131,17 @@ static bool try_spreading(cg_func *c, const ct_op *product, uint32_t most, uint3
     return true;
 }
 
-/* Over as many thread blocks as the hint says, if that is good for anything. */
+/* Uses as many thread blocks as the hint says, if that is useful. */
 static bool spread_as_told(cg_func *c, const ct_op *product, uint32_t hint, uint32_t least)
 {
     bool persistent = is_persistent(c->ir);
-    uint32_t most = hint < MOST_BLOCKS ? hint : MOST_BLOCKS;
+    uint32_t most = hint < CG_CLUSTER_BLOCKS ? hint : CG_CLUSTER_BLOCKS;
     if (hint < 2 || !(c->target->features & CG_HAS_CLUSTERS))
         return false;
     if (least < 2 && !persistent)
         remark_whole(c, NULL, TV_REMARK_ANALYSIS,
                      "a grid of all tile blocks fills the device, and larger tiles read less");
-    else if (c->ir->value_count > MOST_VALUES)
+    else if (c->ir->value_count > CG_CLUSTER_VALUES)
         remark_whole(c, NULL, TV_REMARK_MISSED, "it is too long");
     else if (!cg_may_use_ptx(c, CG_PTX_OF_CLUSTERS))
         remark_whole(c, NULL, TV_REMARK_MISSED, "clusters whose grid counts tile blocks need PTX 9.0");
@@ -160,7 +154,7 @@ static bool spread_as_told(cg_func *c, const ct_op *product, uint32_t hint, uint
 void cg_pass_cluster(cg_func *c)
 {
     const ct_op *product = cg_largest_product(c->ir);
-    uint32_t hint = (uint32_t)bc_entry_hint(c->f, c->target->sm, "num_cta_in_cga"), least = cg_least_blocks(c);
+    uint32_t hint = (uint32_t)cg_hint_of(c, CG_HINT_CLUSTER), least = cg_least_blocks(c);
     if (!spread_as_told(c, product, hint, least) && least > 1 && !c->failed)
         take_turns(c, product, least);
 }

@@ -11,16 +11,15 @@
 #include "codegen/analysis/apart.h"
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/view.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/passes/cluster.h"
-
-enum { MOST_STORES = 16, MOST_LOADS = 512 }; /* each beside each */
 
 typedef struct dealing {
     cg_func *c;
     ct_op *loop;
-    const ct_op *store; /* whose tile is followed to what it is made from */
-    const ct_op **list; /* what it is made from, so far */
-    bool *is_listed;    /* by value id: of an op with results the first, else the value that was read */
+    const ct_op *store; /* whose tile is traced back */
+    const ct_op **list; /* the ops and values visited so far */
+    bool *is_listed;    /* by value id: of the op's first result, or of the value that was read */
     uint32_t count;
 } dealing;
 
@@ -29,8 +28,8 @@ static bool is_maker(const ct_value *v, bc_opcode opcode)
     return v->op && v->op->opcode == opcode;
 }
 
-/* The loop of a kernel that is nothing else: from the block's number by as many as there are, with tokens alone. NULL:
-   there is none. */
+/* The only loop of a kernel that does nothing else. It starts at the block's index, advances by the number of
+   blocks, and carries only tokens. NULL: there is none. */
 static ct_op *find_loop(const ct_func *f)
 {
     ct_op *loop = f->body->last->prev;
@@ -44,9 +43,9 @@ static ct_op *find_loop(const ct_func *f)
     return loop;
 }
 
-/* ---- what iterations do to memory ---- */
+/* ---- memory accesses of iterations ---- */
 
-/* Does nothing else that the kernel reads or writes have an order with it? */
+/* Is no other access of the kernel ordered with the store? */
 static bool is_alone(const dealing *d, const ct_op *store)
 {
     bool write;
@@ -76,7 +75,7 @@ static bool is_load(const ct_op *op)
     return cg_memory_of(op, &write) && !write && cg_is_weak_access(op);
 }
 
-/* ---- what a tile is made from ---- */
+/* ---- values that determine a tile ---- */
 
 static bool is_where_it_goes(const dealing *d, const ct_value *v)
 {
@@ -87,7 +86,7 @@ static bool is_where_it_goes(const dealing *d, const ct_value *v)
     return false;
 }
 
-/* False: it tells iterations apart that store at the same place. */
+/* Visits v. False: it differs between iterations that store to the same address. */
 static bool read(dealing *d, const ct_value *v)
 {
     const ct_op *op = ct_maker_of(v);
@@ -110,7 +109,7 @@ static bool read_operands(dealing *d, const ct_op *op)
     return true;
 }
 
-/* Of a loop or branch also what all that is in it reads. */
+/* Visits the operands of the op, and those of all ops in its regions. */
 static bool read_all(dealing *d, const ct_op *op)
 {
     bool same = read_operands(d, op);
@@ -133,7 +132,7 @@ static bool follows_from_place(dealing *d, const ct_op *store)
     return same;
 }
 
-/* Is there nothing that others see but tiles of that kind? */
+/* Are stores of such tiles the only observable effects? */
 static bool is_plain(dealing *d)
 {
     const ct_block *body = d->c->ir->body;
@@ -141,55 +140,30 @@ static bool is_plain(dealing *d)
     for (const ct_op *op = body->first; op != body->last; op = ct_next_op(op, body)) {
         if (op->opcode == OP_return)
             return false;
-        if (is_load(op) && loads++ == MOST_LOADS)
+        if (is_load(op) && loads++ == CG_DEALT_LOADS)
             return false;
         if (is_load(op) || op->region_count || ct_is_pure(op) || ct_info(op)->traits & BC_TERMINATOR)
             continue;
-        if (stores++ == MOST_STORES || !is_own_tile(d, op) || !follows_from_place(d, op))
+        if (stores++ == CG_DEALT_STORES || !is_own_tile(d, op) || !follows_from_place(d, op))
             return false;
     }
     return true;
 }
 
-/* ---- dealing ---- */
+/* ---- distributing ---- */
 
-static ct_value *put(dealing *d, bc_opcode opcode, ct_value *a, ct_value *b)
+ct_value *cg_build_rank(ct_builder *b, ct_value *blocks)
 {
-    ct_op *op = a && b ? ct_made_new(d->c->ir, opcode, d->loop, a->type, (ct_value *[]){a, b}, 2) : NULL;
-    if (!op)
-        return NULL;
-    ct_insert_before(op, d->loop);
-    return &op->results[0];
+    return ct_build_own(b, CT_rank, ct_scalar_type(b->f, BC_I32), &blocks, 1);
 }
 
-static ct_value *put_number(dealing *d, bc_kind kind, int64_t n)
-{
-    const bc_type *type = ct_scalar_type(d->c->ir, kind);
-    ct_op *op = type ? ct_constant_new(d->c->ir, d->loop, type, n) : NULL;
-    if (!op)
-        return NULL;
-    ct_insert_before(op, d->loop);
-    return &op->results[0];
-}
-
-ct_value *cg_put_rank(cg_func *c, ct_op *place, ct_value *blocks)
-{
-    const bc_type *type = blocks ? ct_scalar_type(c->ir, BC_I32) : NULL;
-    ct_op *op = type ? ct_op_new(c->ir, CT_rank, place, 1, 1) : NULL;
-    if (!op)
-        return NULL;
-    op->results[0].type = type;
-    ct_set_operand(op, 0, blocks);
-    ct_insert_before(op, place);
-    return &op->results[0];
-}
-
-/* No sum overflows: there are fewer than 2^24 tile blocks (cg_range_of). */
+/* No sum overflows, because there are fewer than 2^24 tile blocks (cg_range_of). */
 static void deal(dealing *d, uint32_t blocks)
 {
-    ct_value *all = d->loop->operands[2], *rank = cg_put_rank(d->c, d->loop, put_number(d, BC_I64, blocks)),
-             *first = put(d, OP_addi, d->loop->operands[0], put(d, OP_muli, all, rank)),
-             *step = put(d, OP_muli, all, put_number(d, BC_I32, blocks));
+    ct_builder b = {d->c->ir, d->loop, false};
+    ct_value *all = d->loop->operands[2], *rank = cg_build_rank(&b, ct_build_scalar(&b, BC_I64, blocks)),
+             *first = ct_build_add(&b, d->loop->operands[0], ct_build_mul(&b, all, rank)),
+             *step = ct_build_mul(&b, all, ct_build_scalar(&b, BC_I32, blocks));
     if (!first || !step) {
         cg_no_memory(d->c);
         return;

@@ -4,13 +4,13 @@
 #include "codegen/analysis/product.h"
 #include "codegen/passes/cluster.h"
 
-/* A value that is wanted whole, or in parts. */
+/* A value that is needed whole, or in parts. */
 typedef struct wanted {
     const ct_value *v;
     bool parted;
 } wanted;
 
-/* All that a store, or another op, has come to want: each value at most once for both. */
+/* The values that one store, or another op, needs; each appears at most once in either form. */
 typedef struct search {
     cg_spreading *x;
     wanted *list;
@@ -53,7 +53,7 @@ static int reads_of_reshape(const cg_spreading *x, const bc_type *from, const bc
     return CG_NO_PART;
 }
 
-/* Of a product: rows from the left operand, columns from the right one, batches from both. */
+/* In products, rows come from the left operand, columns from the right one, and batches from both. */
 static int reads_of_product(const cg_spreading *x, const ct_op *op, uint32_t i, uint32_t axis)
 {
     uint32_t rank = op->results[0].type->rank;
@@ -63,7 +63,7 @@ static int reads_of_product(const cg_spreading *x, const ct_op *op, uint32_t i, 
     return i == 2 || batch || i == columns ? (int)axis : CG_ALL_OF_IT;
 }
 
-/* A divisor of every element holds in every part; what is said of blocks along a dimension may not. */
+/* A divisor of all elements applies to every part; other promises about blocks along a dimension may not. */
 static int reads_of_assume(const ct_op *op, uint32_t axis)
 {
     const bc_tagged *predicate = ct_attr_of(op, F_assume_predicate)->tagged;
@@ -86,7 +86,7 @@ static int reads_of_move(const cg_spreading *x, const ct_op *op, uint32_t axis)
                                                                                                 : CG_ALL_OF_IT;
 }
 
-/* Tiles of pointers and what goes with them; of views the index that says where along that dimension. */
+/* Tiles of pointers, masks and values are divided; for views, the index along that dimension selects the part. */
 static int reads_of_access(const ct_op *op, uint32_t i, uint32_t axis)
 {
     uint32_t value;
@@ -111,7 +111,7 @@ int cg_cluster_reads(const cg_spreading *x, const ct_op *op, uint32_t i, uint32_
     }
 }
 
-/* One number for all elements, said once? */
+/* Is the constant one number that all elements share? */
 static bool has_equal_parts(const ct_op *op)
 {
     bc_kind kind = bc_elem_kind(op->results[0].type);
@@ -119,7 +119,7 @@ static bool has_equal_parts(const ct_op *op)
     return ct_is_splat(op) && ct_attr_of(op, F_constant_value)->blob->len == once;
 }
 
-/* Can blocks make their parts of what has no operands, or reach theirs through the op's view? */
+/* Can blocks compute their parts of an op without operands, or access theirs through the op's view? */
 static bool has_parts(const ct_op *op)
 {
     if (op->opcode == OP_constant)
@@ -130,9 +130,9 @@ static bool has_parts(const ct_op *op)
     return view->op && view->op->opcode == OP_make_partition_view;
 }
 
-/* ---- what values are wanted as ---- */
+/* ---- the form in which values are needed ---- */
 
-/* Pointers are, too. */
+/* Pointers have whole bytes, too. */
 static bool has_whole_bytes(const bc_type *tile)
 {
     return tile->elem->kind == BC_PTR || bc_kind_memory_bytes(bc_elem_kind(tile)) > 0;
@@ -164,7 +164,7 @@ static bool want(search *s, const ct_value *v, int axis, const ct_op *by)
     return true;
 }
 
-/* What terminators in the op give to value `index` of those at `targets`. */
+/* Requests the operands that terminators in the op pass on as value `index` of `targets`. */
 static bool want_handed_on(search *s, const ct_op *op, const ct_value *targets, uint32_t index, int axis)
 {
     for (uint32_t r = 0; r < op->region_count; r++) {
@@ -178,7 +178,7 @@ static bool want_handed_on(search *s, const ct_op *op, const ct_value *targets, 
     return true;
 }
 
-/* What a loop carries is wanted everywhere alike. */
+/* Requests a carried value in the same form everywhere. */
 static bool want_carried(search *s, const ct_op *loop, uint32_t index, int axis)
 {
     uint32_t is_for = loop->opcode == OP_for;
@@ -219,7 +219,7 @@ static bool follow(search *s, const wanted *w)
         uint32_t is_for = op->opcode == OP_for;
         return v->number < is_for || want_carried(s, op, v->number - is_for, how);
     }
-    if (!v->op) /* in a reduction: scalars of it alone */
+    if (!v->op) /* an argument of a reduction, which is scalar */
         return true;
     if (op->opcode == OP_for)
         return want_carried(s, op, v->number, how);
@@ -243,7 +243,7 @@ static bool follow_all(search *s)
     return true;
 }
 
-/* Nothing of it is wanted after all. */
+/* Takes back all requests of the search. */
 static void take_back(search *s)
 {
     for (uint32_t i = 0; i < s->count; i++) {
@@ -252,14 +252,14 @@ static void take_back(search *s)
     }
 }
 
-/* ---- where it begins ---- */
+/* ---- starting points ---- */
 
-/* The first dimension along which blocks can store their parts, in the order in which the product prefers them. */
+/* Finds the first dimension along which blocks can store their parts, in the order that the product prefers. */
 static bool find_store(search *s, const ct_op *op, uint32_t value)
 {
     cg_spreading *x = s->x;
     const ct_value *v = op->operands[value];
-    const char *why = x->why; /* where another dimension does, what is against the first is not */
+    const char *why = x->why; /* a reason against one dimension does not count if another one is possible */
     for (uint32_t n = 0; n < v->type->rank && has_parts(op); n++) {
         uint32_t axis = x->columns ? v->type->rank - 1 - n : n;
         if (v->type->shape[axis] < x->blocks)
@@ -274,7 +274,7 @@ static bool find_store(search *s, const ct_op *op, uint32_t value)
     return cg_cluster_refuse(x, op, "the value that it stores cannot be divided");
 }
 
-/* What the op does whatever its results are for. */
+/* Requests the operands of ops with effects, which are executed whether their results are used or not. */
 static bool find_effects(search *s, const ct_op *op)
 {
     uint32_t value, effects = ct_info(op)->effects & ~(uint32_t)(BC_PARTIAL | BC_OF_BLOCK);
@@ -296,7 +296,7 @@ static bool is_in_fold(const ct_op *op)
     return op->block->parent && bc_op_in(op->block->parent->opcode, BC_OPS(FOLD));
 }
 
-/* What nobody wants is there all the same. */
+/* Requests unused values whole. */
 static bool want_rest(search *s, const ct_value *values, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
@@ -308,7 +308,7 @@ static bool want_rest(search *s, const ct_value *values, uint32_t count)
     return true;
 }
 
-/* Loops and branches hand a value on in one way. */
+/* Loops and branches pass a value on in one form only. */
 static bool is_one(cg_spreading *x, const ct_value *values, uint32_t count, const ct_op *op)
 {
     for (uint32_t i = 0; i < count; i++)

@@ -4,11 +4,10 @@
    ops. */
 #include "codegen/analysis/apart.h"
 #include "codegen/analysis/order.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/passes/cluster.h"
 
-enum { MOST_ACCESSES = 512 }; /* each beside each */
-
-/* Of an access through a view whose tiles blocks have in parts: what is parted. */
+/* Does the access go through a view whose tiles are divided? *out_axis: the dimension. */
 static bool is_parted_view(const cg_spreading *x, const ct_op *op, uint32_t *out_axis)
 {
     uint32_t value;
@@ -29,8 +28,8 @@ const ct_value *cg_cluster_tensor_of(const ct_value *view)
     return view;
 }
 
-/* Does one block reach the same elements through both, and nobody else? Its part of a tile follows from where they lie
-   in the tensor, and each element of memory lies in one place of it. */
+/* Does one block access the same elements through both, and no other block? Its part of a tile follows from the
+   position in the tensor, and each element of memory has one position. */
 static bool are_of_one_block(const cg_spreading *x, const ct_op *a, const ct_op *b)
 {
     uint32_t axis, other;
@@ -42,7 +41,7 @@ static bool are_of_one_block(const cg_spreading *x, const ct_op *a, const ct_op 
            && v->type->shape[axis] == w->type->shape[other] && cg_tensor_is_apart(x->c, tensor);
 }
 
-/* Beside all accesses. */
+/* Compares the store with all accesses. */
 static bool is_store_torn(const cg_spreading *x, const cg_ordered_op *store, const cg_ordered_op *all, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
@@ -63,9 +62,9 @@ bool cg_cluster_is_torn(cg_spreading *x)
 {
     const ct_block *body = x->c->ir->body;
     uint32_t count = count_accesses(body), next = 0, value;
-    cg_ordered_op *all = count <= MOST_ACCESSES ? bc_new(&x->c->arena, cg_ordered_op, count + 1u) : NULL;
+    cg_ordered_op *all = count <= CG_ORDERED_ACCESSES ? bc_new(&x->c->arena, cg_ordered_op, count + 1u) : NULL;
     if (!all) {
-        if (count <= MOST_ACCESSES)
+        if (count <= CG_ORDERED_ACCESSES)
             cg_no_memory(x->c);
         return !cg_cluster_refuse(x, NULL, "it has too many loads and stores");
     }

@@ -10,7 +10,7 @@
 #include "codegen/analysis/product.h"
 #include "codegen/passes/cluster.h"
 
-/* A type and what it is along a dimension in parts. */
+/* A type, and its part along a dimension. */
 typedef struct parted {
     const bc_type *whole, *part;
     uint32_t axis;
@@ -21,16 +21,14 @@ typedef struct splitting {
     cg_spreading *x;
     cg_func *c;
     ct_func *f;
-    ct_op *first;     /* that there was */
-    uint32_t count;   /* of values that there were */
-    ct_value **part;  /* by id of these: what stands for the part of the value */
-    ct_value **finer; /* by id of an index: of the same place in a view that is cut finer */
+    ct_op *first;     /* the first op of the original kernel */
+    uint32_t count;   /* of original values */
+    ct_value **part;  /* by id of these: the value that holds the part */
+    ct_value **finer; /* by id of an index: the same position in a view with smaller tiles */
     parted *types;
-    const bc_type *scalar[2];                 /* i32, i64 */
-    ct_value *rank, *wide_rank, *wide_blocks; /* which block, NULL: the first alone; as i64; how many */
+    ct_value *rank, *wide_rank,
+        *wide_blocks; /* the block's rank (NULL: only the first part is computed); as i64; the number of blocks */
 } splitting;
-
-enum { NARROW, WIDE };
 
 static void *fail(splitting *s)
 {
@@ -61,92 +59,41 @@ static void make_part(splitting *s, ct_value *v, uint32_t axis)
     v->type = part_type(s, v->type, axis);
 }
 
-/* A tile of such elements. */
-static const bc_type *tile_of(splitting *s, const bc_type *elem, uint32_t rank, int64_t size)
-{
-    const bc_type *type = ct_tile_type(s->f, elem, rank, size);
-    if (type)
-        return type;
-    fail(s);
-    return &ct_own_type;
-}
-
-static const bc_type *scalar_of(splitting *s, bc_kind kind)
-{
-    const bc_type *type = ct_scalar_type(s->f, kind);
-    return type ? type : fail(s);
-}
-
-/* ---- ops of the bytecode that it had not ---- */
-
-/* In front of `place`. NULL: out of memory. */
-static ct_value *put(splitting *s, ct_op *place, bc_opcode opcode, const bc_type *type, ct_value *a, ct_value *b)
-{
-    ct_op *op = ct_made_new(s->f, opcode, place, type, (ct_value *const[]){a, b}, b ? 2 : 1);
-    if (!op)
-        return fail(s);
-    ct_insert_before(op, place);
-    return &op->results[0];
-}
-
-static ct_value *put_number(splitting *s, ct_op *place, const bc_type *type, int64_t number)
-{
-    ct_op *op = ct_constant_new(s->f, place, type, number);
-    if (!op)
-        return fail(s);
-    ct_insert_before(op, place);
-    return &op->results[0];
-}
-
-/* As wide as `type`; numbers that grow are read as unsigned. */
-static ct_value *put_resized(splitting *s, ct_op *place, ct_value *v, const bc_type *type)
-{
-    unsigned have = bc_kind_bits(bc_elem_kind(v->type)), wanted = bc_kind_bits(bc_elem_kind(type));
-    if (have == wanted)
-        return v;
-    ct_value *r = put(s, place, have < wanted ? OP_exti : OP_trunci, type, v, NULL);
-    if (r && have < wanted)
-        bc_attr_of(r->op->from, F_exti_signedness)->u = BC_Signedness_unsigned;
-    return r;
-}
-
 /* ---- the block's rank ---- */
 
-/* In front of all others. */
+/* Puts the rank in front of all other ops. */
 static void put_rank(splitting *s)
 {
-    s->scalar[NARROW] = scalar_of(s, BC_I32);
-    s->scalar[WIDE] = scalar_of(s, BC_I64);
-    s->wide_blocks = s->c->failed ? NULL : put_number(s, s->first, s->scalar[WIDE], s->x->blocks);
-    if (s->x->only_first)
-        return;
-    s->rank = !s->wide_blocks ? NULL
-              : s->x->in_turn ? cg_turns_begin(s->c, s->x->blocks)
-                              : cg_put_rank(s->c, s->first, s->wide_blocks);
-    if (s->rank)
-        s->wide_rank = put_resized(s, s->first, s->rank, s->scalar[WIDE]);
-    else
+    ct_builder b = {s->f, s->first, false};
+    s->wide_blocks = ct_build_scalar(&b, BC_I64, s->x->blocks);
+    if (!s->x->only_first) {
+        s->rank = s->x->in_turn ? cg_turns_begin(s->c, s->x->blocks) : cg_build_rank(&b, s->wide_blocks);
+        s->wide_rank = ct_build_resize(&b, s->rank, BC_I64, false);
+    }
+    if (b.failed)
         fail(s);
 }
 
-/* The index, times as many blocks as there are, and the rank, where the index is made. In 64 bits an index outside
-   stays outside. */
+/* The index times the number of blocks, plus the rank, computed after the index. In 64 bits, an index outside the
+   tensor stays outside. */
 static ct_value *finer_index(splitting *s, ct_value *index)
 {
     ct_value **known = &s->finer[index->id];
     if (*known)
         return *known;
     ct_op *place = index->op ? index->op->next : index->block->parent ? index->block->first : s->first;
-    const bc_type *type = s->scalar[WIDE];
-    ct_value *wide = put_resized(s, place, index, type);
-    ct_value *scaled = wide ? put(s, place, OP_muli, type, wide, s->wide_blocks) : NULL;
-    ct_value *sum = scaled && s->rank ? put(s, place, OP_addi, type, scaled, s->wide_rank) : scaled;
+    ct_builder b = {s->f, place, false};
+    ct_value *sum = ct_build_mul(&b, ct_build_resize(&b, index, BC_I64, false), s->wide_blocks);
+    if (s->rank)
+        sum = ct_build_add(&b, sum, s->wide_rank);
+    if (!sum)
+        fail(s);
     return *known = sum ? sum : index;
 }
 
 /* ---- ops ---- */
 
-/* The view, cut finer: behind the op that makes it. */
+/* The view with smaller tiles, created after the op that creates the view. */
 static ct_value *finer_view(splitting *s, ct_value *view, uint32_t axis)
 {
     ct_op *maker = view->op;
@@ -175,23 +122,23 @@ static void split_view_access(splitting *s, ct_op *op, uint32_t axis)
     ct_set_operand(op, index, finer_index(s, op->operands[index]));
 }
 
-/* A shorter iota starts where the ones of the blocks before it end. */
+/* A shorter iota starts where that of the previous block ends. */
 static ct_value *split_iota(splitting *s, ct_op *op)
 {
     if (!s->rank)
         return &op->results[0];
-    const bc_type *type = op->results[0].type, *scalar = tile_of(s, type->elem, 0, 1);
-    ct_op *place = op->next;
-    ct_value *rank = put_resized(s, place, s->rank, scalar);
-    ct_value *size = put_number(s, place, scalar, type->shape[0]);
-    ct_value *start = rank && size ? put(s, place, OP_muli, scalar, rank, size) : NULL;
-    ct_value *one = start ? put(s, place, OP_reshape, tile_of(s, type->elem, 1, 1), start, NULL) : NULL;
-    ct_value *all = one ? put(s, place, OP_broadcast, type, one, NULL) : NULL;
-    ct_value *sum = all ? put(s, place, OP_addi, type, &op->results[0], all) : NULL;
+    const bc_type *type = op->results[0].type;
+    bc_kind kind = bc_elem_kind(type);
+    ct_builder b = {s->f, op->next, false};
+    ct_value *start = ct_build_resize(&b, s->rank, kind, false);
+    start = ct_build_mul(&b, start, ct_build_scalar(&b, kind, type->shape[0]));
+    ct_value *sum = ct_build_add(&b, &op->results[0], ct_build_spread(&b, start, type));
+    if (!sum)
+        fail(s);
     return sum ? sum : &op->results[0];
 }
 
-/* What the original reads in parts, op does, which is it or a copy. */
+/* Gives `op`, the original or a copy of it, the parts of the operands that it needs in parts. */
 static void take_parts(splitting *s, ct_op *op, const ct_op *original, uint32_t axis)
 {
     for (uint32_t i = 0; i < op->operand_count; i++) {
@@ -239,7 +186,7 @@ static void split_store(splitting *s, ct_op *op, uint32_t value)
         split_view_access(s, op, axis);
 }
 
-/* ---- what is handed on ---- */
+/* ---- values that are passed on ---- */
 
 static void split_values(splitting *s, ct_value *values, uint32_t count)
 {
@@ -282,7 +229,7 @@ static void split_one(splitting *s, ct_op *op)
         split_op(s, op);
 }
 
-/* Was it put there meanwhile? The loop over turns has no result, and a counter. */
+/* Was the op created by this pass? The loop over turns has no result, but it has a counter. */
 static bool is_new(const splitting *s, const ct_op *op)
 {
     if (op->result_count)
@@ -290,7 +237,7 @@ static bool is_new(const splitting *s, const ct_op *op)
     return ct_is_loop(op) && op->regions[0]->arg_count && op->regions[0]->args[0].id >= s->count;
 }
 
-/* The op behind it that was there before. */
+/* The next original op. */
 static ct_op *next_of(const splitting *s, ct_op *op)
 {
     do

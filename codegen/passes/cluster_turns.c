@@ -36,7 +36,7 @@ ct_value *cg_turns_begin(cg_func *c, uint32_t count)
     return cg_loop_begin(c, bounds);
 }
 
-/* Whatever it reads stands in front, too. */
+/* May the op stay in front of the loop? Then all of its operands do, too. */
 static bool stays(const ct_op *op, const ct_block *turn)
 {
     return ct_is_pure(op) && ct_is_from_outside(op, turn) && (op->opcode == OP_constant || ct_gives_no_tiles(op));

@@ -12,17 +12,16 @@
    Why it is right: o and i take the same values in the same order. Each iteration takes what the one before it passed
    on, whichever loop that iteration ended. The number of iterations is exact: it is computed in 64 bits if it could
    exceed 32. The ops of the outer loop are repeated in each iteration; they are pure. */
+#include "codegen/kernel/limits.h"
 #include "codegen/passes/count.h"
 
 #include "codegen/analysis/product.h"
 #include "codegen/facts/facts.h"
 #include "codegen/tile/build.h"
 
-enum { MOST_INNER = 8 /* iterations: rings have no more stages */ };
-
 typedef struct nest {
     ct_op *outer, *inner;
-    int64_t count; /* iterations of the inner one */
+    int64_t count; /* iterations of the inner loop */
     bool is_wide;
 } nest;
 
@@ -31,7 +30,7 @@ static bool is_constant(const ct_value *v, int64_t *out)
     return v->op && v->op->opcode == OP_constant && ct_constant_value(v->op, out);
 }
 
-/* From 0 by steps of 1, of 32 bits, read as signed. */
+/* Does the loop count from 0 in steps of 1, as a signed 32-bit number? */
 static bool is_simple(const ct_op *loop)
 {
     int64_t first, step;
@@ -40,7 +39,7 @@ static bool is_simple(const ct_op *loop)
            && is_constant(loop->operands[2], &step) && step == 1 && loop->regions[0]->last->opcode == OP_continue;
 }
 
-/* Does the outer loop carry what the inner one does, and hand on nothing else? */
+/* Does the outer loop only pass on the values that the inner loop carries? */
 static bool hands_on(const nest *x)
 {
     const ct_block *body = x->outer->regions[0];
@@ -51,14 +50,6 @@ static bool hands_on(const nest *x)
                && result->uses && !result->uses->next;
     }
     return same;
-}
-
-static bool multiplies(const ct_op *loop)
-{
-    for (const ct_op *op = loop->regions[0]->first; op; op = ct_next_op(op, loop->regions[0]))
-        if (cg_is_product(op))
-            return true;
-    return false;
 }
 
 static bool find_nest(ct_op *outer, nest *x)
@@ -73,8 +64,8 @@ static bool find_nest(ct_op *outer, nest *x)
             return false;
     }
     return x->inner && is_simple(x->inner) && is_constant(x->inner->operands[1], &x->count) && x->count > 1
-           && x->count <= MOST_INNER && multiplies(x->inner) && hands_on(x) && ct_ends_in_one_place(x->inner)
-           && ct_ends_in_one_place(outer);
+           && x->count <= CG_RING_SLOTS && cg_has_products(x->inner->regions[0]) && hands_on(x)
+           && ct_ends_in_one_place(x->inner) && ct_ends_in_one_place(outer);
 }
 
 /* ---- making the loop ---- */
@@ -97,7 +88,7 @@ static ct_op *put_loop(cg_func *c, nest *x)
     return loop;
 }
 
-/* o * count + i is the number of the iteration. */
+/* Replaces o * count + i by the number of the iteration. */
 static void replace_sums(const nest *x, ct_value *number)
 {
     const ct_value *o = &x->outer->regions[0]->args[0], *i = &x->inner->regions[0]->args[0];

@@ -16,18 +16,19 @@
    conversion waits for it; reshapes of it move along. The pass runs after layouts, which records the layout in which
    each use reads its operand, and before lower, which takes no more decisions. */
 #include "codegen/analysis/ring.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/passes/pass.h"
 
 typedef struct conversions {
     cg_func *c;
-    ct_value **from; /* tiles to be converted, in the order of their definitions */
+    ct_value **from; /* tiles to convert, in the order of their definitions */
     uint32_t from_count, count;
-    ct_op *last; /* that was made */
+    ct_op *last; /* the conversion that was created last */
 } conversions;
 
-/* ---- what is converted ---- */
+/* ---- which tiles are converted ---- */
 
-/* Do products read it from shared memory? */
+/* Do products read the tile from shared memory? */
 static bool stays_in_ring(const ct_value *v)
 {
     return v->op && v->op->opcode == CT_staged && !((const cg_ring_load *)v->op->detail)->own_bytes;
@@ -60,7 +61,7 @@ static void find_all(conversions *x)
 
 /* ---- ops ---- */
 
-/* The op of the block that reads v first, by itself or in its regions. */
+/* The first op of the block that reads v, directly or in its regions. */
 static ct_op *first_reader(const ct_value *v, const ct_block *block)
 {
     ct_op *first = NULL;
@@ -83,15 +84,14 @@ static bool has_copies_between(const ct_op *op, const ct_op *end)
     return op && op != end;
 }
 
-/* A tile from memory is waited for where it is converted. If copies that run ahead of a loop stand between it and what
-   computes with it, that is behind them: they are on their way meanwhile, under whatever names the tile goes. Not of a
-   large tile, whose way could lie where the ring will. */
+/* A conversion waits for a tile from memory. If copies that run ahead of a loop stand between the load and the first
+   op that computes with the tile, the conversion goes after them, so that they are in flight meanwhile. The tile is
+   followed through reshapes. Large tiles are excluded, because scratch for them could overlap the ring. */
 static bool insert_late(ct_op *op, const ct_value *v)
 {
-    enum { MOST_BYTES = 4 << 10 };
     const ct_op *load = v->op;
-    if (!load || (load->opcode != OP_load_view_tko && load->opcode != OP_load_ptr_tko)
-        || cg_memory_bytes(bc_elem_kind(v->type)) << cg_shape_of(v->type).tile_bits > MOST_BYTES)
+    if (!load || !ct_is_load(load)
+        || cg_memory_bytes(bc_elem_kind(v->type)) << cg_shape_of(v->type).tile_bits > CG_LATE_BYTES)
         return false;
     ct_op *named = first_reader(&op->results[0], v->block), *place = named;
     while (place && bc_op_in(place->opcode, BC_OPS(RESHAPE)))
@@ -106,7 +106,7 @@ static bool insert_late(ct_op *op, const ct_value *v)
     return true;
 }
 
-/* Behind what makes v, and behind the conversions that stand there. */
+/* Inserts the conversion after the op that computes v, and after earlier conversions there. */
 static void insert(conversions *x, ct_op *op, const ct_value *v)
 {
     if (insert_late(op, v))
@@ -121,7 +121,7 @@ static void insert(conversions *x, ct_op *op, const ct_value *v)
     x->last = op;
 }
 
-/* To uses of v in the layout at this place alone. */
+/* Gives the converted tile to the uses of v in the layout number `place`. */
 static void hand_out(ct_value *v, uint32_t place, ct_value *converted)
 {
     for (ct_use *use = v->uses, *next; use; use = next) {

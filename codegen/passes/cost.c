@@ -53,7 +53,7 @@ static void say_kernel(const cg_func *c, const cg_kernel_cost *k)
 
 void cg_pass_cost(cg_func *c)
 {
-    const cg_kernel_cost *cost = cg_remarks_wanted(c) ? predict(c) : NULL;
+    const cg_kernel_cost *cost = c->cost = cg_remarks_wanted(c) ? predict(c) : NULL;
     for (uint32_t i = 0; cost && i < cost->loop_count; i++)
         say_loop(c, cost, &cost->loops[i]);
     if (cost)

@@ -19,11 +19,11 @@
 #include "codegen/tile/build.h"
 
 typedef struct exit {
-    ct_op *loop, *branch, *leave; /* the `if`, and the break in it */
+    ct_op *loop, *branch, *leave; /* the loop; the `if`; the break in it */
     ct_block *body;
-    uint32_t index; /* which carried value decides, */
-    ct_value *end;  /* compared with this, */
-    int64_t step;   /* and by how much it grows; below 0: it falls */
+    uint32_t index; /* of the carried value that the condition depends on */
+    ct_value *end;  /* the value that it is compared with */
+    int64_t step;   /* the step by which it grows; negative: it decreases */
     bool is_signed;
 } exit_of;
 
@@ -39,8 +39,7 @@ static ct_op *only_break(const ct_block *block)
     return block && block->first && block->first->opcode == OP_break ? block->first : NULL;
 }
 
-/* The first op of the body that does more than to compute values, if it is a branch that leaves the loop, or does
-   nothing. */
+/* Finds a branch that leaves the loop or does nothing. Only pure ops may precede it in the body. */
 static bool find_branch(exit_of *x, bool *out_where_true)
 {
     ct_op *op = x->body->first;
@@ -55,7 +54,7 @@ static bool find_branch(exit_of *x, bool *out_where_true)
     return x->leave && is_empty(*out_where_true ? no : yes);
 }
 
-/* Is there no other way out of the loop, and one way to its next iteration? */
+/* Is the branch the only exit of the loop, and is there only one way to the next iteration? */
 static bool has_one_exit(const exit_of *x)
 {
     for (const ct_op *op = x->body->first; op; op = ct_next_op(op, x->body)) {
@@ -77,7 +76,7 @@ static bc_ComparisonPredicate negated(bc_ComparisonPredicate p)
     }
 }
 
-/* The same of both operands the other way round. */
+/* The predicate for swapped operands. */
 static bc_ComparisonPredicate turned(bc_ComparisonPredicate p)
 {
     switch ((int)p) {
@@ -89,13 +88,13 @@ static bc_ComparisonPredicate turned(bc_ComparisonPredicate p)
     }
 }
 
-/* Which carried value it is; UINT32_MAX: none. */
+/* The index of the carried value; UINT32_MAX: v is not one. */
 static uint32_t carried_index(const exit_of *x, const ct_value *v)
 {
     return !v->op && v->block == x->body && !v->type->rank && bc_elem_kind(v->type) != BC_I1 ? v->number : UINT32_MAX;
 }
 
-/* By how much the carried value grows: a constant, in an addition that does not leave the type. */
+/* Finds the step of the carried value: a constant, added without overflow. */
 static bool find_step(exit_of *x)
 {
     const ct_value *arg = &x->body->args[x->index], *next = x->body->last->operands[x->index];
@@ -113,7 +112,8 @@ static bool find_step(exit_of *x)
     return x->step == 1 || x->step == -1 || (stays && x->is_signed && x->step && x->step != INT64_MIN);
 }
 
-/* What goes on while the carried value is less than `end`, or more where it falls. */
+/* Finds the condition under which the loop continues: the carried value is less than `end` or, if it decreases,
+   greater. */
 static bool find_condition(exit_of *x, bool leaves_where_true)
 {
     const ct_op *cmp = x->branch->operands[0]->op;
@@ -140,7 +140,7 @@ static bool find_exit(ct_op *loop, exit_of *x)
 
 /* ---- making the loop ---- */
 
-/* As it is counted: ~v of what falls. */
+/* The bound in terms of the new counter, which is ~v if the value decreases. */
 static ct_value *put_bound(ct_builder *b, const exit_of *x, ct_value *v)
 {
     return x->step > 0 ? v : ct_build_sub(b, ct_build_scalar(b, bc_elem_kind(v->type), -1), v);
@@ -162,7 +162,7 @@ static ct_op *put_loop(cg_func *c, const exit_of *x)
     return loop;
 }
 
-/* What the break hands out takes the place of the loop's results, from what the `for` ends with. */
+/* Replaces the loop's results by what the break returns, computed from the final values of the `for`. */
 static bool put_results(cg_func *c, const exit_of *x, const ct_op *loop)
 {
     ct_map map;

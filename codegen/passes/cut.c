@@ -19,22 +19,16 @@
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
 #include "codegen/analysis/turned.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/passes/budget.h"
 #include "codegen/passes/pass.h"
-
-enum {
-    SLOTS = 3,         /* that groups need at least, */
-    GOOD_SLOTS = 4,    /* and that make up for the loop */
-    LEAST_OF_K = 128,  /* bytes of a row of shared memory */
-    OTHERS = 16 << 10, /* bytes of shared memory that the rest of the kernel gets */
-    ROUNDS = 4         /* ops between a load and the product */
-};
+#include "codegen/tile/build.h"
 
 typedef struct cutting {
     cg_func *c;
     ct_op *loop, *product;
     ct_op *loads[2];
-    uint32_t k[2]; /* the dimension of their tiles that is K */
+    uint32_t k[2]; /* the tile dimension that is K, of each operand */
     uint32_t parts;
 } cutting;
 
@@ -52,12 +46,13 @@ static bool is_flip(const ct_op *op)
            && ct_attr_of(op, F_permute_permutation)->ints->ptr[0] == 1;
 }
 
-/* The load of the body that alone makes operand i, which nobody else reads. False: there is none. */
+/* Finds the load of the body whose tile is used for operand i only. False: there is none. */
 static bool find_load(cutting *x, uint32_t i)
 {
     const ct_value *v = x->product->operands[i];
     x->k[i] = i ? 0 : 1;
-    for (uint32_t n = 0; n < ROUNDS && v->op && v->op->block == x->loop->regions[0] && v->uses && !v->uses->next; n++) {
+    for (uint32_t n = 0; n < CG_CUT_OPS && v->op && v->op->block == x->loop->regions[0] && v->uses && !v->uses->next;
+         n++) {
         x->loads[i] = v->op;
         if (v->op->opcode == OP_load_view_tko)
             return true;
@@ -69,7 +64,7 @@ static bool find_load(cutting *x, uint32_t i)
     return false;
 }
 
-/* Is what the load reads a tile of two dimensions of a view of tiles side by side, in that order? */
+/* Is the tile a two-dimensional one of adjacent tiles, in the order of the tensor's dimensions? */
 static bool is_even(const cutting *x, const ct_op *load)
 {
     const ct_value *view = ct_operand(load, ct_info(load)->address);
@@ -79,7 +74,7 @@ static bool is_even(const cutting *x, const ct_op *load)
            && !ct_is_inside(view->op->block, x->loop->regions[0]) && cg_is_weak_access(load);
 }
 
-/* Can the op be done again in each part? It is one of those that make the product, or gives scalars or tokens alone. */
+/* Can the op be repeated for each slice? It must belong to the product, or give only scalars or tokens. */
 static bool may_repeat(const cutting *x, const ct_op *op)
 {
     if (op == x->product || op == x->loads[0] || op == x->loads[1] || op->opcode == OP_ftof || is_flip(op)
@@ -88,7 +83,7 @@ static bool may_repeat(const cutting *x, const ct_op *op)
     return ct_is_pure(op) && ct_gives_no_tiles(op);
 }
 
-/* The sums, and tokens: nothing that counts trips. */
+/* Does the loop carry only sums and tokens, and no counters? */
 static bool carries_sums(const cutting *x)
 {
     const ct_block *body = x->loop->regions[0];
@@ -121,23 +116,24 @@ static bool find_product(cutting *x)
     return x->product && body->last->opcode == OP_continue && carries_sums(x);
 }
 
-/* What a row of the left operand, along K, takes in shared memory. */
+/* Bytes of a row of the left operand along K in shared memory. */
 static uint32_t bytes_of_row(const cutting *x)
 {
     const bc_type *type = x->loads[0]->results[0].type;
     return cg_memory_bytes(bc_elem_kind(type)) * (uint32_t)type->shape[x->k[0]];
 }
 
-/* As few as leave room for enough slots; 0: none are wanted, or they would be too short. */
+/* The smallest number of slices that leaves room for enough stages. 0: the product needs none, or they would be too
+   short. */
 static uint32_t parts_of(const cutting *x, uint32_t wanted)
 {
     uint32_t slot = bytes_of(x->loads[0]) + bytes_of(x->loads[1]), room = cg_static_shared(x->c->target), parts = 1;
-    room = room > OTHERS ? room - OTHERS : 0;
+    room = room > CG_CUT_OTHERS ? room - CG_CUT_OTHERS : 0;
     if (wanted * slot <= room)
         return 0;
-    while (GOOD_SLOTS * (slot / parts) > room)
+    while (CG_CUT_GOOD_SLOTS * (slot / parts) > room)
         parts *= 2;
-    return bytes_of_row(x) / parts >= LEAST_OF_K ? parts : 0;
+    return bytes_of_row(x) / parts >= CG_LINE_BYTES ? parts : 0;
 }
 
 static bool is_wanted(cutting *x)
@@ -147,48 +143,31 @@ static bool is_wanted(cutting *x)
     cg_product p = cg_product_of(x->c, x->product);
     bool turned = x->k[0] != 1 || x->k[1] != 0; /* in memory */
     bool tf32 = p.in == BC_TF32 && !turned && cg_wgmma_takes(x->c, x->product, &p) && cg_may_turn(x->c, x->product, &p);
-    x->parts = tf32 ? parts_of(x, SLOTS) : p.async && !p.adds_up ? parts_of(x, GOOD_SLOTS) : 0;
+    x->parts = tf32                                         ? parts_of(x, CG_SLOTS_IN_FLIGHT)
+               : p.instruction == CG_BY_WGMMA && !p.adds_up ? parts_of(x, CG_CUT_GOOD_SLOTS)
+                                                            : 0;
     return x->parts;
 }
 
 /* ---- the inner loop ---- */
 
-static ct_value *put(const cutting *x, bc_opcode opcode, const bc_type *type, ct_value *a, ct_value *b, ct_op *place)
-{
-    ct_op *op = ct_made_new(x->c->ir, opcode, place, type, (ct_value *const[]){a, b}, b ? 2 : 1);
-    if (!op)
-        return NULL;
-    ct_insert_before(op, place);
-    return &op->results[0];
-}
-
-static ct_value *put_number(const cutting *x, const bc_type *type, int64_t number)
-{
-    ct_op *op = ct_constant_new(x->c->ir, x->loop, type, number);
-    if (!op)
-        return NULL;
-    ct_insert_before(op, x->loop);
-    return &op->results[0];
-}
-
-/* The body becomes that of a loop in the loop, which carries the same. NULL: no memory. */
+/* Moves the body to a new loop inside the loop, which carries the same values. NULL: out of memory. */
 static ct_op *put_loop(const cutting *x, const bc_type *counter)
 {
     ct_func *f = x->c->ir;
-    ct_block *body = x->loop->regions[0], *block = ct_block_new(f, body->arg_count);
+    ct_block *body = x->loop->regions[0];
     uint32_t carried = body->arg_count - 1;
-    ct_op *loop = ct_op_like(f, OP_for, x->loop, 3 + carried, carried, 1),
-          *end = ct_op_like(f, OP_continue, body->last, carried, 0, 0);
-    ct_value *bounds[3] = {put_number(x, counter, 0), put_number(x, counter, x->parts), put_number(x, counter, 1)};
-    if (!block || !loop || !end || !bounds[0] || !bounds[1] || !bounds[2])
+    ct_op *loop = ct_for_like(f, x->loop, 0), *end = ct_op_like(f, OP_continue, body->last, carried, 0, 0);
+    ct_builder b = {f, x->loop, false};
+    ct_value *bounds[3] = {ct_build_constant(&b, counter, 0), ct_build_constant(&b, counter, x->parts),
+                           ct_build_constant(&b, counter, 1)};
+    if (!loop || !end || b.failed)
         return NULL;
-    loop->regions[0] = block;
+    ct_block *block = loop->regions[0];
     ct_move_all(body, block, loop);
     block->args[0].type = counter;
-    for (uint32_t i = 0; i < carried; i++) {
-        block->args[i + 1].type = loop->results[i].type = body->args[i + 1].type;
+    for (uint32_t i = 0; i < carried; i++)
         ct_replace_uses(&body->args[i + 1], &block->args[i + 1]);
-    }
     ct_append(body, loop);
     ct_append(body, end);
     for (uint32_t i = 0; i < 3; i++)
@@ -200,20 +179,18 @@ static ct_op *put_loop(const cutting *x, const bc_type *counter)
     return loop;
 }
 
-/* parts k + h, in 64 bits, of an index k: one outside stays outside. first: of what comes from k; place: of the sum.
-   NULL: no memory. */
+/* The index parts * k + h, in 64 bits, so that an index outside the tensor stays outside. first: the part that
+   depends on k; place: in front of the sum. NULL: out of memory. */
 static ct_value *put_index(const cutting *x, const ct_op *inner, ct_value *k, ct_op *first, ct_op *place)
 {
-    const bc_type *type = inner->operands[1]->type;
     bool counts = k == &x->loop->regions[0]->args[0], is_signed = counts && !ct_attr_u(x->loop, F_for_unsigned_cmp);
-    ct_value *wide = k;
-    if (bc_elem_kind(k->type) != BC_I64 && (wide = put(x, OP_exti, type, k, NULL, first)))
-        bc_attr_of(wide->op->from, F_exti_signedness)->u = is_signed ? BC_Signedness_signed : BC_Signedness_unsigned;
-    ct_value *times = wide ? put(x, OP_muli, type, wide, inner->operands[1], first) : NULL;
-    return times ? put(x, OP_addi, type, times, &inner->regions[0]->args[0], place) : NULL;
+    ct_builder b = {x->c->ir, first, false};
+    ct_value *times = ct_build_mul(&b, ct_build_resize(&b, k, BC_I64, is_signed), inner->operands[1]);
+    b.place = place;
+    return ct_build_add(&b, times, &inner->regions[0]->args[0]);
 }
 
-/* The load takes a tile of the finer view, and all up to the product are such tiles. */
+/* Makes the load read a tile of the finer view; all values up to the product get the smaller type. */
 static bool cut_load(const cutting *x, uint32_t i, const ct_op *inner, ct_value *counted)
 {
     ct_func *f = x->c->ir;

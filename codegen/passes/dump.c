@@ -1,7 +1,8 @@
-/* What the printers of passes share, and the printer of the last pass. */
+/* The parts that printers of passes have in common, and the printer of the last pass. */
 #include "codegen/analysis/boxes.h"
 #include "codegen/analysis/product.h"
 #include "codegen/kernel/groups.h"
+#include "codegen/passes/early.h"
 #include "codegen/passes/pass.h"
 #include "codegen/tile/print.h"
 #include "codegen/values/strips.h"
@@ -12,7 +13,7 @@ typedef struct dumping {
     cg_describe_fn *describe;
 } dumping;
 
-/* ---- what an op's detail says ---- */
+/* ---- the detail of an op ---- */
 
 static void say_ring(const cg_ring *ring, bc_text *out)
 {
@@ -20,27 +21,40 @@ static void say_ring(const cg_ring *ring, bc_text *out)
     if (ring->parts)
         bc_text_printf(out, ", %u parts of K", 1u << ring->parts);
     bc_text_puts(out, ring->async ? ", read by wgmma" : "");
-    bc_text_puts(out, ring->in_flight ? ", released an iteration later" : "");
-    bc_text_puts(out, ring->by_threads ? ", each thread reads what it copied" : "");
+    bc_text_puts(out, ring->end == CG_FREE_ITERATION_LATER ? ", released an iteration later" : "");
+    bc_text_puts(out, ring->role == CG_RING_OF_THREADS ? ", each thread reads what it copied" : "");
     bc_text_puts(out, ring->again ? ", or what an earlier loop has" : "");
-    bc_text_puts(out, ring->by_groups ? ", between groups" : "");
-    bc_text_puts(out, ring->by_maps ? ", by tensor maps" : "");
+    bc_text_puts(out, cg_is_between_groups(ring) ? ", between groups" : "");
+    bc_text_puts(out, ring->role == CG_RING_OF_MAPS ? ", by tensor maps" : "");
     if (ring->at_start)
         bc_text_printf(out, ", the first %u by threads", ring->at_start);
-    bc_text_puts(out, ring->to_all ? ", for all blocks" : "");
+    bc_text_puts(out, cg_ring_to_all(ring) ? ", for all blocks" : "");
 }
 
-/* Of a loop, which has got what is in it or is about to. */
-static void say_plan(const cg_ring *ring, bc_text *out)
+/* Prints the plan of a loop, whether its ops exist already or not. */
+static void say_plan(const cg_plan *plan, bc_text *out)
 {
+    bool first = plan->ring->load_count;
     bc_text_puts(out, "loads run ahead: ");
-    say_ring(ring, out);
+    if (first)
+        say_ring(plan->ring, out);
+    if (plan->beside) {
+        bc_text_puts(out, first ? "; " : "");
+        say_ring(plan->beside, out);
+    }
+}
+
+/* Of a load that has no ring. */
+static void say_early(const cg_early_plan *p, bc_text *out)
+{
+    bc_text_printf(out, "runs ahead: iterations %u, registers %u%s", p->distance, p->registers,
+                   p->takes_source ? ", behind the load of its address" : "");
 }
 
 static void say_load(const cg_ring_load *load, bc_text *out)
 {
     bc_text_printf(out, "%u bytes at %u%s", cg_ring_load_bytes(load), load->offset,
-                   load->is_transposed ? ", transposed" : "");
+                   cg_is_transposed(load) ? ", transposed" : "");
 }
 
 static void say_copy(const ct_op *op, const cg_ring_copy *copy, bc_text *out)
@@ -82,12 +96,10 @@ static void say_product(const ct_op *op, const cg_k_part *part, bc_text *out)
         bc_text_printf(out, "%sin flight", out->len ? ", " : "");
     if (op->in_place)
         bc_text_printf(out, "%sin place", out->len ? ", " : "");
-    if (op->turned)
-        bc_text_printf(out, "%stransposed", out->len ? ", " : "");
-    if (op->direct)
-        bc_text_printf(out, "%sread by wgmma", out->len ? ", " : "");
-    if (op->reordered)
-        bc_text_printf(out, "%sreordered", out->len ? ", " : "");
+    static const char *const ways[] = {
+        [CT_DIRECT] = "read by wgmma", [CT_TURNED] = "transposed", [CT_REORDERED] = "reordered"};
+    if (op->way != CT_AS_IT_IS)
+        bc_text_printf(out, "%s%s", out->len ? ", " : "", ways[op->way]);
 }
 
 static void say_conversion(cg_func *c, const ct_op *op, bc_text *out)
@@ -118,6 +130,8 @@ static void say_detail(cg_func *c, const ct_op *op, bc_text *out)
         return;
     switch ((int)op->opcode) {
     case OP_for: say_plan(op->detail, out); break;
+    case OP_load_view_tko:
+    case OP_load_ptr_tko: say_early(op->detail, out); break;
     case CT_ring: say_ring(op->detail, out); break;
     case CT_later: bc_text_printf(out, "by %u", ((const cg_distance *)op->detail)->iterations); break;
     case CT_copy:

@@ -47,7 +47,7 @@ static void describe(cg_func *c, const ct_value *v, bc_text *out)
     else
         put_layout(&s, x->home, out);
     for (const cg_variant *variant = lazy ? x->variants : NULL; variant;
-         variant = variant->next) { /* others are converted by ops */
+         variant = variant->next) { /* variants other than the first are created by conversions */
         bc_text_puts(out, variant == x->variants ? " " : ", and in ");
         put_layout(&s, variant->layout, out);
     }
@@ -58,7 +58,7 @@ void cg_dump_layouts(cg_func *c, bc_text *out)
     cg_dump_values(c, describe, out);
 }
 
-/* What is converted, and to what. */
+/* Prints the variants of a value that is converted. */
 static void describe_converted(cg_func *c, const ct_value *v, bc_text *out)
 {
     const cg_value *x = cg_value_of(c, v);

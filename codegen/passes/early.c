@@ -21,6 +21,8 @@
 
 #include "codegen/facts/facts.h"
 #include "codegen/kernel/remarks.h"
+#include "codegen/rewrite/iteration.h"
+#include "codegen/tile/build.h"
 
 /* ---- loads of another iteration ---- */
 
@@ -40,23 +42,16 @@ static ct_value *token_at(const early *x, const bc_type *type, ct_op *place)
 {
     bool inside = ct_is_inside(place->block, x->body);
     ct_value *token = NULL;
-    for (uint32_t i = 1; i < x->body->arg_count; i++) {
+    ct_builder b = {x->f, place, false};
+    for (uint32_t i = 1; i < x->body->arg_count && !b.failed; i++) {
         ct_value *next = inside ? &x->body->args[i] : x->loop->operands[ct_first_carried(x->loop) + i - 1];
         if (next->type->kind != BC_TOKEN || next == token)
             continue;
-        ct_op *both = token ? ct_made_new(x->f, OP_join_tokens, x->loop, type, (ct_value *[]){token, next}, 2) : NULL;
-        if (token && !both)
-            return NULL;
-        if (both)
-            ct_insert_before(both, place);
-        token = both ? &both->results[0] : next;
+        token = !token
+                    ? next
+                    : ct_build_op(&b, ct_made_new(x->f, OP_join_tokens, x->loop, type, (ct_value *[]){token, next}, 2));
     }
-    if (token)
-        return token;
-    ct_op *made = ct_token_new(x->f, x->loads[0], type);
-    if (made)
-        ct_insert_before(made, place);
-    return made ? &made->results[0] : NULL;
+    return token || b.failed ? token : ct_build_op(&b, ct_token_new(x->f, x->loads[0], type));
 }
 
 /* v as it is in the iteration of the map, in front of `place`: what is not in the map yet is made, carried values from
@@ -131,38 +126,31 @@ static bool put_nothing(const early *x, ct_block *block)
     return yield != NULL;
 }
 
-static void be_like(ct_value *to, const ct_value *from, bool apart)
-{
-    to->type = from->type;
-    to->fact = from->fact;
-    to->view = from->view;
-    to->apart = apart;
-}
-
-/* The same of what the loads give, one after the other. */
+/* Values like what the loads give, one after the other. */
 static void be_like_loads(const early *x, ct_value *to)
 {
     for (uint32_t l = 0; l < x->count; l++)
-        for (uint32_t i = 0; i < x->loads[l]->result_count; i++)
-            be_like(to++, &x->loads[l]->results[i], ((const cg_early_plan *)x->loads[l]->detail)->apart);
+        for (uint32_t i = 0; i < x->loads[l]->result_count; i++, to++) {
+            ct_be_like(to, &x->loads[l]->results[i]);
+            to->apart = ((const cg_early_plan *)x->loads[l]->detail)->apart;
+        }
 }
 
 /* The loads for the iteration n after the one of `start`, in front of `place`, if there is one. carried: what the loop
    hands on, at that start; NULL: what the iteration at hand does. Gives the op with their results; NULL: no memory. */
 static ct_op *put_branch(const early *x, ct_value *start, uint32_t n, ct_value *const *carried, ct_op *place)
 {
-    ct_map map, now;
-    ct_op *later = cg_later_new(x->c, x->loop, start, n),
-          *op = later ? ct_if_new(x->f, x->loop, &later->results[1], x->results) : NULL;
-    if (!op || !ct_map_new(x->f, &map) || !ct_map_new(x->f, &now))
+    ct_map now;
+    cg_iteration it;
+    ct_op *op = cg_iteration_at(x->c, x->loop, start, n, place, &it) ? ct_if_new(x->f, x->loop, it.exists, x->results)
+                                                                     : NULL;
+    if (!op || !ct_map_new(x->f, &now))
         return NULL;
-    ct_map_set(&map, &x->body->args[0], &later->results[0]);
     for (uint32_t i = 1; carried && i < x->body->arg_count; i++)
-        ct_map_set(&map, &x->body->args[i], carried[i - 1]);
-    ct_insert_before(later, place);
+        ct_map_set(&it.map, &x->body->args[i], carried[i - 1]);
     ct_insert_before(op, place);
     be_like_loads(x, op->results);
-    return put_loads(x, op->regions[0], &map, carried ? NULL : &now) && put_nothing(x, op->regions[1]) ? op : NULL;
+    return put_loads(x, op->regions[0], &it.map, carried ? NULL : &now) && put_nothing(x, op->regions[1]) ? op : NULL;
 }
 
 /* ---- the loop ---- */
@@ -170,25 +158,18 @@ static ct_op *put_branch(const early *x, ct_value *start, uint32_t n, ct_value *
 /* The loop, which carries what the loads give as well, first[n] of iteration n; NULL: no memory. */
 static ct_op *put_loop(const early *x, ct_op *const *first)
 {
-    uint32_t had = x->body->arg_count - 1, at = ct_for_inits(x->loop).first, carried = had + x->distance * x->results;
-    ct_op *loop = ct_op_like(x->f, OP_for, x->loop, at + carried, carried, 1);
-    ct_block *block = ct_block_new(x->f, carried + 1);
-    if (!loop || !block)
+    uint32_t had = x->body->arg_count - 1, at = ct_for_inits(x->loop).first;
+    ct_op *loop = ct_for_like(x->f, x->loop, x->distance * x->results);
+    if (!loop)
         return NULL;
+    ct_block *block = loop->regions[0];
     loop->detail = x->loop->detail;
-    loop->regions[0] = block;
-    be_like(&block->args[0], &x->body->args[0], false);
     for (uint32_t n = 0; n < x->distance; n++) {
         be_like_loads(x, &block->args[had + n * x->results + 1]);
         be_like_loads(x, &loop->results[had + n * x->results]);
     }
-    for (uint32_t i = 0; i < had; i++) {
-        be_like(&block->args[i + 1], &x->body->args[i + 1], x->body->args[i + 1].apart);
-        be_like(&loop->results[i], &x->loop->results[i], x->loop->results[i].apart);
+    for (uint32_t i = 0; i < had; i++)
         ct_replace_uses(&x->loop->results[i], &loop->results[i]);
-    }
-    for (uint32_t i = 0; i < at + had; i++)
-        ct_set_operand(loop, i, x->loop->operands[i]);
     for (uint32_t i = 0; i < x->distance * x->results; i++)
         ct_set_operand(loop, at + had + i, &first[i / x->results]->results[i % x->results]);
     ct_insert_before(loop, x->loop);
@@ -281,7 +262,7 @@ static void tell(const cg_func *c, const ct_op *load, const cg_early_row *row, c
 static void choose_loads(early *x, purse *w)
 {
     for (ct_op *op = x->body->first; op; op = op->next) {
-        cg_early_plan *p = cg_early_is_load(op) ? op->detail : NULL;
+        cg_early_plan *p = ct_is_load(op) ? op->detail : NULL;
         if (!p || p->distance != x->distance)
             continue;
         const cg_early_row *row = cg_early_row_of(cg_early_kind_of(x->c, x->body, op, p));
@@ -301,7 +282,7 @@ static uint32_t planned_in(const ct_block *body)
 {
     uint32_t count = 0;
     for (const ct_op *op = body->first; op; op = op->next)
-        count += cg_early_is_load(op) && op->detail;
+        count += ct_is_load(op) && op->detail;
     return count;
 }
 

@@ -4,7 +4,7 @@
 #define TILEVM_CODEGEN_PASSES_EARLY_H
 
 #include "codegen/passes/budget.h"
-#include "codegen/passes/ring.h"
+#include "codegen/passes/loads.h"
 
 /* The detail of a load that is to be prefetched in this way. */
 typedef struct cg_early_plan {
@@ -16,11 +16,6 @@ typedef struct cg_early_plan {
     uint32_t access;    /* bytes of its accesses, of the shorter ones where they are so at the tensor's end */
     bool apart;         /* each element has a register of its own, as accesses bring it */
 } cg_early_plan;
-
-static inline bool cg_early_is_load(const ct_op *op)
-{
-    return op->opcode == OP_load_view_tko || op->opcode == OP_load_ptr_tko;
-}
 
 /* Why the load cannot be repeated at the head of an iteration, because of its place in the loop or its operands: a text
    for users. NULL: it can. */

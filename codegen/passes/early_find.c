@@ -7,10 +7,9 @@
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
 #include "codegen/facts/facts.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/passes/early.h"
-
-enum { DEPTH = 32 };
 
 /* ---- what is known at the head of an iteration ---- */
 
@@ -26,7 +25,7 @@ typedef struct slice {
 /* A load that is planned to go two iterations ahead. */
 static bool is_source(const ct_op *op)
 {
-    return cg_early_is_load(op) && op->detail && ((const cg_early_plan *)op->detail)->distance > 1;
+    return ct_is_load(op) && op->detail && ((const cg_early_plan *)op->detail)->distance > 1;
 }
 
 static bool is_made(slice *s, const ct_value *v, when at, uint32_t depth)
@@ -58,7 +57,7 @@ static bool is_known_ahead(cg_func *c, const ct_block *body, const ct_op *load, 
     for (uint32_t i = 0; i < load->operand_count; i++) {
         const ct_value *v = load->operands[i];
         bool is_view = v->view && v->type->kind != BC_TILE;
-        if (is_view ? ct_is_inside(v->block, body) : !is_made(&s, v, p->distance > 1 ? ANY_TIME : NEXT, DEPTH))
+        if (is_view ? ct_is_inside(v->block, body) : !is_made(&s, v, p->distance > 1 ? ANY_TIME : NEXT, CG_SLICE_DEPTH))
             return false;
     }
     p->takes_source = p->takes_source || s.takes_source;
@@ -112,20 +111,19 @@ static bool is_operand(const ct_value *tile, uint32_t depth)
 
 cg_early_kind cg_early_kind_of(const cg_func *c, const ct_block *body, const ct_op *load, const cg_early_plan *p)
 {
-    enum { WIDE = 8 /* bytes */, STEPS = 4 /* to the product */ };
     bool multiplies = false, blocked = false, has_loops = false;
     for (const ct_op *op = body->first; op; op = ct_next_op(op, body)) {
         has_loops = has_loops || ct_is_loop(op);
         multiplies = multiplies || cg_is_product(op);
-        blocked = blocked || (cg_is_product(op) && cg_product_of(c, op).blocked);
+        blocked = blocked || (cg_is_product(op) && cg_product_of(c, op).instruction == CG_BY_BLOCKS);
     }
-    return blocked                                               ? CG_EARLY_BLOCKED
-           : p->distance > 1 || p->takes_source                  ? CG_EARLY_SOURCES
-           : p->no_room                                          ? CG_EARLY_NO_ROOM
-           : has_loops                                           ? CG_EARLY_NESTS
-           : multiplies && !is_operand(&load->results[0], STEPS) ? CG_EARLY_BESIDE
-           : !multiplies && p->access >= WIDE                    ? CG_EARLY_WIDE
-                                                                 : CG_EARLY_SHORT;
+    return blocked                                                          ? CG_EARLY_BLOCKED
+           : p->distance > 1 || p->takes_source                             ? CG_EARLY_SOURCES
+           : p->no_room                                                     ? CG_EARLY_NO_ROOM
+           : has_loops                                                      ? CG_EARLY_NESTS
+           : multiplies && !is_operand(&load->results[0], CG_OPERAND_STEPS) ? CG_EARLY_BESIDE
+           : !multiplies && p->access >= CG_WIDE_LOAD                       ? CG_EARLY_WIDE
+                                                                            : CG_EARLY_SHORT;
 }
 
 /* log2 of the elements of its accesses; where some are shorter, of those. */
@@ -172,10 +170,9 @@ static bool ends_once(const ct_block *body)
 
 const char *cg_early_obstacle(cg_func *c, const ct_block *body, const ct_op *load, cg_early_plan *p)
 {
-    enum { MOST_CARRIED = 4096 };
     if (!ends_once(body))
         return "the loop body ends in several places";
-    if (body->arg_count > MOST_CARRIED)
+    if (body->arg_count > CG_CARRIED_VALUES)
         return "its loop carries too many values";
     return is_known_ahead(c, body, load, p) ? NULL : "its address is not known an iteration ahead";
 }
@@ -199,7 +196,7 @@ static const char *obstacle(cg_func *c, const ct_op *loop, ct_op *load, cg_early
 static bool may_move(const cg_func *c, const ct_op *loop, const ct_op *load)
 {
     return loop->opcode == OP_for && load->block == loop->regions[0] && !c->strip_bits && !cg_loops_stay_plain(c)
-           && cg_is_weak_access(load);
+           && cg_choices_of(c)->registers != CG_NEVER && cg_is_weak_access(load);
 }
 
 void cg_early_tell_why_not(const cg_func *c, const ct_op *load, const char *why, const char *either)
@@ -225,7 +222,7 @@ static ct_op *taker_of(const ct_value *v, uint32_t *budget)
     for (const ct_use *use = v->uses; use && *budget && !found; use = use->next) {
         ct_op *op = use->op;
         --*budget;
-        if (op->block == v->block && cg_early_is_load(op))
+        if (op->block == v->block && ct_is_load(op))
             found = op;
         else if (op->block == v->block && cg_is_slice_op(op, true))
             found = taker_of(&op->results[0], budget);
@@ -244,11 +241,10 @@ static bool is_taken(cg_func *c, const ct_op *loop, const ct_op *load)
 
 bool cg_plan_source(cg_func *c, const ct_op *loop, ct_op *load)
 {
-    enum { LARGE = 8 /* registers */ };
     if (!bc_kind_in(bc_elem_kind(load->results[0].type), BC_SET_INT) || !may_move(c, loop, load))
         return false;
     cg_early_plan *p = new_plan(c, "another load needs it for its address", 2);
-    if (!p || obstacle(c, loop, load, p) || p->registers > LARGE)
+    if (!p || obstacle(c, loop, load, p) || p->registers > CG_SOURCE_REGISTERS)
         return false;
     load->detail = p;
     if (!is_taken(c, loop, load))

@@ -25,8 +25,9 @@
    Why it is right: the loads pass has shown that nothing in the loop writes what a copy reads, and a stage is
    overwritten only after the release of the iteration that read it. */
 #include "codegen/analysis/product.h"
+#include "codegen/rewrite/iteration.h"
 #include "codegen/passes/pass.h"
-#include "codegen/passes/ring.h"
+#include "codegen/passes/loads.h"
 
 typedef struct expansion {
     cg_func *c;
@@ -38,36 +39,6 @@ typedef struct expansion {
     ct_value *more;  /* whether there are copies at all; NULL: there are */
     ct_op *ahead;    /* in front of the loop: the counter of the first copy in it; NULL: not there yet */
 } expansion;
-
-static ct_op *new_op(const expansion *x, ct_opcode opcode, const ct_op *from, uint32_t operands, uint32_t results)
-{
-    ct_op *op = ct_op_new(x->f, opcode, from, operands, results);
-    if (!op)
-        cg_no_memory(x->c);
-    return op;
-}
-
-static ct_op *put_copy(const expansion *x, const cg_ring_load *load, uint32_t part, ct_map *map, ct_value *whether,
-                       ct_op *place)
-{
-    uint32_t count = load->op->from->operand_count;
-    ct_op *op = new_op(x, CT_copy, load->op, count + 2, 0);
-    cg_ring_copy *copy = bc_new(x->f->arena, cg_ring_copy, 1);
-    if (!op || !copy) {
-        cg_no_memory(x->c);
-        return NULL;
-    }
-    *copy = (cg_ring_copy){.load = load, .part = part};
-    op->detail = copy;
-    for (uint32_t i = 0; i < count; i++) {
-        ct_value *v = load->op->operands[i], *to = v->id < map->count ? map->to[v->id] : NULL;
-        ct_set_operand(op, i, to ? to : v);
-    }
-    ct_set_operand(op, count, x->value);
-    ct_set_operand(op, count + 1, whether);
-    ct_insert_before(op, place);
-    return op;
-}
 
 /* In the loop, where a slot has all of a tile, cursors say where to copy from. */
 static void put_cursor(expansion *x, ct_op *copy, const ct_value *counter)
@@ -86,33 +57,21 @@ static void put_cursor(expansion *x, ct_op *copy, const ct_value *counter)
 /* The copies of part `part` of the iteration n after the one of `start`. */
 static void put_copies(expansion *x, ct_value *start, uint32_t n, uint32_t part, ct_op *place)
 {
-    ct_map map;
-    ct_op *later = cg_later_new(x->c, x->loop, start, n);
-    if (!later || !ct_map_new(x->f, &map)) {
-        cg_no_memory(x->c);
+    cg_iteration it;
+    if (!cg_iteration_at(x->c, x->loop, start, n, place, &it))
         return;
-    }
-    ct_insert_before(later, place);
-    if (x->more && !ct_add_operands(x->f, later, &x->more, 1))
+    if (x->more && !ct_add_operands(x->f, it.later, &x->more, 1))
         cg_no_memory(x->c);
-    if (x->ring->by_threads)
-        ((cg_distance *)later->detail)->ring = x->ring;
-    ct_map_set(&map, &x->body->args[0], &later->results[0]);
-    for (ct_op *op = x->body->first; op; op = op->next)
-        if (cg_is_in_slice(x->ring, op)) {
-            ct_op *copy = ct_clone(x->f, op, &map);
-            if (!copy) {
-                cg_no_memory(x->c);
-                return;
-            }
-            ct_insert_before(copy, place);
-        }
+    if (x->ring->role == CG_RING_OF_THREADS)
+        ((cg_distance *)it.later->detail)->ring = x->ring;
+    cg_iteration_slice(x->c, &it, x->ring, x->body, place);
     for (uint32_t i = 0; i < x->ring->load_count && !x->c->failed; i++) {
-        ct_op *copy = put_copy(x, &x->ring->loads[i], part, &map, &later->results[1], place);
+        const cg_ring_copy how = {.load = &x->ring->loads[i], .part = part};
+        ct_op *copy = cg_put_copy(x->c, &how, x->value, &it, it.exists, place);
         if (!copy || copy->block != x->body)
             continue;
         if (!x->ring->parts)
-            put_cursor(x, copy, &later->results[0]);
+            put_cursor(x, copy, &it.later->results[0]);
         cg_ring_put_addresses(x->c, copy, x->loop);
     }
     cg_ring_put(x->c, CT_commit, x->value, place);
@@ -165,7 +124,7 @@ static ct_op *behind_reads(const expansion *x)
 
 static void fill_body(expansion *x, ct_op *place)
 {
-    if (x->ring->refills) {
+    if (x->ring->end == CG_FREE_ONCE_READ) {
         cg_ring_put(x->c, CT_await, x->value, place);
         put_part(x, &x->body->args[0], cg_ring_distance(x->ring), behind_reads(x));
         cg_ring_put_releases(x->c, x->loop, x->value);
@@ -242,7 +201,9 @@ static void expand_both(cg_func *c, ct_op *loop, cg_ring *beside, cg_ring *ring)
     if (!c->failed && beside->again)
         go_through_again(&x);
     beside->value = x.value;
-    loop->detail = ring->load_count ? ring : NULL;
+    beside->joined = ring->load_count != 0;
+    if (!beside->joined)
+        loop->detail = NULL; /* its slots live as long as loops read them, not as this one runs */
     if (!c->failed && ring->load_count)
         y = begin(c, loop, ring);
     if (c->failed)
@@ -262,11 +223,11 @@ void cg_pass_expand(cg_func *c)
     for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
         if (op->opcode != OP_for)
             continue;
-        cg_ring *ring = op->detail;
-        if (ring && ring->beside)
-            expand_both(c, op, ring->beside, ring);
-        else if (ring)
-            expand(c, op, ring);
+        const cg_plan *plan = op->detail;
+        if (plan && plan->beside)
+            expand_both(c, op, plan->beside, plan->ring);
+        else if (plan)
+            expand(c, op, plan->ring);
         op = c->failed ? op : cg_load_early(c, op);
     }
 }

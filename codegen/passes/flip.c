@@ -30,20 +30,22 @@
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/reordered.h"
 #include "codegen/analysis/turned.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/passes/budget.h"
 #include "codegen/passes/pass.h"
-#include "codegen/passes/ring.h"
+#include "codegen/rewrite/ring.h"
+#include "codegen/tile/build.h"
 
 typedef struct flipping {
     cg_func *c;
     ct_op *loop, *product;
-    uint32_t sum;   /* which of the values that the loop carries */
-    bool reordered; /* by mma.sync, from the registers that have the weights (codegen/analysis/reordered.h) */
+    uint32_t sum;   /* the index of the carried value that is the sum */
+    bool reordered; /* mma.sync takes the weights from the registers that hold them (codegen/analysis/reordered.h) */
 } flipping;
 
 /* ---- whether ---- */
 
-/* Does it come from a load of the body, by nothing but other views of it, for the product alone? */
+/* Does the value come from a load of the body, only through other views of it, and does only the product use it? */
 static bool is_loaded(const flipping *x, const ct_value *v)
 {
     while (v->op && v->op->block == x->loop->regions[0] && !v->uses->next && cg_is_seen(v->op))
@@ -54,15 +56,14 @@ static bool is_loaded(const flipping *x, const ct_value *v)
 
 static bool has_few_rows(const ct_op *product)
 {
-    enum { LEAST_ROWS = 16, LEAST_COLUMNS = 64 };
     const bc_type *type = product->results[0].type;
     bc_kind in = bc_elem_kind(product->operands[0]->type);
-    return product->opcode == OP_mmaf && type->rank == 2 && type->shape[0] >= LEAST_ROWS
-           && type->shape[0] < LEAST_COLUMNS && type->shape[1] >= LEAST_COLUMNS && bc_elem_kind(type) == BC_F32
+    return product->opcode == OP_mmaf && type->rank == 2 && type->shape[0] >= CG_WGMMA_LEAST
+           && type->shape[0] < CG_WARPGROUP_ROWS && type->shape[1] >= CG_WARPGROUP_ROWS && bc_elem_kind(type) == BC_F32
            && (in == BC_F16 || in == BC_BF16);
 }
 
-/* Does operand i of the product, as it lies in memory, have K side by side? */
+/* Is operand i of the product contiguous along K in memory? */
 static bool runs_along_k(const flipping *x, uint32_t i)
 {
     const ct_value *operand = x->product->operands[i], *tile = cg_source_of(operand);
@@ -74,9 +75,10 @@ static bool runs_along_k(const flipping *x, uint32_t i)
     return cg_view_contiguous(&v, &fast) && low.reg[0] == (uint32_t)1 << of_tile.shift[fast];
 }
 
-/* Of 8 bits or tf32: does wgmma take the operands as they lie only if they are swapped? It reads its right operand with
-   K side by side from a ring, and its left one, of 64 rows, through registers in either order; turned, the right
-   operand of the product is its left one. Where one has to be transposed in any case, it is the smaller one. */
+/* For 8-bit elements and tf32: can wgmma read the operands as they are stored only if they are swapped? From a ring,
+   wgmma reads its right operand if that is contiguous along K. Its left operand, which has 64 rows, passes through
+   registers, in either order. In a transposed product, the right operand of the product is the left one of wgmma. If
+   one operand must be transposed in any case, the smaller one is. */
 static bool turns_better(const flipping *x)
 {
     const ct_op *op = x->product;
@@ -87,11 +89,11 @@ static bool turns_better(const flipping *x)
         return false;
     bool left = runs_along_k(x, 0), right = runs_along_k(x, 1), as_it_is = cg_may_turn(x->c, op, &p);
     if (left && right && cg_wgmma_fits(&p))
-        return false; /* it reads both in place, rounded by tensor maps if need be */
+        return false; /* wgmma reads both in place, rounded by tensor maps if needed */
     return !as_it_is || (!left && (right || p.n < p.m));
 }
 
-/* Is its sum carried by the loop, which nobody else in it looks at? */
+/* Does the loop carry the sum, and does nothing else in the loop read it? */
 static bool is_carried(flipping *x)
 {
     const ct_block *body = x->loop->regions[0];
@@ -103,7 +105,7 @@ static bool is_carried(flipping *x)
     return acc == &body->args[1 + x->sum] && !acc->uses->next;
 }
 
-/* By wgmma, which reads both operands where a ring has them? */
+/* Can wgmma read both operands from a ring? */
 static bool are_loaded(const flipping *x)
 {
     return x->c->target->features & CG_HAS_WGMMA && x->c->warp_bits >= CG_WARPGROUP_BITS
@@ -113,14 +115,10 @@ static bool are_loaded(const flipping *x)
 static bool may_flip(flipping *x)
 {
     ct_block *body = x->loop->regions[0];
-    for (ct_op *op = body->first; op; op = ct_next_op(op, body)) {
-        if (cg_is_product(op) && x->product)
-            return false;
-        x->product = cg_is_product(op) ? op : x->product;
-    }
-    if (!x->product || x->product->block != body || x->product->results[0].type->rank != 2 || !is_carried(x))
+    x->product = cg_only_product(body);
+    if (!x->product || x->product->results[0].type->rank != 2 || !is_carried(x))
         return false;
-    cg_set_turned(x->product, true); /* roundings to tf32 do not hide the loads */
+    cg_set_turned(x->product, true); /* so that roundings to tf32 do not hide the loads */
     bool few = has_few_rows(x->product), left = is_loaded(x, x->product->operands[0]), both = left && are_loaded(x),
          flips = both && (few || turns_better(x));
     cg_set_turned(x->product, false);
@@ -130,17 +128,13 @@ static bool may_flip(flipping *x)
 
 /* ---- flipping ---- */
 
-/* The other way round, in front of the op. NULL: no memory. */
+/* Puts a transpose of v in front of `place`. NULL: out of memory. */
 static ct_value *put_transposed(const flipping *x, ct_value *v, ct_op *place)
 {
-    ct_op *op = ct_transpose_new(x->c->ir, x->product, v);
-    if (!op)
-        return NULL;
-    ct_insert_before(op, place);
-    return &op->results[0];
+    return ct_build_op(&(ct_builder){x->c->ir, place, false}, ct_transpose_new(x->c->ir, x->product, v));
 }
 
-/* A result of the outermost loop, for those that read it. */
+/* Gives the users of the outermost loop's result the sum in its original form. */
 static bool hand_on(const flipping *x, ct_value *result, const bc_type *type, ct_op *loop)
 {
     ct_op *back = NULL;
@@ -155,7 +149,7 @@ static bool hand_on(const flipping *x, ct_value *result, const bc_type *type, ct
     return true;
 }
 
-/* The same attributes, of what was right and left. */
+/* Sets the attributes of the product with swapped operands. */
 static void swap_attributes(const ct_op *from, const ct_op *to)
 {
     if (from->opcode == OP_mmaf) {
@@ -166,7 +160,7 @@ static void swap_attributes(const ct_op *from, const ct_op *to)
     bc_attr_of(to->from, F_mmai_signedness_rhs)->u = ct_attr_u(from, F_mmai_signedness_lhs);
 }
 
-/* The product of what was right and left, in its place. NULL: no memory. */
+/* Replaces the product by one with swapped operands. NULL: out of memory. */
 static ct_op *put_product(const flipping *x, ct_value *acc)
 {
     ct_op *old = x->product;
@@ -176,15 +170,15 @@ static ct_op *put_product(const flipping *x, ct_value *acc)
     if (!product)
         return NULL;
     swap_attributes(old, product);
-    product->reordered = x->reordered;
+    product->way = x->reordered ? CT_REORDERED : CT_AS_IT_IS;
     ct_insert_before(product, old);
     ct_replace_uses(&old->results[0], &product->results[0]);
     ct_remove(old);
     return product;
 }
 
-/* The loop around `loop`, if it only hands the sum on from one run of it to the next, as carried value *sum; else NULL.
- */
+/* The loop around `loop`, if that only passes the sum on from one run of `loop` to the next. *sum becomes its
+   carried value. NULL: there is none. */
 static ct_op *loop_around(const ct_op *loop, uint32_t *sum)
 {
     ct_op *outer = loop->block->parent;
@@ -197,7 +191,7 @@ static ct_op *loop_around(const ct_op *loop, uint32_t *sum)
     return outer;
 }
 
-/* Each loop from the product's to the outermost one that only hands the sum on carries it transposed. */
+/* Swaps the product. All loops from its own to the outermost one that only passes the sum on carry it transposed. */
 static bool flip(const flipping *x)
 {
     ct_op *loop = x->loop, *outer;
@@ -226,7 +220,7 @@ void cg_pass_flip(cg_func *c)
 {
     bool any = false;
     uint32_t most_warps = UINT32_MAX;
-    if (cg_loops_stay_plain(c))
+    if (cg_loops_stay_plain(c) || cg_choices_of(c)->swap == CG_NEVER)
         return;
     if (!cg_find_views(c->ir))
         cg_no_memory(c);

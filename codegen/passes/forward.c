@@ -19,42 +19,38 @@
 
 #include "codegen/analysis/order.h"
 #include "codegen/facts/facts.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/passes/pass.h"
 #include "codegen/passes/simplify.h"
 
-enum {
-    MOST_SLOTS = 256, /* of a kernel */
-    MOST_DEPTH = 16,  /* ops from the storage to an access */
-    MOST_ROUNDS = 8,  /* addresses of addresses */
-    MOST_OFFSET = 1 << 30
-};
+enum { MOST_OFFSET = 1 << 30 };
 
 /* A scalar in storage. */
 typedef struct cell {
     const ct_op *storage;
     const bc_type *type;
     int64_t offset;
-    bool is_lost; /* the storage is not looked at */
-    bool is_read; /* a load of it stays */
+    bool is_lost; /* the storage is not analysed */
+    bool is_read; /* a load of it remains */
 } cell;
 
 typedef struct forwarding {
     cg_func *c;
-    cell slots[MOST_SLOTS];
-    ct_value *now[MOST_SLOTS]; /* what each holds; NULL: not known */
+    cell slots[CG_STORAGE_SLOTS];
+    ct_value *now[CG_STORAGE_SLOTS]; /* the value that each holds; NULL: not known */
     uint32_t count;
-    uint16_t *place; /* by id of a pointer: number of its slot, from 1 */
+    uint16_t *place; /* by id of a pointer: 1 + the number of its slot */
     bool has_changed;
 } forwarding;
 
-/* ---- which storage ---- */
+/* ---- the storage ---- */
 
 static int64_t bytes_of(const bc_type *scalar)
 {
     return bc_kind_memory_bytes(bc_elem_kind(scalar));
 }
 
-/* Remembers that the pointer leads there; false: not to a scalar that others reach only as that scalar. */
+/* Records that the pointer leads to that scalar. False: there is none, or others access its bytes in another form. */
 static bool add_slot(forwarding *f, const ct_op *storage, const ct_value *pointer, const bc_type *type, int64_t offset)
 {
     uint32_t found = f->count;
@@ -68,7 +64,7 @@ static bool add_slot(forwarding *f, const ct_op *storage, const ct_value *pointe
             return false;
         found = i;
     }
-    if (found == MOST_SLOTS)
+    if (found == CG_STORAGE_SLOTS)
         return false;
     if (found == f->count)
         f->slots[f->count++] = (cell){.storage = storage, .type = type, .offset = offset};
@@ -88,7 +84,7 @@ static bool add_access(forwarding *f, const ct_op *storage, const ct_use *use, i
            && add_slot(f, storage, pointer, tile->type, offset);
 }
 
-/* How far an `offset` leads; false: not known, or too far. */
+/* The constant offset of an `offset`, in bytes. False: it is not known, or too large. */
 static bool step_of(const ct_op *op, int64_t *out_bytes)
 {
     const ct_op *index = op->operands[1]->op;
@@ -101,13 +97,13 @@ static bool step_of(const ct_op *op, int64_t *out_bytes)
     return true;
 }
 
-/* Follows an address that lies `offset` bytes behind the storage's to all accesses. */
+/* Follows an address, `offset` bytes into the storage, to all accesses. */
 static bool follow(forwarding *f, const ct_op *storage, const ct_value *address, int64_t offset, uint32_t depth)
 {
     for (const ct_use *use = address->uses; use; use = use->next) {
         const ct_op *op = use->op;
         int64_t step = 0;
-        bool known = depth < MOST_DEPTH;
+        bool known = depth < CG_STORAGE_DEPTH;
         switch ((int)op->opcode) {
         case OP_offset:
             known = known && use->index == 0 && step_of(op, &step) && offset + step <= MOST_OFFSET
@@ -139,15 +135,15 @@ static void find_storage(forwarding *f)
     }
 }
 
-/* ---- what it holds ---- */
+/* ---- the contents ---- */
 
-/* The slot that the op loads or stores; MOST_SLOTS: none that is looked at. */
+/* The slot that the op loads or stores; CG_STORAGE_SLOTS: none that is analysed. */
 static uint32_t slot_of(const forwarding *f, const ct_op *op)
 {
     if (op->opcode != OP_load_ptr_tko && op->opcode != OP_store_ptr_tko)
-        return MOST_SLOTS;
+        return CG_STORAGE_SLOTS;
     uint32_t place = f->place[ct_operand(op, ct_info(op)->address)->id];
-    return place && !f->slots[place - 1].is_lost ? place - 1 : MOST_SLOTS;
+    return place && !f->slots[place - 1].is_lost ? place - 1 : CG_STORAGE_SLOTS;
 }
 
 static void drop(forwarding *f, ct_op *op, ct_value *token)
@@ -166,19 +162,19 @@ static void take_load(forwarding *f, ct_op *op, uint32_t slot)
     drop(f, op, ct_operand(op, F_load_ptr_tko_token));
 }
 
-/* What ops in the block store, or make anew, is not known. */
+/* Forgets the contents that ops in the block store or create. */
 static void forget(forwarding *f, const ct_block *block)
 {
     for (const ct_op *op = block->first; op; op = ct_next_op(op, block)) {
-        uint32_t slot = op->opcode == OP_store_ptr_tko ? slot_of(f, op) : MOST_SLOTS;
-        if (slot != MOST_SLOTS)
+        uint32_t slot = op->opcode == OP_store_ptr_tko ? slot_of(f, op) : CG_STORAGE_SLOTS;
+        if (slot != CG_STORAGE_SLOTS)
             f->now[slot] = NULL;
     }
 }
 
 static void walk(forwarding *f, ct_block *block);
 
-/* Behind a branch, what all ways there agree on. */
+/* After a branch, the contents are known if all paths agree. */
 static void walk_branches(forwarding *f, ct_op *op)
 {
     size_t bytes = f->count * sizeof *f->now;
@@ -202,7 +198,7 @@ static void walk_branches(forwarding *f, ct_op *op)
         is_first = false;
     }
     memcpy(f->now, is_first ? before : behind, bytes);
-    for (uint32_t i = 0; i < f->count; i++) /* what one way alone has made is not there behind it */
+    for (uint32_t i = 0; i < f->count; i++) /* a value that is computed in one path is not available after it */
         if (f->now[i] && !ct_is_inside(op->block, f->now[i]->block))
             f->now[i] = NULL;
 }
@@ -212,9 +208,9 @@ static void walk(forwarding *f, ct_block *block)
     for (ct_op *op = block->first, *next; op && !f->c->failed; op = next) {
         next = op->next;
         uint32_t slot = slot_of(f, op);
-        if (slot != MOST_SLOTS && op->opcode == OP_load_ptr_tko) {
+        if (slot != CG_STORAGE_SLOTS && op->opcode == OP_load_ptr_tko) {
             take_load(f, op, slot);
-        } else if (slot != MOST_SLOTS) {
+        } else if (slot != CG_STORAGE_SLOTS) {
             f->now[slot] = ct_operand(op, F_store_ptr_tko_value);
         } else if (op->opcode == OP_if) {
             walk_branches(f, op);
@@ -236,12 +232,12 @@ static void drop_stores(forwarding *f, ct_block *block)
             if (op->regions[r])
                 drop_stores(f, op->regions[r]);
         uint32_t slot = slot_of(f, op);
-        if (slot != MOST_SLOTS && op->opcode == OP_store_ptr_tko && !f->slots[slot].is_read)
+        if (slot != CG_STORAGE_SLOTS && op->opcode == OP_store_ptr_tko && !f->slots[slot].is_read)
             drop(f, op, ct_operand(op, F_store_ptr_tko_token));
     }
 }
 
-/* Has anything gone? */
+/* Forwards once. True: something was removed. */
 static bool forward(cg_func *c)
 {
     forwarding *f = bc_new(&c->arena, forwarding, 1);
@@ -270,7 +266,7 @@ static bool has_storage(const ct_block *body)
 
 void cg_pass_forward(cg_func *c)
 {
-    for (uint32_t round = 0; round < MOST_ROUNDS && has_storage(c->ir->body) && forward(c); round++)
+    for (uint32_t round = 0; round < CG_STORAGE_ROUNDS && has_storage(c->ir->body) && forward(c); round++)
         cg_simplify(c);
 }
 

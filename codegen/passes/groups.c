@@ -15,15 +15,14 @@
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/turned.h"
 #include "codegen/kernel/groups.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/passes/groups_find.h"
 #include "codegen/passes/block_order.h"
 #include "codegen/passes/maps.h"
 #include "codegen/passes/pass.h"
 #include "codegen/passes/persist.h"
-#include "codegen/passes/ring.h"
+#include "codegen/passes/loads.h"
 #include "codegen/passes/start.h"
-
-enum { LEAST_IN_FLIGHT = 3 /* slots: of the product before, which is freed last, of the one that runs, of the next */ };
 
 /* ---- the producers ---- */
 
@@ -48,7 +47,7 @@ static bool is_root(const ct_op *op)
    may have to come before it (cg_order_holds_back), so that both groups read the same. */
 static bool is_number(const cg_splitting *x, const ct_op *op)
 {
-    const bc_type *type = op->opcode == OP_load_view_tko || op->opcode == OP_load_ptr_tko ? op->results[0].type : NULL;
+    const bc_type *type = ct_is_load(op) ? op->results[0].type : NULL;
     return type && bc_shape_elems(type->shape, type->rank) == 1 && cg_is_weak_access(op)
            && !cg_order_holds_back(x->c, x->f->body, op);
 }
@@ -98,7 +97,7 @@ static void copy_loads(const cg_splitting *x, const cg_ring_place *p)
             cg_ring_copy_load(x->c, op, &p->ring->loads[done], p->value);
             pass_token_on(x, op);
             if (++done == p->ring->load_count) {
-                if (p->ring->puts)
+                if (cg_ring_puts(p->ring))
                     cg_ring_put_behind(x->c, CT_put, p->value, op);
                 cg_ring_put_behind(x->c, CT_commit, p->value, op);
             }
@@ -111,7 +110,7 @@ static void copy_loads(const cg_splitting *x, const cg_ring_place *p)
    consumers could wait for them while producers wait for another ring. */
 static void put_rest(const cg_splitting *x, const cg_ring_place *p, ct_block *producers)
 {
-    if (!p->ring->puts)
+    if (!cg_ring_puts(p->ring))
         return;
     if (x->count > 1 || x->kept_count) {
         cg_ring_put_behind(x->c, CT_put_rest, p->value, p->copy);
@@ -210,12 +209,7 @@ static void put_cursors(const cg_splitting *x)
 static ct_op *product_in_flight(const ct_op *loop, uint32_t *out_index)
 {
     const ct_block *body = loop->regions[0];
-    ct_op *found = NULL;
-    for (ct_op *op = body->first; op; op = ct_next_op(op, body)) {
-        if (cg_is_product(op) && (found || op->block != body))
-            return NULL;
-        found = cg_is_product(op) ? op : found;
-    }
+    ct_op *found = cg_only_product(body);
     const ct_use *use = found ? found->results[0].uses : NULL;
     if (!use || use->next || use->op != body->last)
         return NULL;
@@ -295,17 +289,17 @@ static void consume_kept(const cg_splitting *x, const cg_kept_load *kept)
 static bool has_pieces(const cg_splitting *x, const ct_op *product)
 {
     cg_product p = cg_product_of(x->c, product);
-    return !product->turned || cg_turned_of(&p, x->c->warp_bits).steps;
+    return product->way != CT_TURNED || cg_turned_of(&p, x->c->warp_bits).steps;
 }
 
 static void consume(const cg_splitting *x, const cg_ring_place *p)
 {
     uint32_t carried;
-    bool may_fly = p->ring->behind && p->ring->slots >= LEAST_IN_FLIGHT && has_pieces(x, p->product);
+    bool may_fly = p->ring->behind && p->ring->slots >= CG_SLOTS_IN_FLIGHT && has_pieces(x, p->product);
     ct_op *product = may_fly ? product_in_flight(p->loop, &carried) : NULL;
     for (uint32_t i = 0; i < p->ring->load_count; i++)
         p->ring->loads[i].op = p->loads[i];
-    if (p->product->turned)
+    if (p->product->way == CT_TURNED)
         p->ring->product = p->product;
     cg_take_roundings(p->product);
     p->ring->why = x->budget->why;
@@ -313,7 +307,7 @@ static void consume(const cg_splitting *x, const cg_ring_place *p)
     cg_ring_stage_loads(x->c, p->ring, p->value);
     cg_ring_put(x->c, CT_await, p->value, p->product);
     cg_ring_put_behind(x->c, CT_release, p->value, p->last);
-    p->ring->in_flight = product;
+    p->ring->end = product ? CG_FREE_ITERATION_LATER : CG_FREE_BEHIND_ITERATION;
     if (product) {
         product->in_flight = product->in_place = true;
         ct_op *loop = loop_of_flight(p->loop, &carried);
@@ -393,12 +387,13 @@ static void spread_copies(cg_ring *ring)
 {
     for (uint32_t i = 0; i < ring->load_count; i++) {
         cg_ring_load *load = &ring->loads[i];
-        load->layout = load->is_transposed
-                           ? transposing_layout(load, CG_PRODUCER_WARP_BITS)
-                           : copy_layout(load, ring->by_maps ? CG_STARTER_WARP_BITS : CG_PRODUCER_WARP_BITS);
-        if (load->is_put)
-            load->places = load->is_transposed ? places_of_blocks(&load->layout)
-                                               : cg_encoding_layout(&load->encoding, &load->layout);
+        load->layout =
+            cg_is_transposed(load)
+                ? transposing_layout(load, CG_PRODUCER_WARP_BITS)
+                : copy_layout(load, ring->role == CG_RING_OF_MAPS ? CG_STARTER_WARP_BITS : CG_PRODUCER_WARP_BITS);
+        if (cg_is_put(load))
+            load->places = cg_is_transposed(load) ? places_of_blocks(&load->layout)
+                                                  : cg_encoding_layout(&load->encoding, &load->layout);
     }
 }
 
@@ -415,7 +410,7 @@ static void place_rings(const cg_splitting *x, cg_groups *detail)
         cg_ring *ring = x->rings[i]->detail;
         ring->barriers = at;
         at += ring->slots * CG_RING_BARRIER_BYTES;
-        detail->to_all = detail->to_all || ring->to_all;
+        detail->to_all = detail->to_all || cg_ring_to_all(ring);
     }
     detail->by_maps = x->budget->maps;
     if (detail->by_maps) {

@@ -4,12 +4,14 @@
    order, is_feasible would find it later. */
 #include "codegen/passes/groups_find.h"
 
+#include "codegen/cost/cost.h"
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
 #include "codegen/analysis/shared.h"
 #include "codegen/analysis/turned.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/passes/maps.h"
-#include "codegen/passes/ring.h"
+#include "codegen/passes/loads.h"
 
 /* Of two ops of a block. */
 static bool is_earlier(const ct_op *op, const ct_op *other)
@@ -57,7 +59,7 @@ static void share_ring(cg_splitting *x, uint32_t which, uint32_t first)
 /* Each product of the loop gets a ring for what it takes. */
 static bool add_rings(cg_splitting *x, ct_op *loop)
 {
-    const cg_ring *all = loop->detail;
+    const cg_ring *all = cg_plan_of(loop)->ring;
     uint32_t first = x->count;
     for (uint32_t i = 0; i < all->load_count; i++) {
         ct_op *product = NULL, *last = NULL;
@@ -75,7 +77,7 @@ static bool add_rings(cg_splitting *x, ct_op *loop)
                                      .is_first = true};
             if (!place->ring)
                 return false;
-            *place->ring = (cg_ring){.async = true, .behind = all->behind, .by_groups = true};
+            *place->ring = (cg_ring){.async = true, .behind = all->behind, .role = CG_RING_OF_GROUPS};
             x->count++;
         }
         place->loads[place->ring->load_count] = all->loads[i].op;
@@ -90,8 +92,7 @@ static bool add_rings(cg_splitting *x, ct_op *loop)
 
 static uint32_t consumer_registers(const cg_splitting *x)
 {
-    enum { MOST = 255 };
-    return x->budget->consumers ? x->budget->consumers : MOST;
+    return x->budget->consumers ? x->budget->consumers : CG_THREAD_REGISTERS;
 }
 
 /* Registers of a thread for a product: its sums, and what another one hands to it. */
@@ -121,11 +122,11 @@ static int registers_left(const cg_splitting *x, const cg_ring_place *p, const c
 /* The products' operand i, when it is better kept in shared memory than in registers. */
 static void keep_operand(cg_splitting *x, const cg_ring_place *p, uint32_t i)
 {
-    enum { FOR_THE_REST = 36 }; /* registers: addresses, indices, statistics of rows */
     ct_op *load = cg_source_of(p->product->operands[i])->op;
     cg_kept_load *kept = &x->kept[x->kept_count];
     if (!load || load->opcode != OP_load_view_tko || ct_is_inside(load->block, p->loop->regions[0])
-        || x->kept_count == CG_MOST_KEPT || registers_left(x, p, p->product->operands[i]) >= FOR_THE_REST)
+        || x->kept_count == CG_MOST_KEPT
+        || registers_left(x, p, p->product->operands[i]) >= cg_machine_of(x->c->target)->registers_loop)
         return;
     for (uint32_t k = 0; k < x->kept_count; k++)
         if (x->kept[k].load == load)
@@ -134,7 +135,8 @@ static void keep_operand(cg_splitting *x, const cg_ring_place *p, uint32_t i)
     if (!ring || cg_load_obstacle(x->c, load, NULL, &ring->loads[0]) || cg_order_holds_back(x->c, x->f->body, load))
         return;
     ring->load_count = ring->slots = 1;
-    ring->async = ring->by_groups = true;
+    ring->async = true;
+    ring->role = CG_RING_OF_GROUPS;
     *kept = (cg_kept_load){.ring = ring, .load = load};
     x->kept_count++;
 }
@@ -174,9 +176,9 @@ static bool is_held_back(const cg_splitting *x)
 
 static bool are_fed(const cg_splitting *x)
 {
-    bool turned = x->places[0].product->turned;
+    uint8_t way = x->places[0].product->way;
     for (uint32_t i = 0; i < x->count; i++)
-        if (!is_fed(&x->places[i]) || x->places[i].product->turned != turned)
+        if (!is_fed(&x->places[i]) || (x->places[i].product->way == CT_TURNED) != (way == CT_TURNED))
             return false;
     return true;
 }
@@ -192,10 +194,10 @@ static cg_group_work work_of(const cg_splitting *x)
     const bc_type *first = x->places[0].product->results[0].type;
     bool is_chain = x->count > 1 || x->places[0].last != x->places[0].product;
     cg_group_work work = {.consumers = cg_threads(x->c),
-                          .kind = x->places[0].ring->puts        ? CG_PUT
-                                  : x->places[0].product->turned ? CG_TURNED
-                                  : is_chain                     ? CG_CHAIN
-                                                                 : CG_ONE,
+                          .kind = cg_ring_puts(x->places[0].ring)          ? CG_PUT
+                                  : x->places[0].product->way == CT_TURNED ? CG_TURNED
+                                  : is_chain                               ? CG_CHAIN
+                                                                           : CG_ONE,
                           .rows = first->shape[first->rank - 2],
                           .is_persistent = cg_is_persistent(x, &x->places[0])};
     for (uint32_t i = 0; i < x->count; i++) {
@@ -210,10 +212,12 @@ static cg_group_work work_of(const cg_splitting *x)
 static bool find_loops(cg_splitting *x)
 {
     for (ct_op *op = x->f->body->first; op; op = ct_next_op(op, x->f->body)) {
-        const cg_ring *ring = op->opcode == OP_for ? op->detail : NULL;
+        const cg_plan *plan = cg_plan_of(op);
+        const cg_ring *ring = plan ? plan->ring : NULL;
         if (op->likely)
             return false;
-        if (ring && !ring->by_threads && (!ring->async || ring->slots < 2 || ring->parts || !add_rings(x, op)))
+        if (ring && ring->role != CG_RING_OF_THREADS
+            && (!ring->async || ring->slots < 2 || ring->parts || !add_rings(x, op)))
             return false;
     }
     return x->count && are_fed(x) && !is_held_back(x);
@@ -224,13 +228,10 @@ static bool find_loops(cg_splitting *x)
 /* Bytes of shared memory of a block when so many share a multiprocessor: each needs 1 KiB besides. */
 uint32_t cg_groups_shared(const cg_splitting *x)
 {
-    enum { OF_THE_SYSTEM = 1 << 10 };
-    return (cg_static_shared(x->c->target) + OF_THE_SYSTEM) / x->budget->blocks - OF_THE_SYSTEM;
+    return (cg_static_shared(x->c->target) + CG_SYSTEM_SHARED) / x->budget->blocks - CG_SYSTEM_SHARED;
 }
 
 /* Bytes of shared memory in which results are on their way to memory, in pieces if they are longer. */
-enum { LEAST_OF_RESULTS = 8 << 10, MOST_OF_RESULTS = 32 << 10 };
-
 /* Of that, for the rings, beside so many bytes of results at most. */
 static uint32_t room_for_rings(const cg_splitting *x, uint32_t most)
 {
@@ -239,8 +240,8 @@ static uint32_t room_for_rings(const cg_splitting *x, uint32_t most)
         uint32_t bytes = 2u << cg_shape_of(x->places[i].last->results[0].type).tile_bits;
         results = bytes > results ? bytes : results;
     }
-    most = most < LEAST_OF_RESULTS ? LEAST_OF_RESULTS : most;
-    results = results < LEAST_OF_RESULTS ? LEAST_OF_RESULTS : results > most ? most : results;
+    most = most < CG_LEAST_OF_RESULTS ? CG_LEAST_OF_RESULTS : most;
+    results = results < CG_LEAST_OF_RESULTS ? CG_LEAST_OF_RESULTS : results > most ? most : results;
     uint32_t least = cg_scratch_least(x->c, x->f->body, NULL), all = cg_groups_shared(x);
     least = least > results ? least : results;
     return least < all ? all - least : 0;
@@ -251,7 +252,7 @@ static uint32_t bytes_behind(const cg_splitting *x)
 {
     uint32_t slots = x->kept_count, maps = x->budget->maps ? x->maps->count + 1 /* for their alignment */ : 0;
     for (uint32_t i = 0; i < x->count; i++)
-        slots += x->places[i].is_first ? CG_MOST_SLOTS : 0;
+        slots += x->places[i].is_first ? CG_RING_SLOTS : 0;
     return slots * CG_RING_BARRIER_BYTES + maps * CG_MAP_BYTES;
 }
 
@@ -267,7 +268,8 @@ static bool share_room(const cg_splitting *x, uint32_t room)
         return false;
     for (uint32_t i = 0; i < x->count; i++)
         x->places[i].ring->slots = 1;
-    for (uint32_t slots = 2; slots <= CG_MOST_SLOTS; slots++)
+    uint32_t asked = cg_choices_of(x->c)->stages, most = asked && asked < CG_RING_SLOTS ? asked : CG_RING_SLOTS;
+    for (uint32_t slots = 2; slots <= most; slots++)
         for (uint32_t i = x->count; i-- > 0;)
             if (x->places[i].is_first && used + x->places[i].ring->slot_bytes <= room) {
                 used += x->places[i].ring->slot_bytes;
@@ -292,8 +294,8 @@ static bool runs_ahead(const cg_splitting *x)
    brings another one. */
 static bool choose_slots(const cg_splitting *x)
 {
-    uint32_t most = MOST_OF_RESULTS / x->budget->blocks;
-    for (uint32_t pieces = most; pieces >= LEAST_OF_RESULTS; pieces /= 2)
+    uint32_t most = CG_MOST_OF_RESULTS / x->budget->blocks;
+    for (uint32_t pieces = most; pieces >= CG_LEAST_OF_RESULTS; pieces /= 2)
         if (share_room(x, room_for_rings(x, pieces)) && runs_ahead(x))
             return true;
     return share_room(x, room_for_rings(x, most));
@@ -304,7 +306,7 @@ static bool is_computed(const cg_splitting *x)
 {
     for (uint32_t i = 0; i < x->count; i++) {
         cg_product p = cg_product_of(x->c, x->places[i].product);
-        if (p.turned && !cg_may_turn(x->c, x->places[i].product, &p))
+        if (p.instruction == CG_BY_TURNED_WGMMA && !cg_may_turn(x->c, x->places[i].product, &p))
             return false;
     }
     return true;
@@ -334,10 +336,10 @@ bool cg_groups_find(cg_splitting *x)
         bool keeps;
     } ways[] = {{UINT32_MAX, true}, {UINT32_MAX, false}, {1, true}, {1, false}};
     const uint32_t count = sizeof ways / sizeof *ways;
-    if (!find_loops(x))
+    if (cg_choices_of(x->c)->groups == CG_NEVER || !find_loops(x))
         return false;
     const char *waste = cg_maps_waste(x);
-    bool maps_first = x->places[0].product->turned;
+    bool maps_first = x->places[0].product->way == CT_TURNED;
     x->why = waste ? waste : "such products are faster without them";
     for (uint32_t i = 0; i < 2 * count; i++) {
         const struct way *way = &ways[maps_first ? i % count : i / 2];

@@ -6,7 +6,7 @@
 #include "codegen/analysis/boxes.h"
 #include "codegen/passes/budget.h"
 
-enum { CG_MOST_RINGS = 8, CG_MOST_KEPT = 4, CG_MOST_SLOTS = 8 };
+enum { CG_MOST_RINGS = 8, CG_MOST_KEPT = 4 };
 
 /* The tiles that one or two products of a loop read, and their ring; consecutive loops share rings. */
 typedef struct cg_ring_place {

@@ -7,18 +7,19 @@
    uses of its result, wherever the op is. Tiles stay in the loop, because they would occupy registers for its whole
    duration.
 
-   Small rows that are the same in all iterations leave the loop, too: weak loads, and what is computed from them, of a
-   few registers in each thread. Why it is right: the loop is known to run, so that the row would be loaded anyway; no
-   store or order of memory in the loop comes before the load by its tokens or by way of the same memory, so that it
-   reads the same in front of the loop as in each iteration. */
+   Small rows that are the same in all iterations leave the loop, too: weak loads, and values computed from them, that
+   take a few registers per thread. Why it is right: the loop is known to run, so the row would be loaded anyway. No
+   store and no ordering op of the loop precedes the load, neither by tokens nor through the same memory. So the load
+   reads the same elements in front of the loop as in each iteration. */
 #include "codegen/passes/hoist.h"
 
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
 #include "codegen/kernel/groups.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/passes/pass.h"
 
-/* Is the op one that does no harm where nobody asked for it? */
+/* Can the op be executed where its result may not be needed? */
 static bool is_safe(const ct_op *op)
 {
     if (op->opcode != OP_divi && op->opcode != OP_remi)
@@ -34,7 +35,7 @@ static bool is_light(const ct_op *op)
     return ct_is_pure(op) && bc_op_in(op->opcode, light) && is_safe(op) && ct_gives_no_tiles(op);
 }
 
-/* What the block and the branches in it make anew in each iteration goes in front of the loop. */
+/* Moves the ops of the block, and of branches in it, that do not change in the loop in front of the loop. */
 static void hoist_from(ct_block *block, ct_op *loop)
 {
     for (ct_op *op = block->first, *next; op; op = next) {
@@ -49,13 +50,7 @@ static void hoist_from(ct_block *block, ct_op *loop)
 
 /* ---- rows ---- */
 
-enum {
-    MOST_DEPTH = 12,    /* ops that lead to a row */
-    MOST_REGISTERS = 8, /* that a row has in each thread */
-    MOST_OF_ALL = 16    /* that all loaded rows have */
-};
-
-/* Does the body run at least once, to its end? */
+/* Does the body execute at least once, to its end? */
 static bool is_run(const ct_op *loop)
 {
     int64_t bounds[2];
@@ -71,7 +66,7 @@ static bool is_run(const ct_op *loop)
     return bounds[0] >= 0 && bounds[0] < bounds[1];
 }
 
-/* Registers of a thread that has no replicas. */
+/* Registers of a thread, if the value has no replicas. */
 static uint64_t registers_of(const cg_func *c, const ct_value *v)
 {
     if (!bc_is_tile(v->type) || !v->type->rank)
@@ -86,15 +81,15 @@ static bool is_small(const cg_func *c, const ct_op *op)
     uint64_t registers = 0;
     for (uint32_t i = 0; i < op->result_count; i++)
         registers += registers_of(c, &op->results[i]);
-    return registers <= MOST_REGISTERS;
+    return registers <= CG_ROW_REGISTERS;
 }
 
-/* Is the op made of what comes from outside, or may what it is made of leave the loop, too? */
+/* Can the op leave the loop? Its operands must be computed outside the loop or be able to leave it, too. */
 static bool can_leave(const cg_func *c, const ct_block *body, const ct_op *op, uint32_t depth)
 {
     const bc_op_classes pure = BC_OPS(GIVEN) | BC_OPS(MAP) | BC_OPS(CAST) | BC_OPS(SAME) | BC_OPS(RESHAPE)
                                | BC_OPS(MOVE) | BC_OPS(VIEW);
-    bool is_load = op->opcode == OP_load_ptr_tko || op->opcode == OP_load_view_tko;
+    bool is_load = ct_is_load(op);
     bool can = depth && op->block == body && is_small(c, op)
                && (is_load ? cg_is_weak_access(op) && !cg_order_holds_back(c, body, op)
                            : ct_is_pure(op) && op->opcode < OP_LIMIT && bc_op_in(op->opcode, pure));
@@ -105,7 +100,7 @@ static bool can_leave(const cg_func *c, const ct_block *body, const ct_op *op, u
     return can;
 }
 
-/* With what it is made of. */
+/* Moves the op, and the ops of the body that compute its operands, in front of the loop. */
 static void leave(const ct_block *body, ct_op *op, ct_op *loop)
 {
     for (uint32_t i = 0; i < op->operand_count; i++)
@@ -114,7 +109,7 @@ static void leave(const ct_block *body, ct_op *op, ct_op *loop)
     ct_move_before(op, loop);
 }
 
-/* A map of operands that are loaded, or computed, in front of the loop. */
+/* Is it an element-wise op on rows? */
 static bool is_row_map(const ct_op *op)
 {
     return op->opcode < OP_LIMIT && bc_op_in(op->opcode, BC_OPS(MAP) | BC_OPS(CAST) | BC_OPS(RESHAPE))
@@ -130,9 +125,10 @@ static void hoist_rows(const cg_func *c, ct_op *loop)
         return;
     for (ct_op *op = body->first, *next; op; op = next) {
         next = op->next;
-        bool is_load = op->opcode == OP_load_ptr_tko || op->opcode == OP_load_view_tko;
+        bool is_load = ct_is_load(op);
         uint64_t registers = is_load ? registers_of(c, &op->results[0]) : 0;
-        if ((is_load || is_row_map(op)) && loaded + registers <= MOST_OF_ALL && can_leave(c, body, op, MOST_DEPTH)) {
+        if ((is_load || is_row_map(op)) && loaded + registers <= CG_ROWS_REGISTERS
+            && can_leave(c, body, op, CG_ROW_DEPTH)) {
             leave(body, op, loop);
             loaded += registers;
         }
@@ -146,7 +142,7 @@ void cg_hoist_from_loop(ct_op *loop)
     hoist_from(loop->regions[0], loop);
 }
 
-/* Inner loops first: what leaves them may leave those around as well. */
+/* Inner loops come first: an op that leaves one may leave the enclosing loop as well. */
 static void hoist_all(const cg_func *c, ct_block *block)
 {
     for (ct_op *op = block->first; op; op = op->next) {

@@ -9,29 +9,28 @@
    has no write that the load may have to follow (cg_order_holds_back). */
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/shared.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/passes/budget.h"
-#include "codegen/passes/ring.h"
+#include "codegen/passes/loads.h"
 #include "codegen/tile/same.h"
 
 enum {
-    MOST_LOOPS = 8,
-    MOST_LOOKED = 2 * MOST_LOOPS, /* at, for those */
-    NONE = CG_RING_LOADS,
-    BESIDE = 1200 /* bytes that a block has besides: scratch, and what the device takes */
+    MOST_LOOKED = 2 * CG_KEPT_LOOPS, /* at, for those */
+    NONE = CG_RING_LOADS
 };
 
 /* Loops that follow each other in a block, and which of their loads bring the same tiles. */
 typedef struct chain {
     cg_func *c;
-    ct_op *loops[MOST_LOOPS];
+    ct_op *loops[CG_KEPT_LOOPS];
     uint32_t count;
-    uint32_t found[MOST_LOOPS][CG_RING_LOADS]; /* by load of the first loop: which one of that loop it is; NONE */
+    uint32_t found[CG_KEPT_LOOPS][CG_RING_LOADS]; /* by load of the first loop: which one of that loop it is; NONE */
 } chain;
 
 static cg_ring *ring_of(const ct_op *loop)
 {
-    return loop->detail;
+    return cg_plan_of(loop)->ring;
 }
 
 /* ---- what is the same ---- */
@@ -68,8 +67,8 @@ static bool lie_alike(const cg_ring_load *a, const cg_ring_load *b)
 
 static bool may_keep(const ct_op *op)
 {
-    return op->opcode == OP_for && op->detail && ring_of(op)->by_threads && !ring_of(op)->refills
-           && !ring_of(op)->beside;
+    const cg_plan *plan = cg_plan_of(op);
+    return plan && plan->ring->role == CG_RING_OF_THREADS && plan->ring->end != CG_FREE_ONCE_READ && !plan->beside;
 }
 
 /* Which load of the other loop, of those that are not taken, brings the tile that the first one's does. */
@@ -102,11 +101,9 @@ static void add_loop(chain *x, ct_op *loop)
 
 static bool has_ring(const ct_op *op)
 {
-    bool has = op->opcode == OP_for && op->detail;
+    bool has = cg_plan_of(op);
     for (uint32_t r = 0; r < op->region_count && !has; r++)
-        for (const ct_op *in = op->regions[r] ? op->regions[r]->first : NULL; in && !has;
-             in = ct_next_op(in, op->regions[r]))
-            has = in->opcode == OP_for && in->detail;
+        has = op->regions[r] && cg_has_plan(op->regions[r]);
     return has;
 }
 
@@ -116,7 +113,7 @@ static chain chain_of(cg_func *c, ct_op *first)
 {
     chain x = {.c = c, .loops = {first}, .count = 1};
     uint32_t looked = 0;
-    for (ct_op *op = first->next; op && x.count < MOST_LOOPS && looked < MOST_LOOKED; op = op->next) {
+    for (ct_op *op = first->next; op && x.count < CG_KEPT_LOOPS && looked < MOST_LOOKED; op = op->next) {
         uint32_t before = x.count;
         if (may_keep(op) && have_same_range(first, op)) {
             add_loop(&x, op);
@@ -145,7 +142,7 @@ static cg_ring *new_first(const chain *x)
     cg_ring *from = ring_of(x->loops[0]), *ring = bc_new(&x->c->arena, cg_ring, 1);
     if (!ring)
         return NULL;
-    *ring = (cg_ring){.in_slice = from->in_slice, .known = from->known, .by_threads = true, .threads = from->threads};
+    *ring = (cg_ring){.slice = from->slice, .role = CG_RING_OF_THREADS, .threads = from->threads};
     for (uint32_t i = 0; i < from->load_count; i++)
         if (stays(x, i))
             ring->loads[ring->load_count++] = from->loads[i];
@@ -161,8 +158,7 @@ static cg_ring *new_again(const chain *x, cg_ring *first, uint32_t k)
         return NULL;
     *ring = *first;
     ring->load_count = 0;
-    ring->in_slice = from->in_slice;
-    ring->known = from->known;
+    ring->slice = from->slice;
     ring->again = first;
     ring->last = k + 1 == x->count;
     for (uint32_t i = 0, at = 0; i < ring_of(x->loops[0])->load_count; i++) {
@@ -208,7 +204,7 @@ static slots slots_in(const chain *x, const cg_kept_row *row, const cg_ring *kep
              most = iterations < row->most ? iterations : row->most, bytes = least * kept->slot_bytes + ahead * others;
     if (bytes > room || (iterations != UINT32_MAX && iterations > row->most))
         return (slots){0};
-    uint32_t share = sm / (sm / (bytes + BESIDE)) - BESIDE;
+    uint32_t share = sm / (sm / (bytes + CG_KEPT_BESIDE)) - CG_KEPT_BESIDE;
     share = share < room ? share : room;
     uint32_t count = (share - ahead * others) / kept->slot_bytes;
     return (slots){count < most ? count : most, share, row->why};
@@ -219,7 +215,7 @@ static uint32_t room_of(const chain *x, uint32_t threads, uint32_t scratch)
     uint32_t room = cg_room_beside(x->c, threads),
              fits = cg_shared_for_ring(x->c, x->loops[0]->block, ring_of(x->loops[0]), cg_shared_for_the_rest(x->c));
     room = room < fits ? room : fits;
-    return room > BESIDE + scratch ? room - BESIDE - scratch : 0;
+    return room > CG_KEPT_BESIDE + scratch ? room - CG_KEPT_BESIDE - scratch : 0;
 }
 
 /* others: bytes of a slot of what else the loops load, at most. */
@@ -250,7 +246,7 @@ static uint32_t converted(const cg_ring *kept, const cg_ring *rest, uint32_t scr
 /* Its loops get rings for tiles that stay, and keep one for what else they load. */
 static void keep(const chain *x)
 {
-    cg_ring *kept[MOST_LOOPS] = {new_first(x)}, rest[MOST_LOOPS];
+    cg_ring *kept[CG_KEPT_LOOPS] = {new_first(x)}, rest[CG_KEPT_LOOPS];
     uint32_t others = 0, scratch = 0;
     for (uint32_t k = 0; k < x->count; k++) {
         if (!kept[0] || (k && !(kept[k] = new_again(x, kept[0], k)))) {
@@ -272,13 +268,12 @@ static void keep(const chain *x)
         cg_ring *ring = ring_of(x->loops[k]);
         uint32_t fit = rest[k].load_count ? (s.room - bytes) / rest[k].slot_bytes : 0;
         *ring = rest[k];
-        ring->beside = kept[k];
+        cg_plan_of(x->loops[k])->beside = kept[k];
         ring->offset = bytes;
         ring->slots = fit < ring->slots ? fit : ring->slots;
         ring->slots = ring->slots < s.kept ? ring->slots : s.kept;
         kept[k]->slots = s.kept;
         kept[k]->why = ring->why = s.why;
-        kept[k]->joined = ring->load_count != 0;
     }
 }
 

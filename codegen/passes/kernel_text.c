@@ -1,9 +1,9 @@
 /* Writes the parts of a kernel's text around its ops, and reports its figures. */
 #include "bytecode/print/print.h"
-#include "bytecode/verify/hints.h"
 #include "codegen/analysis/encoding.h"
 #include "codegen/cost/cost.h"
 #include "codegen/kernel/groups.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/module/spell.h"
 #include "codegen/passes/budget.h"
@@ -21,17 +21,17 @@ const char *cg_param_type(bc_kind kind)
 
 static bool has_hint(const cg_func *c)
 {
-    return bc_entry_hint(c->f, c->target->sm, "occupancy") && !c->groups;
+    return cg_hint_of(c, CG_HINT_OCCUPANCY) && !c->groups;
 }
 
-/* Where fewer blocks than the hint asks for share a multiprocessor. */
+/* Reports that fewer blocks share a multiprocessor than the hint requests. */
 static void remark_occupancy(cg_func *c)
 {
     uint32_t held;
     if (!cg_remarks_wanted(c) || !has_hint(c) || !cg_registers_held(c, &held))
         return;
     uint32_t blocks = cg_blocks_hinted(c, held);
-    int64_t hint = bc_entry_hint(c->f, c->target->sm, "occupancy"), most = c->target->threads / cg_all_threads(c);
+    int64_t hint = cg_hint_of(c, CG_HINT_OCCUPANCY), most = c->target->threads / cg_all_threads(c);
     if (blocks < (hint < most ? hint : most))
         cg_remark(c, NULL, CG_REMARK_Occupancy, TV_REMARK_MISSED,
                   "{Blocks=%u} blocks on a multiprocessor, not the {Hint=%u} that the hint asks for: tiles take "
@@ -39,10 +39,9 @@ static void remark_occupancy(cg_func *c)
                   blocks ? blocks : 1, (uint32_t)hint, held);
 }
 
-/* Figures of the kernel, and its tile of most elements. */
+/* Reports the kernel's figures, and its largest tile. */
 void cg_remark_kernel(cg_func *c)
 {
-    enum { LIKELY_TO_SPILL = 128 }; /* 32-bit registers of one tile in a thread; there are 255 */
     const ct_value *largest = NULL;
     uint32_t most = 0;
     for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
@@ -68,9 +67,9 @@ void cg_remark_kernel(cg_func *c)
     bc_print_type(&type, largest->type, false);
     uint32_t registers = (most + 31) / 32;
     cg_remark(c, ct_maker_of(ct_unconverted(largest)), CG_REMARK_LargestTile,
-              registers >= LIKELY_TO_SPILL ? TV_REMARK_MISSED : TV_REMARK_ANALYSIS,
+              registers >= CG_SPILLING_TILE ? TV_REMARK_MISSED : TV_REMARK_ANALYSIS,
               "the largest tile, {Type=%s}, takes {Registers=%u} registers per thread%s", bc_text_words(&type),
-              registers, registers >= LIKELY_TO_SPILL ? ", and is likely to spill" : "");
+              registers, registers >= CG_SPILLING_TILE ? ", and is likely to spill" : "");
     bc_text_release(&type);
 }
 
@@ -79,7 +78,7 @@ static uint32_t most_of(uint32_t a, uint32_t b)
     return a > b ? a : b;
 }
 
-/* What ptxas has to keep to: registers of a thread, or blocks of a multiprocessor that they have to leave room for. */
+/* The limits for ptxas: registers per thread, or the number of blocks that a multiprocessor must have room for. */
 static void put_blocks(cg_func *c, bc_text *out)
 {
     uint32_t held = 0, most = (uint32_t)c->target->threads / cg_all_threads(c), blocks = 0;

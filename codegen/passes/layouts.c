@@ -8,10 +8,11 @@
    second walk loads them in that layout. Tiles of up to 8 KB only have to fill sectors, because the barriers of a
    conversion through shared memory have the same cost however small the tile is. If a sum would be converted from the
    layout of memory to that of the product and back, it is computed in the layout of memory, if the product is needed
-   there anyway. A map of values that are made in any layout is computed in the one in which it is read.
+   there anyway. A map whose operands can be computed in any layout is computed in the layout in which its result is
+   read.
 
-   A small row that is read through pointers comes in the layout that reads it, even if several warps load the same
-   elements. Why it is right: the loads are weak, so that nobody may store between them what they read.
+   A small row that is loaded through pointers gets the layout in which it is read, even if several warps load the same
+   elements. Why it is right: the loads are weak, so no thread may store to these elements between them.
 
    The operand that an op reads in a given layout is recorded at its use (`ct_use.read`). */
 #include <string.h>
@@ -20,6 +21,7 @@
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
 #include "codegen/analysis/view.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/passes/pass.h"
 #include "codegen/values/excerpts.h"
@@ -28,7 +30,7 @@
 
 /* ---- maps ---- */
 
-/* The layout of a product that v is the accumulator of, also by way of loops that v starts; false: none was found. */
+/* The layout of a product whose accumulator is v, also through loops that v initialises. False: none was found. */
 static bool accumulator_wish(cg_func *c, const ct_value *v, uint32_t depth, cg_layout *out)
 {
     for (const ct_use *use = v->uses; use && depth; use = use->next) {
@@ -43,12 +45,11 @@ static bool accumulator_wish(cg_func *c, const ct_value *v, uint32_t depth, cg_l
     return false;
 }
 
-/* Where nothing else decides. */
+/* The layout if nothing else determines it. */
 static cg_layout layout_for_users(cg_func *c, const ct_value *v, uint32_t *out_weight)
 {
-    enum { MOST_LOOPS = 4 };
     cg_layout l;
-    bool found = accumulator_wish(c, v, MOST_LOOPS, &l);
+    bool found = accumulator_wish(c, v, CG_WISH_LOOPS, &l);
     *out_weight = found ? CG_WEIGHT_MMA : CG_WEIGHT_FREE;
     return found ? l : cg_default_layout(c, v->type);
 }
@@ -102,7 +103,7 @@ static cg_hook *const hooks[CT_LIMIT] = {
 #include "codegen/tile/ops.def"
 };
 
-/* The operand's elements: no register is moved, except into a scalar. */
+/* The result has the operand's elements: no register is moved, except for a scalar. */
 static void assign_seen(cg_func *c, const ct_op *op)
 {
     const ct_value *v = cg_result(op, 0);
@@ -130,7 +131,7 @@ static void assign_op(cg_func *c, const ct_op *op)
         hooks[op->opcode](c, op);
 }
 
-/* Where the value alone goes on to; NULL: it does not, or to several places. */
+/* The value to which v is passed on, if that is its only use. NULL: it has none, or several. */
 static const ct_value *handed_on(const ct_value *v)
 {
     const ct_use *use = v->uses;
@@ -144,8 +145,8 @@ static const ct_value *handed_on(const ct_value *v)
                                  : NULL;
 }
 
-/* What a loop carries of a tile that is loaded for that alone, if there is an iteration (codegen/passes/early.c); else
-   the tile. */
+/* The carried value, if the tile is only loaded to initialise it, in a branch that tests whether there is an
+   iteration (codegen/passes/early.c); otherwise the tile. */
 static const ct_value *carried_as(const ct_value *tile)
 {
     const ct_value *loaded = tile->uses && tile->uses->op->opcode == OP_yield ? handed_on(tile) : NULL,
@@ -153,7 +154,7 @@ static const ct_value *carried_as(const ct_value *tile)
     return carried && !carried->op ? carried : tile;
 }
 
-/* Do all blocks read the same, which comes from a cache? */
+/* Do all blocks read the same tile, so that it comes from a cache? */
 static bool is_same_for_all(const cg_view_op *v)
 {
     bool same = true;
@@ -162,48 +163,45 @@ static bool is_same_for_all(const cg_view_op *v)
     return same;
 }
 
-/* A small tile of which all excerpts are read in one layout comes in that, even if threads reach memory so less well:
-   with a few times as many registers, but no more accesses for each of them. What that costs grows with the tile; a way
-   through shared memory has its barriers anyway. */
+/* If all excerpts of a small tile are read in one layout, the tile is loaded in that layout, even if memory accesses
+   are less efficient: with a few times as many registers, but no more accesses for each. That cost grows with the
+   tile, while a conversion through shared memory always has its barriers. */
 static void decide_for_excerpts(cg_func *c, const ct_op *op)
 {
-    enum { MOST_TIMES = 2, MOST_BYTES = 4 << 10 }; /* log2 of the times */
     const ct_value *tile = cg_result(op, 0);
     const cg_layout *home = cg_value_of(c, tile)->home;
     cg_view_op v = cg_view_op_of(op);
     cg_layout l;
-    if (cg_memory_bytes(bc_elem_kind(tile->type)) << home->tile_bits <= MOST_BYTES && !c->strip_bits
+    if (cg_memory_bytes(bc_elem_kind(tile->type)) << home->tile_bits <= CG_EXCERPT_BYTES && !c->strip_bits
         && cg_is_weak_access(op) && is_same_for_all(&v) && cg_layout_of_excerpts(c, tile, &l)
-        && l.reg_bits <= home->reg_bits + MOST_TIMES
+        && l.reg_bits <= home->reg_bits + CG_EXCERPT_TIMES_BITS
         && cg_view_access_bits(c, &v, &l) >= cg_view_access_bits(c, &v, home))
         c->homes->decided[tile->id] = cg_intern(c, &l);
 }
 
-/* Does a small tile come in whole sectors, if not in as long accesses, or a tile of no more elements than threads in a
-   few accesses of any kind? The way through shared memory, which has its barriers however short it is, would take
+/* Does loading a small tile in this layout fill whole sectors, though with narrower accesses? Or does a tile with no
+   more elements than threads take few accesses? A conversion through shared memory, with its barriers, would take
    longer. */
 static bool comes_at_once(cg_func *c, const ct_value *tile, const cg_view_op *v, const cg_layout *l)
 {
-    enum { MOST_BYTES = 8 << 10, FEW = 2 /* log2 of the accesses of a thread */ };
-    if (l->tile_bits <= CG_LANE_BITS + c->warp_bits && l->reg_bits <= FEW && !cg_view_is_half(v))
+    if (l->tile_bits <= CG_LANE_BITS + c->warp_bits && l->reg_bits <= CG_FEW_ACCESSES_BITS && !cg_view_is_half(v))
         return true;
-    return cg_memory_bytes(bc_elem_kind(tile->type)) << l->tile_bits <= MOST_BYTES && cg_view_fills_sectors(c, v, l);
+    return cg_memory_bytes(bc_elem_kind(tile->type)) << l->tile_bits <= CG_SMALL_TILE && cg_view_fills_sectors(c, v, l);
 }
 
-/* Through pointers, a thread has no more accesses than in its own layout. What several warps read of a small tile comes
-   from a cache. */
+/* Through pointers, a thread needs no more accesses than in the tile's own layout. If several warps read the same
+   elements of a small tile, these come from a cache. */
 static bool comes_by_as_many(cg_func *c, const ct_op *load, const cg_ptr_op *p, const cg_layout *l)
 {
-    enum { MOST_BYTES = 8 << 10 };
     const ct_value *tile = cg_result(load, 0);
     bool fills, filled;
-    if (cg_layout_has_replicas(l) && cg_memory_bytes(bc_elem_kind(tile->type)) << l->tile_bits > MOST_BYTES)
+    if (cg_layout_has_replicas(l) && cg_memory_bytes(bc_elem_kind(tile->type)) << l->tile_bits > CG_SMALL_TILE)
         return false;
     uint32_t most = cg_pointer_accesses(c, p, cg_value_of(c, tile)->home, &filled);
     return most < UINT32_MAX && cg_pointer_accesses(c, p, l, &fills) <= most && fills;
 }
 
-/* May the tile come in that layout, in which it is read, as well as in its own? */
+/* Can the tile be loaded in the layout in which it is read as efficiently as in its own? */
 static bool comes_as_well(cg_func *c, const ct_op *load, const cg_layout *l)
 {
     if (load->opcode == OP_load_ptr_tko) {
@@ -215,11 +213,12 @@ static bool comes_as_well(cg_func *c, const ct_op *load, const cg_layout *l)
            || (!c->strip_bits && (cg_view_loads_as_well(c, &v, l) || comes_at_once(c, v.tile, &v, l)));
 }
 
-/* Behind the first walk: a tile that is read in one layout alone comes in that, where threads reach memory as well. */
+/* After the first walk: a tile that is read in one layout only is loaded in that layout, if accesses are as
+   efficient. */
 static void decide_loads(cg_func *c)
 {
     for (const ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
-        if (op->opcode != OP_load_view_tko && op->opcode != OP_load_ptr_tko)
+        if (!ct_is_load(op))
             continue;
         const ct_value *tile = cg_result(op, 0);
         const cg_layout *only = cg_only_wanted(cg_value_of(c, carried_as(tile))), *home = cg_value_of(c, tile)->home;
@@ -230,8 +229,8 @@ static void decide_loads(cg_func *c)
     }
 }
 
-/* Is it a load whose tile goes to the layout `there` alone, through shared memory, though it could come in l as well?
- */
+/* Is the value a load whose tile is only needed in the layout `there`, through shared memory, and could it be loaded
+   in l as well? */
 static bool goes_there(cg_func *c, const ct_value *tile, const cg_layout *there, const cg_layout *l)
 {
     const cg_value *x = cg_value_of(c, tile);
@@ -248,8 +247,8 @@ static bool is_wanted_in(const cg_value *x, const cg_layout *l)
     return found && found->wanted;
 }
 
-/* Which operands of the op, a bit for each, were loaded and go from l to its layout, only for the result to go back,
-   while the others are there in l anyway; 0: it is not so. */
+/* The operands of the op, as bits, that are loaded and would be converted from l to the op's layout, although the
+   result is converted back to l and the other operands are available in l. 0: there are none. */
 static uint32_t go_and_come_back(cg_func *c, const ct_op *op, const cg_layout *l)
 {
     const cg_layout *now = cg_value_of(c, cg_result(op, 0))->home;
@@ -264,7 +263,7 @@ static uint32_t go_and_come_back(cg_func *c, const ct_op *op, const cg_layout *l
     return go;
 }
 
-/* Behind the first walk: such an op is done in l, and its loads come in that. */
+/* After the first walk: such an op is computed in l, and its operands are loaded in l. */
 static void decide_maps(cg_func *c)
 {
     for (const ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
@@ -280,7 +279,7 @@ static void decide_maps(cg_func *c)
     }
 }
 
-/* The one layout in which all maps that read v are done now; NULL: there is none. */
+/* The layout in which all maps that read v are computed now. NULL: there is not exactly one. */
 static const cg_layout *layout_of_readers(cg_func *c, const ct_value *v)
 {
     const cg_layout *all = NULL;
@@ -293,8 +292,9 @@ static const cg_layout *layout_of_readers(cg_func *c, const ct_value *v)
     return all;
 }
 
-/* A map whose operands are made in any layout is done in the one in which its result is read, if a thread then has no
-   more elements. From the last op to the first, so that those who read come before. */
+/* A map whose operands can be computed in any layout is computed in the layout in which its result is read, if
+   threads then have no more elements. The walk goes from the last op to the first, so that users come before their
+   operands. */
 static void decide_free_maps(cg_func *c, const ct_block *block)
 {
     for (const ct_op *op = block->last; op; op = op->prev) {

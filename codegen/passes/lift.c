@@ -8,31 +8,31 @@
    Why it is right: the load reads the same elements from the same addresses, at the same place in the program and in
    the same order, and has the same padding where the mask is false (lift_find.c). Conditions for this that facts do not
    prove are checked at run time before the ops; if they do not hold, the original ops are executed (lift_checks.c,
-   versions.c). If a check is about divisors of rows and addresses, the second version is lifted as well, to views of
-   which no more is known than of the pointers: these have no copies of 16 bytes, but one address and one bound per row
-   instead of one per element. */
+   versions.c). If a check is about divisors of rows and addresses, the loads of the second version are lifted as well,
+   to views with the alignment that is known of the pointers. These loads have no copies of 16 bytes, but they compute
+   one address and one bound per row instead of one per element. */
 #include "codegen/passes/lift.h"
 
 #include "codegen/facts/facts.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/passes/budget.h"
 #include "codegen/passes/hoist.h"
 #include "codegen/passes/pass.h"
 #include "codegen/passes/simplify.h"
-
-enum { MOST_LIFTED = 16 };
+#include "codegen/rewrite/versions.h"
 
 typedef struct lifting {
     cg_func *c;
-    cg_lifted loads[MOST_LIFTED];
-    bool asks[MOST_LIFTED]; /* something is left to be asked */
-    ct_value *views[MOST_LIFTED];
+    cg_lifted loads[CG_LIFTED_LOADS];
+    bool asks[CG_LIFTED_LOADS]; /* conditions of the load must be checked at run time */
+    ct_value *views[CG_LIFTED_LOADS];
     uint32_t count;
 } lifting;
 
 /* ---- values ---- */
 
-/* The number of the iteration, where the counter is read. */
+/* The number of the iteration, computed from the counter. */
 static ct_value *put_iteration(ct_builder *b, const ct_op *loop, int64_t step)
 {
     ct_value *counter = &loop->regions[0]->args[0];
@@ -47,7 +47,7 @@ static ct_value *put_factor(ct_builder *b, const ct_value *v, bc_kind kind)
     return ct_build_resize(b, x, kind, true);
 }
 
-/* The polynomial divided by a number that divides it. */
+/* Computes the polynomial divided by `by`, which divides it. */
 static ct_value *put_poly(ct_builder *b, const cg_poly *p, int64_t by, bc_kind kind)
 {
     ct_value *sum = ct_build_scalar(b, kind, 0);
@@ -65,8 +65,9 @@ static ct_value *put_select(ct_builder *b, ct_value *holds, ct_value *yes, ct_va
     return ct_build(b, OP_select, yes ? yes->type : NULL, (ct_value *const[]){holds, yes, no}, 3);
 }
 
-/* A number, or what it is made of, which holds what is asked of it: in reach, and divisible. Where that does not hold,
-   `otherwise` stands in its place, so that maps of the view can be made whatever is the case. */
+/* An extent or stride: a number, or the value of the polynomial. The conditions that `holds` stands for promise that
+   it is in range, and divisible. Where they do not hold, `otherwise` takes its place, so that tensor maps of the
+   view can be built in any case. */
 static ct_extent put_extent(ct_builder *b, const cg_poly *p, uint32_t divisor, ct_value *holds, int64_t otherwise)
 {
     bool negative = false, is_number = p->count == 0 || (p->count == 1 && !p->terms[0].count);
@@ -89,7 +90,8 @@ static ct_extent put_extent(ct_builder *b, const cg_poly *p, uint32_t divisor, c
 
 /* ---- views ---- */
 
-/* Where tiles start along the dimension: multiples of the tile's size if they can. */
+/* The distance of the positions at which tiles may start along the dimension: the tile's size if all starts are
+   multiples of it. */
 static int64_t step_of(const cg_lift_dim *d)
 {
     int64_t step = d->size;
@@ -108,18 +110,8 @@ static ct_value *put_base(ct_builder *b, const cg_lifted *l)
     return ct_build(b, OP_offset, base ? base->type : NULL, (ct_value *const[]){base, rest}, 2);
 }
 
-static ct_value *put_op(ct_builder *b, ct_op *op)
-{
-    if (!op) {
-        b->failed = true;
-        return NULL;
-    }
-    ct_insert_before(op, b->place);
-    return &op->results[0];
-}
-
-/* The extent of a dimension in which all that is asked for is promised to lie. An address that is not known to be what
-   maps take is of a tensor without elements where it is not. */
+/* The extent of a dimension without a mask, large enough for all tiles. If the address may violate the conditions of
+   tensor maps, the tensor has no elements in that case. */
 static ct_extent put_unbound(ct_builder *b, const cg_lifted *l, uint32_t d, ct_value *holds)
 {
     int64_t extent = l->dims[d].start.count ? CG_LIFT_UNBOUND : l->dims[d].size;
@@ -129,7 +121,7 @@ static ct_extent put_unbound(ct_builder *b, const cg_lifted *l, uint32_t d, ct_v
     return (ct_extent){BC_DYNAMIC, ct_build_multiple(b, v, cg_lift_chunk_bits(l))};
 }
 
-/* The same extent or stride, as it was asked to be. */
+/* The extent or stride with the promises that the checks justify. */
 static ct_value *put_promised(ct_builder *b, ct_value *v, uint32_t bits, ct_value *holds, int64_t otherwise)
 {
     bc_kind kind = bc_elem_kind(v->type);
@@ -166,7 +158,7 @@ static ct_value *put_promised_view(ct_builder *b, const cg_lifted *l, ct_value *
     return &view->results[0];
 }
 
-/* holds: whether all that is asked for of views is so; NULL: it is. */
+/* Creates the view. holds: whether the conditions for views hold; NULL: they always do. */
 static ct_value *put_view(ct_builder *b, const cg_lifted *l, ct_value *holds)
 {
     if (l->tensor)
@@ -190,9 +182,9 @@ static ct_value *put_view(ct_builder *b, const cg_lifted *l, ct_value *holds)
     ct_value *base = put_base(b, l);
     if (b->failed || !base)
         return NULL;
-    ct_value *tensor = put_op(b, ct_tensor_view_new(b->f, b->place, base, l->rank, extents, strides));
-    return tensor ? put_op(b, ct_tile_view_new(b->f, b->place, tensor, shape, steps,
-                                               is_masked ? (uint8_t)BC_PaddingValue_zero : BC_NO_PADDING))
+    ct_value *tensor = ct_build_op(b, ct_tensor_view_new(b->f, b->place, base, l->rank, extents, strides));
+    return tensor ? ct_build_op(b, ct_tile_view_new(b->f, b->place, tensor, shape, steps,
+                                                    is_masked ? (uint8_t)BC_PaddingValue_zero : BC_NO_PADDING))
                   : NULL;
 }
 
@@ -228,7 +220,7 @@ static void replace(cg_func *c, const cg_lifted *l, ct_value *view)
     if (l->tensor) {
         ct_set_operand(l->load, 0, view);
         cg_remark(c, l->load, CG_REMARK_Lifted, TV_REMARK_PASSED,
-                  "what its view is not promised to be is asked for in front of the loop");
+                  "missing promises about its view are checked before the loop");
         return;
     }
     ct_builder b = {c->ir, l->load, false};
@@ -241,9 +233,9 @@ static void replace(cg_func *c, const cg_lifted *l, ct_value *view)
         index[d] = put_index(&b, &l->dims[d], kind);
         inside[d] = !l->dims[d].is_masked;
     }
-    ct_value *tile =
-        b.failed ? NULL
-                 : put_op(&b, ct_load_view_new(c->ir, l->load, view, index, inside, token, l->load->results[1].type));
+    ct_value *tile = b.failed ? NULL
+                              : ct_build_op(&b, ct_load_view_new(c->ir, l->load, view, index, inside, token,
+                                                                 l->load->results[1].type));
     if (!tile) {
         cg_no_memory(c);
         return;
@@ -262,18 +254,19 @@ static void replace(cg_func *c, const cg_lifted *l, ct_value *view)
     }
     ct_replace_uses(&l->load->results[0], as_it_was);
     ct_replace_uses(&l->load->results[1], &tile->op->results[1]);
-    cg_remark(c, l->load, CG_REMARK_Lifted, TV_REMARK_PASSED, "pointers in rows: loaded as tiles of a view");
+    cg_remark(c, l->load, CG_REMARK_Lifted, TV_REMARK_PASSED, "its pointers form rows: loaded as tiles of a view");
     ct_remove(l->load);
 }
 
-/* ---- which, and where ---- */
+/* ---- which loads, and where the checks are ---- */
 
-/* Views are asked about signs alone. What divides their rows is asked of pointers only: where it does not, the second
-   version runs with the registers and shared memory of the first, which costs a view more than whole pieces gain
-   (bf16, rows of 4097 elements: 827 to 1,417 microseconds on an H100; of 4096: 813 to 237). */
-/* Of how many bytes rows are to start at multiples: 16, or what is known. A promise of less than 16 is taken at its
-   word where copies can be as short: who promises 4 or 8 bytes has no more to promise. Where less is known, nothing may
-   have been said at all. */
+/* log2 of the alignment of rows, in bytes, that a view of pointers gets: 16 bytes, or what is known. If 4 or 8 bytes
+   are promised, more is not checked, because a producer that knew more would have promised it; copies can be that
+   short. If less is known, the producer may not have stated anything.
+
+   For loads of views, only signs are checked at run time, never divisors of rows. The second version has the
+   registers and shared memory of the first, and that costs a view more than copies of 16 bytes gain (bf16, rows of
+   4097 elements: 827 to 1,417 microseconds on an H100; of 4096: 813 to 237). */
 static uint32_t byte_bits_for(const cg_lifted *l, bool as_known)
 {
     enum { LEAST_COPY_BITS = 2 };
@@ -281,11 +274,12 @@ static uint32_t byte_bits_for(const cg_lifted *l, bool as_known)
     return as_known || known >= LEAST_COPY_BITS ? known : CG_LIFT_CHUNK_BITS;
 }
 
-/* anywhere: as tiles of views of which no more is asked to divide rows and address. */
+/* Finds all loads that can be lifted. anywhere: to views without further conditions on the divisors of rows and
+   addresses. */
 static void find_all(lifting *x, const ct_block *block, bool anywhere)
 {
     x->count = 0;
-    for (ct_op *op = block->first; op && x->count < MOST_LIFTED; op = ct_next_op(op, block)) {
+    for (ct_op *op = block->first; op && x->count < CG_LIFTED_LOADS; op = ct_next_op(op, block)) {
         cg_lifted *l = &x->loads[x->count];
         bool of_pointers = op->opcode == OP_load_ptr_tko;
         if (of_pointers ? !cg_lift_find(x->c, op, l) : anywhere || !cg_lift_find_view(op, l))
@@ -298,7 +292,7 @@ static void find_all(lifting *x, const ct_block *block, bool anywhere)
     }
 }
 
-/* The op of the block that `op` is, or is in; NULL: it is in none. */
+/* The op of the block that is `op` or contains it. NULL: there is none. */
 static ct_op *in_block(ct_op *op, const ct_block *block)
 {
     while (op && op->block != block)
@@ -306,7 +300,7 @@ static ct_op *in_block(ct_op *op, const ct_block *block)
     return op;
 }
 
-/* In front of which the views of a load are made. */
+/* The op in front of which the views of a load are created. */
 static ct_op *outermost_place(const cg_lifted *l)
 {
     const ct_op *loop = ct_loop_around(l->load);
@@ -336,7 +330,7 @@ static void lift_known(lifting *x)
     }
 }
 
-/* ---- what is asked ---- */
+/* ---- conditions that are checked at run time ---- */
 
 typedef struct range {
     ct_block *block;
@@ -350,7 +344,7 @@ static bool is_before(const ct_op *op, const ct_op *other)
     return op;
 }
 
-/* The loop around so many others around the load; NULL: there are not as many. */
+/* The loop at that level around the load; 0: the innermost one. NULL: there are not so many. */
 static const ct_op *loop_at(const cg_lifted *l, uint32_t level)
 {
     const ct_op *loop = ct_loop_around(l->load);
@@ -359,8 +353,8 @@ static const ct_op *loop_at(const cg_lifted *l, uint32_t level)
     return loop;
 }
 
-/* From the first to the last of the loads for which something is asked, or their loops, in the block of the first of
-   these loops, or of one around it. */
+/* The range of ops from the first to the last load with conditions, or the loops that contain them, in one block:
+   that of the first such loop at that level. */
 static bool find_range(const lifting *x, uint32_t level, range *out)
 {
     *out = (range){0};
@@ -396,7 +390,8 @@ static bool may_be_asked(const lifting *x, const range *r, uint32_t i)
     return !k.failed;
 }
 
-/* How many loads of loops, if there are any, can be asked about in front of the range; 0: it cannot be there twice. */
+/* The number of loads, at least one of them in a loop, whose conditions can be checked in front of the range. 0:
+   none, or the range cannot be executed in two versions. */
 static uint32_t count_asked(const lifting *x, range *r)
 {
     uint32_t count = 0;
@@ -410,7 +405,8 @@ static uint32_t count_asked(const lifting *x, range *r)
     return any ? count : 0;
 }
 
-/* Around as many loops as can be, so that inner ones need no question each time, where that leaves out no load. */
+/* Chooses the outermost range in front of which the conditions of the most loads can be checked, so that inner loops
+   need no checks of their own. */
 static bool choose_range(const lifting *x, range *out)
 {
     range r;
@@ -425,8 +421,8 @@ static bool choose_range(const lifting *x, range *out)
     return most;
 }
 
-/* In a nest of loops, rings between groups of warps run on where the inner loop ends, which gains more than it takes.
- */
+/* In nested loops, the rings of warp-specialised kernels continue across iterations of the outer loop. This gains
+   more than the check costs, so that neither version is marked as likely. */
 static void note_likely(const ct_block *otherwise)
 {
     bool nested = ct_loop_around(otherwise->parent);
@@ -436,8 +432,8 @@ static void note_likely(const ct_block *otherwise)
         op->likely = op->plain;
 }
 
-/* One question for all, the views, and the ops in two versions. The ops of the second one, if what divides numbers was
-   asked for; else NULL. */
+/* Checks the conditions once for all loads, creates the views and two versions of the ops. Returns the second
+   version if a condition was about divisors; otherwise NULL. */
 static ct_block *lift_asked(lifting *x)
 {
     range r;
@@ -470,13 +466,14 @@ static ct_block *lift_asked(lifting *x)
     return otherwise;
 }
 
-/* Do versions pay? Where copies by tensor maps and wgmma are to be had for what is known. */
+/* Are versions worthwhile? They are if the target has wgmma and may use tensor maps. */
 static bool gains(const cg_func *c)
 {
     return c->target->features & CG_HAS_WGMMA && !cg_loops_stay_plain(c);
 }
 
-/* Also the ops that are left as they were, where other rows and addresses may be lifted, too; or NULL. */
+/* Lifts the loads of the block. Returns the version that keeps its loads, if those can be lifted to other views;
+   NULL otherwise. */
 static ct_block *lift_in(lifting *x, ct_block *block, bool anywhere)
 {
     if (!cg_find_facts(x->c->ir)) {
@@ -493,7 +490,7 @@ void cg_pass_lift(cg_func *c)
     lifting *x = NULL;
     bool any = false, lifted;
     for (ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
-        any = any || op->opcode == OP_load_ptr_tko || op->opcode == OP_load_view_tko;
+        any = any || ct_is_load(op);
     if (!any)
         return;
     x = bc_new(&c->arena, lifting, 1);

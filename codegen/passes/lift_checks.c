@@ -10,7 +10,7 @@
 
 #define CUT ((int64_t)1 << 31)
 
-/* ---- asking ---- */
+/* ---- emitting checks ---- */
 
 static bool is_there(const cg_lift_checks *k, const ct_value *v)
 {
@@ -35,7 +35,7 @@ static ct_value *put_number(cg_lift_checks *k, int64_t number)
     return ct_build_scalar(&k->b, BC_I64, number);
 }
 
-/* Of two 64-bit numbers the lesser, or the greater, one. */
+/* The minimum or maximum of two signed 64-bit numbers. */
 static ct_value *put_end(cg_lift_checks *k, bc_opcode opcode, ct_value *x, int64_t end)
 {
     ct_value *r = put(k, opcode, x, put_number(k, end));
@@ -44,7 +44,7 @@ static ct_value *put_end(cg_lift_checks *k, bc_opcode opcode, ct_value *x, int64
     return r;
 }
 
-/* The comparison of x, of 64 bits, is one more thing to hold. */
+/* Adds the comparison of x, a 64-bit number, to the conditions. */
 static void ask(cg_lift_checks *k, ct_value *x, bc_ComparisonPredicate predicate, int64_t limit)
 {
     ct_value *const both[] = {x, put_number(k, limit)};
@@ -72,7 +72,7 @@ static cg_range range_of(const ct_value *v)
     return v->fact ? cg_range_of(v) : (cg_range){-most - 1, most};
 }
 
-/* The most that a factor can be, as is known before it runs; cut. */
+/* The largest value of a factor as known at compile time, clamped. */
 static int64_t known_most(const ct_value *v)
 {
     int64_t step;
@@ -92,7 +92,7 @@ static bool has_narrow_type(const ct_value *v)
     return bc_kind_bits(bc_elem_kind(v->type)) <= 32;
 }
 
-/* v without promises about it. */
+/* The op that computes v, without promises about v. */
 static const ct_op *maker_of(const ct_value *v)
 {
     while (v->op && v->op->opcode == OP_assume)
@@ -100,8 +100,8 @@ static const ct_op *maker_of(const ct_value *v)
     return v->op;
 }
 
-/* A value that is there and of which the factor, which is at least 0, is left when a counter from 0 on is taken away.
-   NULL: there is none. */
+/* An available value that v, which is at least 0, cannot exceed: v is that value minus a counter that starts at 0 or
+   above. NULL: there is none. */
 static const ct_value *most_of(const cg_lift_checks *k, const ct_value *v)
 {
     int64_t step;
@@ -111,8 +111,7 @@ static const ct_value *most_of(const cg_lift_checks *k, const ct_value *v)
     return is_left && is_there(k, op->operands[0]) ? op->operands[0] : NULL;
 }
 
-/* A value that is there, which is more than the factor, the sign of either apart: a remainder's divisor. NULL: there is
-   none. */
+/* An available value whose magnitude is larger than that of v: the divisor of a remainder. NULL: there is none. */
 static const ct_value *more_than(const cg_lift_checks *k, const ct_value *v)
 {
     const ct_op *op = maker_of(v);
@@ -121,7 +120,7 @@ static const ct_value *more_than(const cg_lift_checks *k, const ct_value *v)
     return is_signed && has_narrow_type(v) && is_there(k, op->operands[1]) ? op->operands[1] : NULL;
 }
 
-/* Its distance from 0 less one, of 64 bits. */
+/* |end| - 1 as a 64-bit number. */
 static ct_value *put_below(cg_lift_checks *k, const ct_value *end)
 {
     ct_value *x = wide(k, end), *both[] = {x, ct_build_sub(&k->b, put_number(k, 0), x)};
@@ -131,7 +130,7 @@ static ct_value *put_below(cg_lift_checks *k, const ct_value *end)
     return ct_build_sub(&k->b, distance, put_number(k, 1));
 }
 
-/* Can more be said of the most that a factor can be where it runs than is known before? */
+/* Is more known about the largest value of the factor at run time than at compile time? */
 static bool is_asked(const cg_lift_checks *k, const ct_value *v)
 {
     int64_t step;
@@ -140,7 +139,7 @@ static bool is_asked(const cg_lift_checks *k, const ct_value *v)
                 : is_there(k, v) || more_than(k, v) || most_of(k, v);
 }
 
-/* The same while it runs, 64 bits. */
+/* The largest value of the factor, computed at run time, as a 64-bit number. */
 static ct_value *put_most(cg_lift_checks *k, const ct_value *v)
 {
     int64_t step, most = known_most(v);
@@ -170,7 +169,7 @@ static bool was_asked(cg_lift_checks *k, const ct_value *v)
     return false;
 }
 
-/* A factor is to be at least 0. */
+/* The factor must be at least 0. */
 static void check_factor(cg_lift_checks *k, const ct_value *v)
 {
     int64_t step;
@@ -209,7 +208,8 @@ static bool is_asked_of_term(const cg_lift_checks *k, const cg_term *t)
     return false;
 }
 
-/* The most that the terms of one sign come to, as is known; cut. asking: those of which no more can be asked. */
+/* The largest magnitude of the sum of all terms of one sign, as known at compile time, clamped. asking: only of
+   terms for which a check at run time cannot give a smaller value. */
 static int64_t known_sum(const cg_lifted *l, const cg_poly *p, bool negative, const cg_lift_checks *asking)
 {
     int64_t sum = 0;
@@ -246,7 +246,7 @@ static ct_value *put_sum(cg_lift_checks *k, const cg_lifted *l, const cg_poly *p
     return sum;
 }
 
-/* Is there a factor of which nothing is known, and nothing can be asked? */
+/* Is there a factor whose largest value is not known, neither at compile time nor at run time? */
 static bool is_unknown(const cg_lift_checks *k, const cg_poly *p)
 {
     for (uint32_t i = 0; i < p->count; i++)
@@ -256,7 +256,7 @@ static bool is_unknown(const cg_lift_checks *k, const cg_poly *p)
     return false;
 }
 
-/* No value is further from 0 than the limit, which is below 2^31. */
+/* No value may be further from 0 than the limit, which is below 2^31. */
 static void check_sums(cg_lift_checks *k, const cg_lifted *l, const cg_poly *p, int64_t limit)
 {
     for (uint32_t negative = 0; negative < 2; negative++) {
@@ -310,7 +310,7 @@ static void ask_divisor(cg_lift_checks *k, ct_value *x, uint32_t bits)
     ask(k, put(k, OP_andi, x, put_number(k, ((int64_t)1 << bits) - 1)), BC_ComparisonPredicate_equal, 0);
 }
 
-/* 2^bits divides it. */
+/* 2^bits must divide the polynomial. */
 static void check_divisor(cg_lift_checks *k, const cg_poly *p, uint32_t bits)
 {
     if (poly_divisor(p) >= bits)
@@ -335,7 +335,7 @@ static void check_base(cg_lift_checks *k, const ct_value *base, uint32_t bits)
     ask_divisor(k, ct_build(&k->b, OP_ptr_to_int, ct_scalar_type(k->b.f, BC_I64), &v, 1), bits);
 }
 
-/* ---- all of it ---- */
+/* ---- all conditions ---- */
 
 static cg_poly of_term(const cg_term *t)
 {
@@ -344,7 +344,7 @@ static cg_poly of_term(const cg_term *t)
     return p;
 }
 
-/* log2 of the bytes of an element; of half a byte, as of a byte. */
+/* log2 of the bytes of an element; 0 for 4-bit elements. */
 static uint32_t element_bits(const cg_lifted *l)
 {
     return cg_divisor_of(bc_kind_memory_bytes(bc_elem_kind(l->load->results[0].type)) | CUT);
@@ -381,7 +381,7 @@ bool cg_lift_is_aligned(const cg_lifted *l)
            && poly_divisor(&l->rest) >= cg_lift_chunk_bits(l);
 }
 
-/* What the view is. */
+/* The conditions for the dimensions, and the base, of the view. */
 static void check_view(cg_lift_checks *k, const cg_lifted *l)
 {
     uint32_t aligned = cg_lift_chunk_bits(l);
@@ -405,7 +405,7 @@ static void check_view(cg_lift_checks *k, const cg_lifted *l)
     k->of_view = false;
 }
 
-/* ---- views whose tensors lack promises ---- */
+/* ---- views of tensors with incomplete promises ---- */
 
 static const ct_value *size_of(const ct_op *tensor, int row, const int64_t *sizes, uint32_t dim)
 {
@@ -415,7 +415,7 @@ static const ct_value *size_of(const ct_op *tensor, int row, const int64_t *size
     return sizes[dim] == BC_DYNAMIC ? tensor->operands[operand] : NULL;
 }
 
-/* An extent or a stride, of at least 32 bits: at least 0, and a multiple of 2^bits. */
+/* An extent or a stride must have at least 32 bits, be at least 0, and be a multiple of 2^bits. */
 static void check_size(cg_lift_checks *k, const ct_value *v, int64_t number, uint32_t bits)
 {
     if (!v || range_of(v).low == range_of(v).high) {
@@ -428,7 +428,7 @@ static void check_size(cg_lift_checks *k, const ct_value *v, int64_t number, uin
     check_divisor(k, &p, bits);
 }
 
-/* May it have no elements, where its address is not what maps take? */
+/* Can the tensor be given no elements, if its address turns out not to suit tensor maps? */
 static bool may_be_empty(const cg_lifted *l, const ct_value *base, const bc_type *type)
 {
     bool may = base->fact && base->fact->divisor >= l->byte_bits;
@@ -437,7 +437,7 @@ static bool may_be_empty(const cg_lifted *l, const ct_value *base, const bc_type
     return may;
 }
 
-/* What lets tiles of the tensor's be copied in pieces of 16 bytes. */
+/* The conditions under which tiles of the tensor can be copied in chunks of 16 bytes. */
 static void check_tensor(cg_lift_checks *k, const cg_lifted *l)
 {
     const ct_op *tensor = l->tensor;

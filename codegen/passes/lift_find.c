@@ -11,11 +11,10 @@
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
 #include "codegen/analysis/unread.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/passes/lift.h"
 
-enum { MOST_DEMANDS = 4, MOST_SEEN = 12 };
-
-/* ---- what differs between iterations or tile blocks ---- */
+/* ---- values that vary between iterations or tile blocks ---- */
 
 static bool varies(const ct_value *v, uint32_t depth)
 {
@@ -33,19 +32,19 @@ static bool varies(const ct_value *v, uint32_t depth)
 static bool term_varies(const cg_term *t)
 {
     for (uint32_t i = 0; i < t->count; i++)
-        if (varies(t->factors[i], MOST_SEEN))
+        if (varies(t->factors[i], CG_LIFT_SEEN))
             return true;
     return false;
 }
 
 /* ---- terms ---- */
 
-/* t / by; false: it has a remainder. */
+/* t / by. False: there is a remainder. */
 static bool quotient(const cg_term *t, const cg_term *by, cg_term *out)
 {
     uint32_t k = 0;
     *out = (cg_term){.times = t->times / by->times, .dim = t->dim};
-    for (uint32_t i = 0; i < t->count; i++) /* both are sorted */
+    for (uint32_t i = 0; i < t->count; i++) /* both lists are sorted */
         if (k < by->count && cg_is_same_factor(t->factors[i], by->factors[k]))
             k++;
         else
@@ -77,7 +76,7 @@ static cg_lift_dim *dim_of(cg_lifted *l, uint32_t dim)
     return NULL;
 }
 
-/* The dimensions of the tile that have more than one element, each with a stride; takes their terms away. */
+/* Finds the dimensions of the tile with more than one element, and the stride of each; removes their terms. */
 static bool find_dims(cg_lifted *l)
 {
     const bc_type *tile = l->load->results[0].type;
@@ -104,8 +103,8 @@ static bool find_dims(cg_lifted *l)
     return l->contiguous < CG_AFFINE_DIMS && l->contiguous + 2 >= l->rank;
 }
 
-/* Of start + place < extent: which dimension that says it of, where it starts and ends. Positive terms that differ
-   belong to the start, all others to the extent. */
+/* Reads start + position < extent: the dimension that it bounds, where its tile starts, and its extent. Positive
+   terms that vary belong to the start, all others to the extent. */
 static cg_lift_dim *read_demand(cg_lifted *l, const cg_poly *demand, cg_lift_dim *out)
 {
     cg_lift_dim *dim = NULL;
@@ -131,7 +130,8 @@ static bool equals(const cg_poly *a, const cg_poly *b)
     return cg_poly_add(&difference, b, -1) && difference.count == 0;
 }
 
-/* What the mask, or a remainder, demands of a dimension, where its stride agrees: its start is taken away. */
+/* Applies the bound that a mask or a remainder gives to a dimension, if it agrees with the stride: removes the start
+   from the rest. */
 static bool demand(cg_lifted *l, const cg_poly *demand)
 {
     cg_lift_dim said, *dim = read_demand(l, demand, &said);
@@ -157,7 +157,7 @@ static bool demand_all(cg_lifted *l, const cg_poly *demands, uint32_t count)
     return true;
 }
 
-/* Rows that start over are rows beyond the extent, where no store lets those out. */
+/* Rows whose index wraps around lie beyond the extent. They are allowed if no store writes them. */
 static bool unwrap(cg_func *c, cg_lifted *l)
 {
     for (uint32_t i = 0; i < l->affine.wrapped_count; i++) {
@@ -175,13 +175,13 @@ static bool unwrap(cg_func *c, cg_lifted *l)
 
 /* ---- where the tile starts ---- */
 
-/* Is `a` the more special stride? */
+/* Is `a` the more specific stride? */
 static bool is_larger(const cg_term *a, const cg_term *b)
 {
     return a->count != b->count ? a->count > b->count : a->times > b->times;
 }
 
-/* The dimension without a mask whose start the term can be a part of; *out: which part. */
+/* The dimension without a mask to whose start the term can contribute; *out: its part of the start. */
 static cg_lift_dim *start_for(cg_lifted *l, const cg_term *t, cg_term *out)
 {
     cg_lift_dim *best = NULL;
@@ -191,7 +191,7 @@ static cg_lift_dim *start_for(cg_lifted *l, const cg_term *t, cg_term *out)
         bool fits = !dim->is_masked && (!best || is_larger(&dim->stride, &best->stride))
                     && quotient(t, &dim->stride, &part);
         for (uint32_t k = 0; fits && k < part.count; k++)
-            fits = dim->stride.count || varies(part.factors[k], MOST_SEEN);
+            fits = dim->stride.count || varies(part.factors[k], CG_LIFT_SEEN);
         if (fits) {
             *out = part;
             best = dim;
@@ -200,14 +200,13 @@ static cg_lift_dim *start_for(cg_lifted *l, const cg_term *t, cg_term *out)
     return best;
 }
 
-/* What differs, but along none of the tile's dimensions, has one of its own: what differs of it
-   numbers its elements. */
+/* Adds a dimension for a term that varies but fits no dimension of the tile. Its varying factors are the index. */
 static bool add_dim(cg_lifted *l, const cg_term *t)
 {
     cg_lift_dim dim = {.size = 1, .stride = {.times = t->times, .dim = CG_NO_DIM}};
     cg_term index = {.times = 1, .dim = CG_NO_DIM};
     for (uint32_t i = 0; i < t->count; i++) {
-        cg_term *to = varies(t->factors[i], MOST_SEEN) ? &index : &dim.stride;
+        cg_term *to = varies(t->factors[i], CG_LIFT_SEEN) ? &index : &dim.stride;
         to->factors[to->count++] = t->factors[i];
     }
     if (l->rank == CG_AFFINE_DIMS || !cg_poly_add_term(&dim.start, &index))
@@ -237,7 +236,7 @@ static bool find_starts(cg_lifted *l)
 
 /* ---- which ---- */
 
-/* Is the tile an operand of products, as it is or made into another type? */
+/* Is the tile an operand of products, as it is or converted? */
 static bool feeds_product(const ct_value *v, uint32_t depth)
 {
     for (const ct_use *use = v->uses; use && depth; use = use->next) {
@@ -262,7 +261,7 @@ static bool may_be_lifted(const ct_op *load)
     const bc_type *tile = load->results[0].type;
     return load->opcode == OP_load_ptr_tko && tile->rank >= 2 && tile->rank <= CG_AFFINE_DIMS
            && bc_kind_memory_bytes(bc_elem_kind(tile)) && cg_is_weak_access(load) && (!padding || is_zero(padding))
-           && feeds_product(&load->results[0], MOST_SEEN);
+           && feeds_product(&load->results[0], CG_LIFT_SEEN);
 }
 
 bool cg_lift_find_view(ct_op *load, cg_lifted *out)
@@ -277,7 +276,8 @@ bool cg_lift_find_view(ct_op *load, cg_lifted *out)
     *out = (cg_lifted){.load = load, .tensor = tensor};
     return tensor && tensor->opcode == OP_make_tensor_view && cg_is_weak_access(load)
            && (padding == BC_NO_PADDING || padding == BC_PaddingValue_zero)
-           && bc_kind_memory_bytes(bc_elem_kind(load->results[0].type)) && feeds_product(&load->results[0], MOST_SEEN);
+           && bc_kind_memory_bytes(bc_elem_kind(load->results[0].type))
+           && feeds_product(&load->results[0], CG_LIFT_SEEN);
 }
 
 static bool is_outside(const cg_term *t, uint32_t count, const ct_block *body)
@@ -289,7 +289,8 @@ static bool is_outside(const cg_term *t, uint32_t count, const ct_block *body)
     return true;
 }
 
-/* What an iteration of the innermost loop makes can number tiles only, not say where the view lies. */
+/* Does the view's position depend only on values from outside the innermost loop? Values computed in an iteration
+   may be tile indices only. */
 static bool is_from_outside(const cg_lifted *l)
 {
     const ct_op *loop = ct_loop_around(l->load);
@@ -303,7 +304,7 @@ static bool is_from_outside(const cg_lifted *l)
 
 bool cg_lift_find(cg_func *c, ct_op *load, cg_lifted *out)
 {
-    cg_poly demands[MOST_DEMANDS];
+    cg_poly demands[CG_LIFT_DEMANDS];
     uint32_t count = 0;
     *out = (cg_lifted){.load = load, .affine = {.wraps = true}};
     if (!may_be_lifted(load)
@@ -311,7 +312,7 @@ bool cg_lift_find(cg_func *c, ct_op *load, cg_lifted *out)
         || !cg_lift_mirror(c, &out->rest) || !find_dims(out))
         return false;
     ct_value *mask = ct_operand(load, F_load_ptr_tko_mask);
-    if (mask && !cg_mask_of(&out->affine, mask, demands, MOST_DEMANDS, &count))
+    if (mask && !cg_mask_of(&out->affine, mask, demands, CG_LIFT_DEMANDS, &count))
         return false;
     for (uint32_t i = 0; i < count; i++)
         if (!cg_lift_mirror(c, &demands[i]))

@@ -8,7 +8,7 @@
 #include "codegen/facts/facts.h"
 #include "codegen/passes/lift.h"
 
-/* With what is known of it, as if it had been there when facts were found. */
+/* v with facts, as if it had existed when facts were computed. NULL: out of memory. */
 static ct_value *learnt(cg_func *c, ct_value *v)
 {
     if (!v || v->fact || !v->op)
@@ -32,7 +32,7 @@ static bool is_last(const ct_value *v, const ct_value *end)
            && by == 1;
 }
 
-/* How many iterations are left, if the loop has that number already. */
+/* The number of remaining iterations, if the loop computes it already. NULL: it does not. */
 static ct_value *find_left(const ct_op *loop)
 {
     const ct_block *body = loop->regions[0];
@@ -55,7 +55,7 @@ static ct_value *put_left(cg_func *c, ct_op *loop)
     return learnt(c, ct_build_bounded(&in, left, 0, INT32_MAX));
 }
 
-/* The loop whose counter is the factor, if that is the number of the iteration, of 32 bits; else NULL. */
+/* The loop whose 32-bit counter is the factor and equals the number of the iteration. NULL: there is none. */
 static ct_op *loop_of(const ct_value *factor)
 {
     int64_t step;
@@ -65,7 +65,8 @@ static ct_op *loop_of(const ct_value *factor)
     return is_plain ? (ct_op *)(uintptr_t)loop : NULL;
 }
 
-/* The term, which falls with a counter, as one that grows with what is left and one that does neither. */
+/* Replaces a term that decreases with a counter by one that increases with the remaining iterations and one that
+   does not depend on the counter. */
 static bool mirror(cg_func *c, const cg_term *t, cg_poly *out)
 {
     ct_op *loop = NULL;

@@ -17,12 +17,11 @@
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/shared.h"
 #include "codegen/analysis/turned.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/passes/budget.h"
 #include "codegen/passes/pass.h"
-#include "codegen/passes/ring.h"
-
-enum { MOST_SEEN = 4 /* ways to see a load, one of the other, to the product */, LEAST_COPY = 4 /* bytes */ };
+#include "codegen/passes/loads.h"
 
 /* A loop that is looked at. */
 typedef struct candidate {
@@ -33,23 +32,10 @@ typedef struct candidate {
     cg_ring *own; /* of loads that products do not take as they are */
 } candidate;
 
-/* The only product in the body, if it stands in it itself; else NULL. */
-static ct_op *only_product(const ct_block *body)
-{
-    ct_op *found = NULL;
-    for (ct_op *op = body->first; op; op = ct_next_op(op, body))
-        if (cg_is_product(op)) {
-            if (found || op->block != body)
-                return NULL;
-            found = op;
-        }
-    return found;
-}
-
 static bool has_blocked(const cg_func *c, const ct_block *body)
 {
     for (const ct_op *op = body->first; op; op = op->next)
-        if (cg_is_product(op) && cg_product_of(c, op).blocked)
+        if (cg_is_product(op) && cg_product_of(c, op).instruction == CG_BY_BLOCKS)
             return true;
     return false;
 }
@@ -98,7 +84,7 @@ static const char *feed_obstacle(cg_func *c, ct_op *op, const ct_block *body, ui
         run.reg[i] = (uint32_t)1 << (s.shift[fast] + i);
     if (cg_layout_vector(&l, s.shift[fast], piece, bits) < piece)
         return "each thread would copy less than 16 bytes";
-    cg_feed feed = feed_of(c, body, tile, &run, MOST_SEEN + 1);
+    cg_feed feed = feed_of(c, body, tile, &run, CG_SEEN_WAYS + 1);
     if (feed == CG_NO_FEED)
         return "it has uses other than products that read shared memory";
     bool across = feed == CG_FEED_ACROSS;
@@ -106,7 +92,6 @@ static const char *feed_obstacle(cg_func *c, ct_op *op, const ct_block *body, ui
                           .fast = fast,
                           .feed = feed,
                           .layout = l,
-                          .is_transposed = across,
                           .vector_bits = piece,
                           .encoding = cg_encoding_for(&s, across ? 2 * s.rank - 3 - fast : fast, bytes, feed,
                                                       half_bit(&s, fast, tile->type))};
@@ -127,7 +112,7 @@ const char *cg_load_obstacle(cg_func *c, ct_op *op, const ct_block *body, cg_rin
     if (!cg_view_contiguous(&v, &fast) || fast + 2 < v.tile_type->rank)
         return "neither of its last two dimensions is known to be contiguous";
     uint32_t aligned = cg_view_vector(c, &v, fast), chunk = cg_chunk_bits(v.tile_type);
-    if (aligned < chunk && cg_memory_bytes(bc_elem_kind(v.tile_type)) << aligned < LEAST_COPY)
+    if (aligned < chunk && cg_memory_bytes(bc_elem_kind(v.tile_type)) << aligned < CG_COPY_BYTES)
         return unaligned;
     return feed_obstacle(c, op, body, fast, aligned < chunk ? aligned : chunk, out);
 }
@@ -169,8 +154,9 @@ static const char *view_obstacle(const candidate *p, ct_op *op, cg_ring_load *ou
 }
 
 /* Why the load cannot go ahead; NULL: it can, and *out is how. */
-static const char *obstacle(const candidate *p, ct_op *op, cg_ring_load *out)
+static const char *obstacle(const void *user, ct_op *op, cg_ring_load *out)
 {
+    const candidate *p = user;
     const char *why = op->opcode == OP_load_ptr_tko ? pointer_obstacle(p, op, out) : view_obstacle(p, op, out);
     if (!why && cg_order_holds_back(p->c, p->body, op))
         why = "it may depend on another access in the loop";
@@ -186,17 +172,15 @@ static bool is_wide(const cg_func *c, const cg_ring_load *load)
     return (bytes << cg_shape_of(type).tile_bits) / cg_threads(c) >= 16 && load->vector_bits == cg_chunk_bits(type);
 }
 
-/* The load becomes one of those that each thread reads itself, if it can and has not been planned otherwise. Products
-   without an instruction leave no registers for that. */
-static bool add_own(const candidate *p, ct_op *op)
+/* Why the load cannot be one of those that each thread reads itself; NULL: it can, and *out is how. Products without an
+   instruction leave no registers for that. */
+static const char *own_obstacle(const void *user, ct_op *op, cg_ring_load *out)
 {
-    cg_ring *own = p->own;
-    cg_ring_load *load = &own->loads[own->load_count];
-    if (op->detail || has_blocked(p->c, p->body) || own->load_count == CG_RING_LOADS
-        || cg_stream_obstacle(p->c, p->body, own, op, load) || !is_wide(p->c, load))
-        return false;
-    own->load_count++;
-    return true;
+    const candidate *p = user;
+    if (op->detail || has_blocked(p->c, p->body))
+        return "it has been planned otherwise, or products leave no registers for it";
+    const char *why = cg_stream_obstacle(p->c, p->body, p->own, op, out);
+    return why ? why : is_wide(p->c, out) ? NULL : "each thread has too little of it";
 }
 
 /* All loads of the loop; true: some stay where they are. */
@@ -206,14 +190,11 @@ static bool find_loads(candidate *p, bool tell)
     bool others = false;
     ring->load_count = p->own->load_count = 0;
     for (ct_op *op = p->body->first; op; op = ct_next_op(op, p->body)) {
-        if ((op->opcode != OP_load_view_tko && op->opcode != OP_load_ptr_tko) || ct_loop_around(op) != p->loop)
+        if (!ct_is_load(op) || ct_loop_around(op) != p->loop)
             continue;
-        const char *why = op->block != p->body                ? "not every iteration executes it"
-                          : ring->load_count == CG_RING_LOADS ? "the limit of prefetched loads is reached"
-                                                              : obstacle(p, op, &ring->loads[ring->load_count]);
-        if (why && !add_own(p, op) && tell)
+        const char *why = op->block != p->body ? "not every iteration executes it" : cg_ring_add(ring, obstacle, p, op);
+        if (why && cg_ring_add(p->own, own_obstacle, p, op) && tell)
             cg_plan_early(p->c, p->loop, op, why, false);
-        ring->load_count += !why;
         others = others || why;
     }
     return others;
@@ -229,29 +210,29 @@ static bool is_fed(candidate *p, const ct_op *op, const cg_product *product)
                        *right = cg_ring_load_for(p->ring, op->operands[1]);
     if (!left || !right || !cg_wgmma_reads(product, true, false, &left->encoding))
         return false;
-    if (op->turned && product->k == product->atom.k_bits && !left->is_transposed)
+    if (op->way == CT_TURNED && product->k == product->atom.k_bits && !cg_is_transposed(left))
         return false; /* nothing is in flight over iterations: `mma.sync`, which can read both, is faster */
-    return op->turned ? cg_may_turn(p->c, op, product) || right->feed == CG_FEED_SECONDS
-                      : cg_wgmma_reads(product, false, false, &right->encoding);
+    return op->way == CT_TURNED ? cg_may_turn(p->c, op, product) || right->feed == CG_FEED_SECONDS
+                                : cg_wgmma_reads(product, false, false, &right->encoding);
 }
 
 /* Finds out whether wgmma can compute the only product of the body, of bytes or tf32: as it is, or turned where N is
    contiguous in B, or elements are still to be rounded. One that cannot be turned counts as turned, too, if it can be
-   as it is once tensor maps have rounded it (codegen/passes/turn.c). */
+   as it is once tensor maps have rounded it (codegen/rewrite/turn.c). */
 static void choose_wgmma(candidate *p)
 {
-    ct_op *found = only_product(p->body);
+    ct_op *found = cg_only_product(p->body);
     if (!found)
         return;
     cg_product product = cg_product_of(p->c, found);
     if (!cg_wgmma_takes(p->c, found, &product))
         return;
-    found->direct = true;
+    found->way = CT_DIRECT;
     if (cg_mma_is_async(p->c, found) && is_fed(p, found, &product))
         return;
-    found->direct = false;
+    found->way = CT_AS_IT_IS;
     cg_set_turned(found, cg_may_turn(p->c, found, &product) || cg_wgmma_fits(&product));
-    if (found->turned && !is_fed(p, found, &product))
+    if (found->way == CT_TURNED && !is_fed(p, found, &product))
         cg_set_turned(found, false);
 }
 
@@ -266,21 +247,13 @@ static ct_op *first_async(cg_func *c, const ct_block *body)
     return NULL;
 }
 
-static bool has_products(const ct_block *body)
-{
-    for (const ct_op *op = body->first; op; op = op->next)
-        if (cg_is_product(op))
-            return true;
-    return false;
-}
-
 /* ---- tiles in parts ---- */
 
 /* The one product of the body, when every iteration comes by it and multiplies all loads of the ring; else NULL. */
 static ct_op *product_of_all(const candidate *k)
 {
     bool all = !k->ring->async && cg_is_straight(k->body) && k->ring->load_count == 2;
-    return all ? only_product(k->body) : NULL;
+    return all ? cg_only_product(k->body) : NULL;
 }
 
 /* Makes the load come in 2^parts parts along the upper bits of K, which the operand's index has from bit `low` on.
@@ -397,12 +370,7 @@ static bool choose_slots(const candidate *p, bool others, bool is_inner)
         return true;
     }
     if (is_inner || ring->slots < 2) {
-        cg_remark(c, p->loop, CG_REMARK_NotPipelined, TV_REMARK_MISSED,
-                  "not pipelined: {Why=%s}; two stages need {Bytes=%u} of {Room=%u} bytes of shared memory",
-                  is_inner                 ? "an enclosing loop is pipelined"
-                  : cg_loops_stay_plain(c) ? "optimisation level 0 pipelines no loop"
-                                           : "too little shared memory",
-                  2 * work.slot_bytes, room);
+        cg_remark_few_slots(c, p->loop, is_inner ? "an enclosing loop is pipelined" : NULL, work.slot_bytes, room);
         plan_early(p, ring);
         drop_own(p);
         return false;
@@ -412,38 +380,34 @@ static bool choose_slots(const candidate *p, bool others, bool is_inner)
 
 /* ---- the pass ---- */
 
-static cg_ring *new_ring(cg_func *c)
-{
-    cg_ring *ring = bc_new(&c->arena, cg_ring, 1);
-    if (!ring || !(ring->in_slice = bc_new(&c->arena, bool, c->ir->value_count + 1u))) {
-        cg_no_memory(c);
-        return NULL;
-    }
-    ring->known = c->ir->value_count;
-    return ring;
-}
-
 /* What both rings copy for an iteration is awaited together, so they have as many slots. */
 static void set_rings(const candidate *p)
 {
     cg_ring *ring = p->ring, *own = p->own;
-    p->loop->detail = ring->load_count ? ring : own;
+    cg_plan *plan = p->loop->detail = bc_new(&p->c->arena, cg_plan, 1);
+    if (!plan) {
+        cg_no_memory(p->c);
+        return;
+    }
+    plan->ring = ring->load_count ? ring : own;
     if (!own->load_count)
         return;
     cg_ring_share_threads(own);
     own->offset = ring->slots * ring->slot_bytes;
-    own->joined = ring->load_count;
     own->last = true;
-    ring->beside = own;
+    plan->beside = ring->load_count ? own : NULL;
 }
 
 /* may_turn: at first; what stays where it is has been told about when the loop is looked at again. */
 static void look_at_loop(cg_func *c, ct_op *loop, bool is_inner, bool may_turn)
 {
-    candidate p = {.c = c, .loop = loop, .body = loop->regions[0], .ring = new_ring(c), .own = new_ring(c)};
+    candidate p = {.c = c,
+                   .loop = loop,
+                   .body = loop->regions[0],
+                   .ring = cg_ring_plan(c, CG_RING_OF_BLOCK),
+                   .own = cg_ring_plan(c, CG_RING_OF_THREADS)};
     if (!p.ring || !p.own)
         return;
-    p.own->by_threads = true;
     if (may_turn)
         choose_wgmma(&p);
     bool others = find_loads(&p, may_turn);
@@ -459,19 +423,8 @@ static void look_at_loop(cg_func *c, ct_op *loop, bool is_inner, bool may_turn)
     cg_ring_place_loads(p.own);
     if (choose_slots(&p, others, is_inner))
         set_rings(&p);
-    else if (product) {
+    else if (product)
         cg_set_turned(product, false);
-        product->direct = false;
-    }
-}
-
-/* Is the op in a loop with a ring? */
-static bool is_in_ring(const ct_op *op)
-{
-    for (const ct_op *p = op->block->parent; p; p = p->block->parent)
-        if (p->opcode == OP_for && p->detail)
-            return true;
-    return false;
 }
 
 /* Those of inner loops first, which run most often. */
@@ -481,7 +434,7 @@ static void find_streams(cg_func *c, const ct_block *block, bool products)
         for (uint32_t r = 0; r < op->region_count; r++)
             if (op->regions[r])
                 find_streams(c, op->regions[r], products);
-        if (ct_is_loop(op) && !op->plain && (op->opcode != OP_for || !has_products(op->regions[0])))
+        if (ct_is_loop(op) && !op->plain && (op->opcode != OP_for || !cg_product_in(op->regions[0])))
             cg_find_streams(c, op, products);
     }
 }
@@ -491,8 +444,8 @@ void cg_pass_loads(cg_func *c)
     bool products = false;
     for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
         products = products || cg_is_product(op);
-        if (op->opcode == OP_for && has_products(op->regions[0]) && !op->plain)
-            look_at_loop(c, op, is_in_ring(op), true);
+        if (op->opcode == OP_for && cg_product_in(op->regions[0]) && !op->plain)
+            look_at_loop(c, op, cg_is_in_plan(op), true);
     }
     find_streams(c, c->ir->body, products);
     if (!products)
@@ -502,25 +455,25 @@ void cg_pass_loads(cg_func *c)
 void cg_loads_straight(cg_func *c)
 {
     for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
-        ct_op *product = op->opcode == OP_for && op->detail ? cg_turned_product(op->regions[0]) : NULL;
+        ct_op *product = cg_plan_of(op) ? cg_turned_product(op->regions[0]) : NULL;
         if (!product)
             continue;
         cg_set_turned(product, false);
         op->detail = NULL;
-        look_at_loop(c, op, is_in_ring(op), false);
+        look_at_loop(c, op, cg_is_in_plan(op), false);
     }
 }
 
 void cg_drop_streams(cg_func *c)
 {
     for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
-        cg_ring *ring = op->opcode == OP_for ? op->detail : NULL, *own = ring && ring->by_threads ? ring : NULL;
-        if (ring && ring->beside)
-            own = ring->beside;
-        if (!own)
+        cg_plan *plan = cg_plan_of(op);
+        cg_ring *own = !plan ? NULL : plan->beside ? plan->beside : plan->ring;
+        if (!own || own->role != CG_RING_OF_THREADS)
             continue;
-        ring->beside = NULL;
-        op->detail = own == ring ? NULL : ring;
+        if (own == plan->ring)
+            op->detail = NULL;
+        plan->beside = NULL;
         for (uint32_t i = 0; i < own->load_count; i++)
             cg_plan_early(c, op, own->loads[i].op, "warps of their own copy for this kernel", false);
     }

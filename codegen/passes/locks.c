@@ -23,18 +23,18 @@
    of different tiles do not overlap, so their loads can be prefetched. */
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/passes/pass.h"
 #include "codegen/tile/same.h"
+#include "codegen/tile/build.h"
 
-/* The rule: of what an iteration computes, elements of a thread. A lock takes some 2000 cycles from one block to
-   another, and an operation on an element some four, with loads that run ahead. */
-enum { MOST_ELEMENTS = 512 };
-
+/* CG_LOCKED_ELEMENTS is the limit for the elements per thread that an iteration computes. A lock takes about 2000 cycles
+   to move from one block to another; an operation on an element takes about four, if loads are prefetched. */
 typedef struct locking {
     cg_func *c;
     ct_op *loop, *take, *give;
-    uint32_t carried; /* which of the loop's results is the token of `give` */
+    uint32_t carried; /* index of the loop's result that is the token of `give` */
 } locking;
 
 /* ---- which loops ---- */
@@ -47,7 +47,7 @@ static bool stands_in(const ct_op *op, const ct_op *outer)
     return false;
 }
 
-/* Of the op, and of those in it: do they take only what is made among them or in front of the loop? */
+/* Are all operands of the op, and of the ops in it, computed inside it or in front of the loop? */
 static bool is_from_outside(const locking *x, const ct_op *op)
 {
     for (uint32_t i = 0; i < op->operand_count; i++) {
@@ -70,7 +70,8 @@ static const ct_op *only_op(const ct_block *block, bc_opcode opcode)
     return found;
 }
 
-/* What the comparison of the exchanged number with a constant gives where it was `old`; -1: it is no such thing. */
+/* The result of comparing the exchanged number with a constant if the number was `old`. -1: the op is something
+   else. */
 static int compare(const ct_op *test, const ct_value *exchanged, int64_t old)
 {
     int64_t with;
@@ -84,7 +85,7 @@ static int compare(const ct_op *test, const ct_value *exchanged, int64_t old)
     }
 }
 
-/* What ends the branch, or the loop's body behind it, where its condition is so. */
+/* The terminator that is reached, of the branch or of the loop's body after it, if the condition has that value. */
 static uint8_t end_of(const ct_op *branch, int condition)
 {
     uint32_t r = condition ? 0 : 1;
@@ -97,7 +98,7 @@ static bool is_constant(const ct_value *v, int64_t *out)
     return v->op && v->op->opcode == OP_constant && ct_constant_value(v->op, out);
 }
 
-/* The exchange of a loop that does nothing but take a lock; NULL: it is none. */
+/* The compare-and-exchange of a loop that only takes a lock. NULL: the loop does something else. */
 static const ct_op *exchange_of(const locking *x, const ct_op *loop)
 {
     const ct_block *body = loop->regions[0];
@@ -121,7 +122,7 @@ static bool is_same_or_none(const ct_value *a, const ct_value *b)
     return a && b ? ct_is_same(a, b) : a == b;
 }
 
-/* Does the op write what the exchange takes for free, to the same place? */
+/* Does the op write the number that means `free` to the same place? */
 static bool gives_back(const locking *x, const ct_op *op, const ct_op *cas)
 {
     int64_t is_free, written;
@@ -142,7 +143,7 @@ static bool are_tokens(const ct_value *values, uint32_t count)
     return true;
 }
 
-/* Nobody else may have to wait for it, nor notice: no other loops, no access with an order of its own. */
+/* Can no other block wait for the op or notice it? There must be no other loops and no ordered accesses. */
 static bool is_plain(const locking *x, const ct_op *op)
 {
     const ct_op *around = op->block->parent;
@@ -160,7 +161,7 @@ static uint64_t elements_of(const ct_op *op)
     return all;
 }
 
-/* Is what the loop does besides little enough? */
+/* Is there little enough work in the loop besides? */
 static bool is_light(const locking *x)
 {
     const ct_block *body = x->loop->regions[0];
@@ -172,10 +173,10 @@ static bool is_light(const locking *x)
             return false;
         elements += elements_of(op);
     }
-    return elements <= (uint64_t)MOST_ELEMENTS * cg_threads(x->c);
+    return elements <= (uint64_t)CG_LOCKED_ELEMENTS * cg_threads(x->c);
 }
 
-/* Does the loop hand on the token of `give`, and nobody else look at it? */
+/* Is the token of `give` passed on by the loop, and not used otherwise? */
 static bool find_token(locking *x)
 {
     const ct_use *use = x->give->results[1].uses;
@@ -203,38 +204,20 @@ static bool find(locking *x)
     return x->give && are_tokens(x->take->results, x->take->result_count) && find_token(x) && is_light(x);
 }
 
-/* ---- taking it once ---- */
+/* ---- taking the lock once ---- */
 
-static ct_value *put(const locking *x, bc_opcode opcode, ct_value *a, ct_value *b, const bc_type *type)
-{
-    ct_op *op = type && a && b ? ct_made_new(x->c->ir, opcode, x->loop, type, (ct_value *const[]){a, b}, 2) : NULL;
-    if (!op)
-        return NULL;
-    ct_insert_before(op, x->loop);
-    return &op->results[0];
-}
-
-static ct_value *put_comparison(const locking *x, bool is_signed, ct_value *a, ct_value *b)
-{
-    ct_value *less = put(x, OP_cmpi, a, b, ct_scalar_type(x->c->ir, BC_I1));
-    if (!less)
-        return NULL;
-    bc_attr_of(less->op->from, F_cmpi_comparison_predicate)->u = BC_ComparisonPredicate_less_than;
-    bc_attr_of(less->op->from, F_cmpi_signedness)->u = is_signed ? BC_Signedness_signed : BC_Signedness_unsigned;
-    return less;
-}
-
-/* Is there a second iteration: from < to, and to - from, which is a number without a sign then, more than the step?
-   NULL: no memory. */
+/* Emits the test for a second iteration: from < to, and to - from, which is then unsigned, is larger than the step.
+   NULL: out of memory. */
 static ct_value *put_condition(const locking *x)
 {
     ct_value *from = x->loop->operands[0], *to = x->loop->operands[1], *step = x->loop->operands[2];
-    ct_value *any = put_comparison(x, !ct_attr_u(x->loop, F_for_unsigned_cmp), from, to),
-             *way = put(x, OP_subi, to, from, from->type), *more = put_comparison(x, false, step, way);
-    return put(x, OP_andi, any, more, any ? any->type : NULL);
+    ct_builder b = {x->c->ir, x->loop, false};
+    ct_value *any = ct_build_less(&b, from, to, !ct_attr_u(x->loop, F_for_unsigned_cmp)),
+             *more = ct_build_less(&b, step, ct_build_sub(&b, to, from), false);
+    return any ? ct_build(&b, OP_andi, any->type, (ct_value *const[]){any, more}, 2) : NULL;
 }
 
-/* The loop once more, where the condition does not hold; it itself goes to where it does. What took its place; NULL: no
+/* Puts the loop into one side of a branch, and a copy of it into the other side. Returns the branch. NULL: out of
    memory. */
 static ct_op *part(const locking *x, ct_value *condition)
 {
@@ -262,8 +245,8 @@ static ct_op *part(const locking *x, ct_value *condition)
     return branch;
 }
 
-/* What a token is before the first iteration; of those that the body makes, one that orders nothing: what it does
-   before it has the lock may as well be done while it has it. NULL: no memory. */
+/* The value of a token before the first iteration. A token from the body becomes one that orders nothing: the
+   accesses that it orders before the lock is taken may also happen while it is held. NULL: out of memory. */
 static ct_value *first_of(const locking *x, ct_value *token)
 {
     const ct_block *body = x->loop->regions[0];
@@ -271,24 +254,16 @@ static ct_value *first_of(const locking *x, ct_value *token)
         return token;
     if (!token->op && token->block == body)
         return x->loop->operands[ct_for_inits(x->loop).first + token->number - 1];
-    ct_op *op = ct_token_new(x->c->ir, x->loop, token->type);
-    if (!op)
-        return NULL;
-    ct_insert_before(op, x->loop);
-    return &op->results[0];
+    return ct_build(&(ct_builder){x->c->ir, x->loop, false}, OP_make_token, token->type, NULL, 0);
 }
 
-/* Tokens joined, in front of `place`; NULL: no memory. */
+/* Joins the tokens, in front of `place`. NULL: out of memory. */
 static ct_value *join(const locking *x, ct_value *const *tokens, uint32_t count, ct_op *place)
 {
-    ct_op *op = ct_made_new(x->c->ir, OP_join_tokens, place, tokens[0]->type, tokens, count);
-    if (!op)
-        return NULL;
-    ct_insert_before(op, place);
-    return &op->results[0];
+    return ct_build(&(ct_builder){x->c->ir, place, false}, OP_join_tokens, tokens[0]->type, tokens, count);
 }
 
-/* In the loop, what comes behind the lock comes behind the iteration before. NULL: no memory. */
+/* In the loop, ops that followed the lock follow the previous iteration. NULL: out of memory. */
 static ct_value *put_take(const locking *x)
 {
     ct_op *take = x->take, *next = take->next;
@@ -327,7 +302,7 @@ static bool put_give(const locking *x, ct_value *taken)
     return true;
 }
 
-/* The op to look at next. */
+/* The op to visit next. */
 static ct_op *look_at(cg_func *c, ct_op *loop)
 {
     locking x = {.c = c, .loop = loop};

@@ -23,7 +23,7 @@ static cg_hook *const hooks[CT_LIMIT] = {
 #include "codegen/tile/ops.def"
 };
 
-/* The number of a name, from 1; 0: out of memory. */
+/* The number of a name, from 1. 0: out of memory. */
 static uint32_t number_of(cg_func *c, cg_names *names, tv_str name)
 {
     for (size_t i = 0; i < names->count; i++)
@@ -45,7 +45,8 @@ static void put_place(cg_func *c, const bc_source *place)
                    place->column);
 }
 
-/* A .loc for each place, the kernel's own first: PTX ISA wants that of the call before that of what was inlined. */
+/* Writes a .loc for each place, the kernel's own first, because PTX requires that of a call before that of the
+   inlined function. */
 static void put_lines(cg_func *c, const bc_source *chain, size_t count)
 {
     for (size_t i = count; i-- > 0;) {
@@ -89,13 +90,13 @@ static void lower_op(cg_func *c, const ct_op *op)
     c->emit->op = op;
     if (x && x->form == CG_LAZY) {
         for (cg_variant *variant = x->variants; variant && !c->failed; variant = variant->next)
-            if (!cg_strip_varies(c, variant->layout)) /* else it is made where it is read */
+            if (!cg_strip_varies(c, variant->layout)) /* otherwise the value is computed where it is read */
                 variant->regs = cg_lazy_regs(c, op, variant->layout);
     } else if (ct_is_map(op)) {
         comment(c, op);
         cg_set(c, result, cg_lazy_regs(c, op, x->home));
     } else {
-        if (op->opcode != CT_convert && op->opcode != CT_keep) /* they belong to what they convert or end */
+        if (op->opcode != CT_convert && op->opcode != CT_keep) /* these two belong to another op */
             comment(c, op);
         hooks[op->opcode](c, op);
     }

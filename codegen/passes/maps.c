@@ -1,21 +1,25 @@
 /* Copies by tensor maps in warp-specialised kernels: if TMA can copy all of a kernel's tiles, one producer thread
    issues the copies, with maps that its warp builds at the start (codegen/ops/maps.c). Tiles that all thread blocks of
    a cluster read are multicast: each block copies its part. */
+#include "codegen/cost/cost.h"
 #include "codegen/passes/maps.h"
 
 #include "bytecode/verify/hints.h"
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
-#include "codegen/passes/ring.h"
+#include "codegen/rewrite/ring.h"
 
 /* ---- whether ---- */
 
 const char *cg_maps_waste(const cg_splitting *x)
 {
+    if (cg_choices_of(x->c)->maps == CG_NEVER)
+        return "a plan without them is asked for";
     for (uint32_t i = 0; i < x->count; i++)
         for (uint32_t k = 0; k < x->places[i].ring->load_count; k++)
-            if (x->places[i].ring->loads[k].is_transposed)
+            if (cg_is_transposed(&x->places[i].ring->loads[k]))
                 return "threads transpose a tile on its way";
     return cg_may_use_ptx(x->c, CG_PTX_OF_MAPS) ? NULL : "they need PTX 8.5";
 }
@@ -74,7 +78,7 @@ static const char *boxes_of(const cg_splitting *x, const ct_op *op, const cg_rin
     const char *why = load->vector_bits < cg_chunk_bits(bc_results(op->from)[0].type)
                           ? "rows are not known to start at multiples of 16 bytes"
                           : cg_boxes_obstacle(op, &load->encoding, load->fast, out);
-    out->rounds = load->is_rounded;
+    out->rounds = cg_is_rounded(load);
     if (!why && load->to_all && !cg_boxes_share(out, x->c->cluster))
         why = "a tile cannot be divided among the blocks of the cluster";
     return why;
@@ -195,14 +199,6 @@ const char *cg_maps_obstacle(cg_splitting *x)
     return why;
 }
 
-int64_t cg_cycles_of(const cg_ring_place *p)
-{
-    enum { PER_CYCLE = 2048 /* products of elements of two bytes: 64 x 256 x 16 in 128 cycles */ };
-    const bc_type *left = p->product->operands[0]->type;
-    int64_t count = (int64_t)1 << cg_shape_of(p->product->results[0].type).tile_bits;
-    return count * left->shape[left->rank - 1] * cg_memory_bytes(bc_elem_kind(left)) / 2 / PER_CYCLE;
-}
-
 /* Is more computed behind the loop than conversions, with as many elements of the same type as its product has? */
 static bool computes_behind(const cg_ring_place *p)
 {
@@ -236,8 +232,7 @@ static int64_t columns_of(const cg_ring_place *p)
    other besides waits? NULL: nothing. */
 static const char *hidden_by_several(const cg_ring_place *p)
 {
-    enum { MOST_COLUMNS = 128 };
-    if (columns_of(p) > MOST_COLUMNS)
+    if (columns_of(p) > CG_WIDE_COLUMNS)
         return "several blocks on a multiprocessor alternate on wide tiles";
     if (computes_between(p))
         return "several blocks on a multiprocessor already hide the work of each step";
@@ -247,38 +242,46 @@ static const char *hidden_by_several(const cg_ring_place *p)
 /* One ring, of products that do not hand their results on, for one group of consumers? */
 static bool is_one_of_one(const cg_splitting *x)
 {
-    enum { GROUP = 128 };
+    enum { GROUP = 1 << (CG_WARPGROUP_BITS + CG_LANE_BITS) };
     const cg_ring_place *p = &x->places[0];
-    return cg_threads(x->c) == GROUP && x->count == 1 && !cg_product_before(p->last) && !p->product->turned;
+    return cg_threads(x->c) == GROUP && x->count == 1 && !cg_product_before(p->last) && p->product->way != CT_TURNED;
+}
+
+/* Cycles of wgmma for an iteration's product. */
+static double cycles_of(const cg_splitting *x, const cg_ring_place *p)
+{
+    return cg_wgmma_cycles(x->c->target, p->product);
+}
+
+static const cg_machine *machine_of(const cg_splitting *x)
+{
+    return cg_machine_of(x->c->target);
 }
 
 /* Of one tile a block: are several blocks better? Measured on an H200, microseconds without and with maps: tall
    products by 64x64x64 53.5 and 85.5, gelu behind 128x128x64 205 and 234; 64x256x64 1,812 and 1,924; scaled blocks of
    64x128 158 and 223; skinny ones of 256 cycles 54.8 and 44.0. */
-enum { LEAST_CYCLES_OF_BLOCK = 256 };
-
 static const char *waste_of_block(const cg_splitting *x)
 {
     const cg_ring_place *p = &x->places[0];
-    if (!is_one_of_one(x) || cg_is_persistent(x, p) || p->ring->rounds)
+    if (!is_one_of_one(x) || cg_is_persistent(x, p) || cg_ring_rounds(p->ring))
         return NULL;
-    return cg_cycles_of(p) < LEAST_CYCLES_OF_BLOCK
+    return cycles_of(x, p) < machine_of(x)->hidden_step
                ? "steps are short, and several blocks on a multiprocessor hide each other's latency"
                : hidden_by_several(p);
 }
 
 bool cg_has_short_steps(const cg_splitting *x)
 {
-    /* Of fewer cycles threads have too little to do between two slots: 64x32x64 4,966 and 6,968; on an H100 e4m3
-       64x16x64 112 and 228. */
-    enum { LEAST_CYCLES = 128 };
-    return is_one_of_one(x) && cg_cycles_of(&x->places[0]) < LEAST_CYCLES;
+    /* Threads have too little to do between two slots: 64x32x64 4,966 and 6,968; on an H100 e4m3 64x16x64 112 and 228.
+     */
+    return is_one_of_one(x) && cycles_of(x, &x->places[0]) < machine_of(x)->slot_turn;
 }
 
 bool cg_only_waits_are_hidden(const cg_splitting *x)
 {
     const cg_ring_place *p = &x->places[0];
-    return is_one_of_one(x) && !cg_has_short_steps(x) && cg_cycles_of(p) < LEAST_CYCLES_OF_BLOCK
+    return is_one_of_one(x) && !cg_has_short_steps(x) && cycles_of(x, p) < machine_of(x)->hidden_step
            && !hidden_by_several(p) && !cg_product_of(x->c, p->product).adds_up;
 }
 
@@ -295,23 +298,23 @@ static bool comes_to_all(const cg_ring_place *p)
 static const char *tma_objection(const cg_splitting *x, const cg_ring_place *p)
 {
     /* A slot that the copy engine fills comes later than one that threads fill, and later still from other blocks.
-       Measured on an H200, of persistent blocks: 1,024 cycles of products in the slots that are on their way are too
-       few (0.86 to 0.96 of copies by threads), 1,536 are enough (1.05 to 1.18). */
-    enum { LEAST_CYCLES = 1536, NOT_ON_THEIR_WAY = 2 };
+       The products in the slots that are on their way have to take as long. */
+    enum { NOT_ON_THEIR_WAY = 2 };
     /* By no other block. 128x64x64, microseconds by maps and by threads: 8192 2,165 and 1,913, 4096 261 and 247,
        2048 34.2 and 35.3, 1024 9.7 and 8.7; of e4m3, which adds up, 1,184 and 1,411. */
-    enum { FEW_COLUMNS = 64 };
-    if (p->ring->rounds || cg_product_before(p->last) || x->count > 1 || !cg_is_persistent(x, p))
+    if (cg_ring_rounds(p->ring) || cg_product_before(p->last) || x->count > 1 || !cg_is_persistent(x, p))
         return NULL;
-    int64_t ahead = (int64_t)p->ring->slots - NOT_ON_THEIR_WAY;
-    if (ahead * cg_cycles_of(p) < LEAST_CYCLES)
+    double ahead = (double)p->ring->slots - NOT_ON_THEIR_WAY;
+    if (ahead * cycles_of(x, p) < machine_of(x)->engine_delay)
         return "its stages hold too few bytes in flight";
-    bool is_few = is_one_of_one(x) && columns_of(p) <= FEW_COLUMNS && !comes_to_all(p);
+    bool is_few = is_one_of_one(x) && columns_of(p) <= CG_FEW_COLUMNS && !comes_to_all(p);
     return is_few && !cg_product_of(x->c, p->product).adds_up ? "its products have few columns" : NULL;
 }
 
 const char *cg_maps_waste_slots(const cg_splitting *x)
 {
+    if (cg_choices_of(x->c)->maps == CG_IF_LEGAL)
+        return NULL;
     const char *why = waste_of_block(x);
     for (uint32_t i = 0; i < x->count && !why; i++)
         why = tma_objection(x, &x->places[i]);
@@ -400,12 +403,12 @@ static int counting_operand(const ct_op *copy)
    970. */
 static void put_prefetch(const cg_splitting *x, ct_op *copy)
 {
-    enum { FEW_SLOTS = 2 };
     const cg_ring_copy *detail = copy->detail;
     const cg_ring *ring = cg_ring_of(copy, copy->from->operand_count);
     int counter = counting_operand(copy);
     ct_op *loop = copy->block->parent, *place = acquire_of(copy);
-    if (x->budget->blocks == 1 || ring->slots > FEW_SLOTS || detail->map->boxes.blocks > 1 || counter < 0 || !place)
+    if (x->budget->blocks == 1 || ring->slots > CG_PREFETCHED_SLOTS || detail->map->boxes.blocks > 1 || counter < 0
+        || !place)
         return;
     ct_op *later = cg_later_new(x->c, loop, &loop->regions[0]->args[0], ring->slots);
     ct_op *op = ct_op_new(x->f, CT_prefetch, copy, copy->operand_count + 1, 0);
@@ -446,9 +449,7 @@ static bool list_rings(cg_splitting *x)
         return false;
     for (uint32_t i = 0; i < x->ring_count; i++) {
         cg_ring *ring = maps->rings[maps->ring_count++] = x->rings[i]->detail;
-        ring->by_maps = true;
-        for (uint32_t k = 0; k < ring->load_count; k++)
-            ring->to_all = ring->to_all || ring->loads[k].to_all;
+        ring->role = CG_RING_OF_MAPS;
     }
     return true;
 }

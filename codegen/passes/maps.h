@@ -10,8 +10,6 @@ const char *cg_maps_waste(const cg_splitting *x);
 /* Why tensor maps cannot copy all tiles of the rings: a text for users. NULL: they can, and the rings' loads say which
    tiles are multicast to all blocks of a cluster. */
 const char *cg_maps_obstacle(cg_splitting *x);
-/* Cycles that wgmma takes for an iteration's product. */
-int64_t cg_cycles_of(const cg_ring_place *p);
 /* The same when there are slots. */
 const char *cg_maps_waste_slots(const cg_splitting *x);
 /* Are short waits all that several blocks of a multiprocessor would hide of each other? Then one persistent block with

@@ -12,18 +12,16 @@
    the blocks of a cluster other than the first would compute (codegen/passes/cluster_find.c). The pass runs early,
    so that all later passes see the smaller tiles. */
 #include "codegen/analysis/product.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/passes/budget.h"
 #include "codegen/passes/cluster.h"
 #include "codegen/passes/narrow.h"
 #include "codegen/passes/pass.h"
 
-enum {
-    MOST_ROWS = 1 << CG_ATOM_ROW_BITS, /* of products by mma.sync, which wait for memory alone */
-    MOST_VALUES = 1 << 14              /* of a kernel, as for clusters */
-};
+enum { MOST_ROWS = 1 << CG_ATOM_ROW_BITS /* of products by mma.sync, which only memory limits */ };
 
-/* The extent of the tensor along a dimension of the tiles that the op stores; BC_DYNAMIC: it is not known. */
+/* The extent of the tensor along a dimension of the tiles that the op stores. BC_DYNAMIC: it is not known. */
 static int64_t extent_of(const ct_op *store, uint32_t axis)
 {
     const ct_value *view = store->opcode == OP_store_view_tko ? ct_operand(store, F_store_view_tko_view) : NULL;
@@ -32,7 +30,8 @@ static int64_t extent_of(const ct_op *store, uint32_t axis)
     return view->op->operands[0]->type->shape[view->type->dim_map[axis]];
 }
 
-/* How many rows of those of the largest product the store reaches, if its tiles have such; else all. */
+/* The number of rows that the store writes inside the tensor, if its tiles have a dimension as long as `rows`;
+   otherwise `rows`. */
 static int64_t rows_inside(const ct_op *store, const bc_type *tile, int64_t rows)
 {
     int64_t inside = rows;
@@ -43,7 +42,7 @@ static int64_t rows_inside(const ct_op *store, const bc_type *tile, int64_t rows
     return inside;
 }
 
-/* The most rows that any store reaches. */
+/* The largest number of rows that any store writes. */
 static int64_t rows_stored(const ct_func *f, int64_t rows)
 {
     int64_t most = 0;
@@ -55,7 +54,7 @@ static int64_t rows_stored(const ct_func *f, int64_t rows)
     return most;
 }
 
-/* Does the first part have all that each store reaches? */
+/* Does the first part include all rows that each store writes? */
 static bool has_all(const cg_spreading *x)
 {
     const ct_block *body = x->c->ir->body;
@@ -75,7 +74,7 @@ void cg_pass_narrow(cg_func *c)
 {
     cg_narrow_loads(c);
     const ct_op *product = cg_largest_product(c->ir);
-    const bc_type *type = product && c->ir->value_count <= MOST_VALUES ? product->results[0].type : NULL;
+    const bc_type *type = product && c->ir->value_count <= CG_CLUSTER_VALUES ? product->results[0].type : NULL;
     int64_t rows = type ? type->shape[type->rank - 2] : 0, stored = rows_stored(c->ir, rows);
     if (stored < 1 || stored > MOST_ROWS || 2 * stored > rows)
         return;

@@ -4,7 +4,7 @@
 
 #include "codegen/kernel/kernel.h"
 
-/* Loads of which only single elements are used load these alone (codegen/passes/narrow_loads.c). */
+/* Splits loads of which only single elements are used into loads of these elements (codegen/passes/narrow_loads.c). */
 void cg_narrow_loads(cg_func *c);
 
 #endif

@@ -5,14 +5,15 @@
    Why it is right: the loads are weak, they stand where the original stood and are ordered after the same token, and
    the token of the original is not used. An element outside the tensor is also outside as a tile of one element, and is
    padded in the same way. */
+#include "codegen/kernel/limits.h"
 #include "codegen/passes/narrow.h"
 
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/view.h"
 
-enum { MOST_DIMS = 8, MOST_ELEMENTS = 8 };
+enum { MOST_DIMS = 8 };
 
-/* An element of the tile: its place along each dimension. */
+/* Finds the position of the element in the tile. False: it is not known. */
 static bool place_of(const ct_op *extract, int64_t *out)
 {
     const bc_type *type = extract->results[0].type;
@@ -24,7 +25,7 @@ static bool place_of(const ct_op *extract, int64_t *out)
     return true;
 }
 
-/* Along dimensions of more than one element the tile's number has to be known: the element's number follows from it. */
+/* Is the tile's index known along all dimensions with more than one element? The element's index follows from it. */
 static bool has_known_numbers(const cg_view_op *v)
 {
     for (uint32_t d = 0; d < v->index_count; d++) {
@@ -47,12 +48,12 @@ static bool is_taken_apart(const ct_op *load)
         || v.tile_type->rank > MOST_DIMS || !v.tile_type->rank || cg_view_is_half(&v) || !has_known_numbers(&v))
         return false;
     for (const ct_use *use = load->results[0].uses; use; use = use->next, count++)
-        if (use->op->opcode != OP_extract || count == MOST_ELEMENTS || !place_of(use->op, place))
+        if (use->op->opcode != OP_extract || count == CG_NARROWED_ELEMENTS || !place_of(use->op, place))
             return false;
     return count && bc_shape_elems(v.tile_type->shape, v.tile_type->rank) > 1;
 }
 
-/* A view of the elements of the view's tensor, beside it. NULL: no memory. */
+/* A view of single elements of the same tensor, created next to `view`. NULL: out of memory. */
 static ct_value *elements_of(ct_func *f, const ct_value *view)
 {
     static const int64_t one[MOST_DIMS] = {1, 1, 1, 1, 1, 1, 1, 1};
@@ -69,7 +70,7 @@ static ct_value *elements_of(ct_func *f, const ct_value *view)
     return &op->results[0];
 }
 
-/* The load of the element that the extract takes, in front of `load`. */
+/* Puts a load of the element that `extract` takes in front of `load`. */
 static bool put_element(ct_func *f, ct_op *load, ct_op *extract, ct_value *elements)
 {
     cg_view_op v = cg_view_op_of(load);

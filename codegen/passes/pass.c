@@ -19,15 +19,15 @@ static const struct {
 #include "codegen/passes/passes.def"
 };
 
-#ifdef TV_VERIFY_EACH /* builds for tests */
+#ifdef TV_VERIFY_EACH /* in builds for tests */
 enum { ALWAYS_VERIFY = 1 };
 #else
 enum { ALWAYS_VERIFY = 0 };
 #endif
 
-/* ---- what is wanted ---- */
+/* ---- the requested output ---- */
 
-/* The bits of the passes that a word names; 0: none. */
+/* The bits of the passes that a word names. 0: none. */
 static uint32_t passes_named(tv_str word)
 {
     for (uint32_t i = 0; i < TV_COUNT(passes); i++)
@@ -87,14 +87,14 @@ tv_status cg_watch_of(const bc_module *m, const tv_compile_options *options, tv_
     return TV_OK;
 }
 
-/* ---- what is said ---- */
+/* ---- output ---- */
 
 static void put_symbol(const cg_func *c, bc_text *text)
 {
     bc_print_symbol(text, c->f->name->s);
 }
 
-/* Hands out and releases the text. */
+/* Passes the text to the user and releases it. */
 static void hand_out(cg_func *c, bc_text *text)
 {
     if (text->failed)
@@ -106,13 +106,31 @@ static void hand_out(cg_func *c, bc_text *text)
     bc_text_release(text);
 }
 
+/* What has been decided for the kernel as a whole. */
+static void say_kernel(const cg_func *c, bc_text *out)
+{
+    static const char *const orders[] = {[CG_BY_NUMBER] = "",
+                                         [CG_LONGEST_FIRST] = ", the longest blocks first",
+                                         [CG_SIDE_BY_SIDE] = ", clusters side by side",
+                                         [CG_IN_BANDS] = ", blocks in bands",
+                                         [CG_IN_WIDE_BANDS] = ", blocks in wide bands"};
+    bc_text_printf(out, ", %u threads", cg_all_threads(c));
+    if (c->cluster)
+        bc_text_printf(out, ", clusters of %u", c->cluster);
+    bc_text_puts(out, orders[c->block_order]);
+    bc_text_puts(out, c->takes_over ? ", persistent" : "");
+    bc_text_puts(out, c->is_versioned ? ", in two versions" : "");
+}
+
 static void dump(cg_func *c, uint32_t pass)
 {
     bc_text text;
     bc_text_init(&text, &c->m->arena.allocator);
     bc_text_printf(&text, "// after %s: ", passes[pass].name);
     put_symbol(c, &text);
-    bc_text_printf(&text, " for %s, %u threads\n", c->target->name, cg_all_threads(c));
+    bc_text_printf(&text, " for %s", c->target->name);
+    say_kernel(c, &text);
+    bc_text_char(&text, '\n');
     passes[pass].dump(c, &text);
     bc_text_char(&text, '\n');
     hand_out(c, &text);
@@ -137,7 +155,7 @@ static void put_time(cg_func *c, uint32_t pass, uint64_t spent)
 
 /* ---- defects ---- */
 
-/* A defect of ours, whatever the module. */
+/* Reports a defect of the compiler itself, whatever the module. */
 static void report_fault(cg_func *c, uint32_t pass, const char *when, const ct_fault *fault)
 {
     bc_text message;
@@ -158,6 +176,8 @@ static void verify(cg_func *c, uint32_t pass)
 {
     ct_fault fault;
     tv_status status = ct_verify(c->ir, &fault);
+    if (status == TV_OK && !cg_verify_plan(c, &fault))
+        status = TV_INVALID;
     if (status == TV_OK && c->values && !cg_verify_layouts(c, &fault))
         status = TV_INVALID;
     if (status == TV_OK && (!cg_verify_shared(c, &fault) || !cg_verify_sync(c, &fault)))

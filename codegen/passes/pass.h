@@ -14,7 +14,7 @@ typedef void cg_dump_fn(cg_func *c, bc_text *out);
     cg_dump_fn cg_dump_##name;
 #include "codegen/passes/passes.def"
 
-/* The output of the passes that is requested in addition to PTX. */
+/* The output that is requested in addition to PTX. */
 typedef struct cg_watch {
     uint32_t dumps; /* passes that are printed: a bit for each, by position; */
     tv_str kernel;  /* of this kernel only, unless it is empty */
@@ -30,6 +30,10 @@ tv_status cg_watch_of(const bc_module *m, const tv_compile_options *options, tv_
    violation. Requires layouts. */
 bool cg_verify_layouts(cg_func *c, ct_fault *out_fault);
 
+/* Do the plans of loops, products and the kernel hold together? Rings have slots, places and roles that fit each other,
+   loads registers, products an instruction for the way in which they are computed. If not, *out_fault describes the
+   first violation. */
+bool cg_verify_plan(cg_func *c, ct_fault *out_fault);
 /* After `shared`: are all buffers of each group of warps within the available memory, and does none overlap a live
    ring? */
 bool cg_verify_shared(cg_func *c, ct_fault *out_fault);

@@ -20,24 +20,20 @@
    choose how loads are done; simplify then removes the arithmetic that is no longer used. */
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/passes/pass.h"
 #include "codegen/passes/simplify.h"
 #include "codegen/tile/same.h"
 
-enum {
-    MOST_LOADS = 64,      /* of a block that are remembered at a time */
-    MOST_BYTES = 512,     /* of all tiles that stay, in a thread */
-    LEAST_ELEMENT = 4,    /* bytes that it takes in a register */
-    MOST_COMPARED = 4096, /* ops between two loads */
-};
+enum { LEAST_ELEMENT = 4 /* bytes of an element in a register, at least */ };
 
 typedef struct numbering {
     cg_func *c;
-    const ct_value **same; /* by id: the first value that is the same */
+    const ct_value **same; /* by value id: the first value that is the same */
     const ct_op **table;   /* pure ops, by hash */
-    uint32_t size;         /* of the table: a power of two */
-    uint32_t known;        /* values that there were before the pass made tokens */
-    uint32_t bytes;        /* that reused tiles take in a thread */
+    uint32_t size;         /* a power of two */
+    uint32_t known;        /* values that existed before the pass created tokens */
+    uint32_t bytes;        /* per thread, of the tiles that are reused */
     bool has_changed;
 } numbering;
 
@@ -64,7 +60,7 @@ static uint32_t hash_of(const numbering *n, const ct_op *op)
     return hash ^ hash >> 15;
 }
 
-/* Its results become the same as those of an earlier op, or new. */
+/* Gives the op's results the numbers of an earlier equal op, or new ones. */
 static void number(numbering *n, const ct_op *op)
 {
     if (!ct_is_pure(op))
@@ -78,9 +74,9 @@ static void number(numbering *n, const ct_op *op)
         n->same[op->results[i].id] = &n->table[at]->results[i];
 }
 
-/* ---- which loads are ---- */
+/* ---- which loads read the same ---- */
 
-/* Tokens say nothing about what is read. */
+/* Do both loads read the same tile? Tokens do not affect this. */
 static bool read_same(const numbering *n, const ct_op *a, const ct_op *b)
 {
     if (a->opcode != b->opcode || a->results[0].type != b->results[0].type)
@@ -98,15 +94,15 @@ static bool read_same(const numbering *n, const ct_op *a, const ct_op *b)
     }
 }
 
-/* Is the way from one to the other short, and without a loop? */
+/* Are there few ops, and no loop, between the two loads? */
 static bool is_near(const ct_op *first, const ct_op *load)
 {
     uint32_t count = 0;
     const ct_op *op = first->next;
-    for (; op && op != load && count < MOST_COMPARED; op = op->next, count++)
+    for (; op && op != load && count < CG_COMPARED_OPS; op = op->next, count++)
         for (const ct_op *in = op; in && ct_is_inside(in->block, first->block) && in != op->next;
              in = ct_next_op(in, first->block))
-            if (ct_is_loop(in) || ++count == MOST_COMPARED)
+            if (ct_is_loop(in) || ++count == CG_COMPARED_OPS)
                 return false;
     return op == load;
 }
@@ -119,7 +115,8 @@ static uint32_t bytes_of(const cg_func *c, const bc_type *tile)
     return bits > threads ? element << (bits - threads) : element;
 }
 
-/* Who comes after the second load comes after the first one, and after what the second came after. */
+/* Orders the ops that followed the second load after the first one, and after everything that the second one
+   followed. */
 static bool pass_on_token(numbering *n, ct_op *first, ct_op *load)
 {
     ct_value *from = &load->results[1], *to = &first->results[1],
@@ -143,7 +140,7 @@ typedef struct earlier {
     bool is_reused;
 } earlier;
 
-/* Among the loads of the block so far. True: the load is one of those, and gone. */
+/* Looks for an earlier load of the same tile in the block. True: `load` was replaced by it. */
 static bool reuse(numbering *n, ct_op *load, earlier *loads, uint32_t count)
 {
     while (count && !read_same(n, loads[count - 1].op, load))
@@ -152,7 +149,7 @@ static bool reuse(numbering *n, ct_op *load, earlier *loads, uint32_t count)
         return false;
     earlier *first = &loads[count - 1];
     uint32_t bytes = first->is_reused ? 0 : bytes_of(n->c, load->results[0].type);
-    if (n->bytes + bytes > MOST_BYTES || !is_near(first->op, load) || !cg_nothing_between(n->c, first->op, load)
+    if (n->bytes + bytes > CG_REUSED_BYTES || !is_near(first->op, load) || !cg_nothing_between(n->c, first->op, load)
         || !pass_on_token(n, first->op, load))
         return false;
     ct_replace_uses(&load->results[0], &first->op->results[0]);
@@ -167,12 +164,12 @@ static bool reuse(numbering *n, ct_op *load, earlier *loads, uint32_t count)
 
 static bool is_load(const ct_op *op)
 {
-    return (op->opcode == OP_load_ptr_tko || op->opcode == OP_load_view_tko) && cg_is_weak_access(op);
+    return ct_is_load(op) && cg_is_weak_access(op);
 }
 
 static void walk(numbering *n, ct_block *block)
 {
-    earlier loads[MOST_LOADS];
+    earlier loads[CG_REMEMBERED_LOADS];
     uint32_t count = 0;
     for (ct_op *op = block->first, *next; op && !n->c->failed; op = next) {
         next = op->next;
@@ -180,22 +177,14 @@ static void walk(numbering *n, ct_block *block)
         for (uint32_t r = 0; r < op->region_count; r++)
             if (op->regions[r])
                 walk(n, op->regions[r]);
-        if (is_load(op) && !reuse(n, op, loads, count) && count < MOST_LOADS)
+        if (is_load(op) && !reuse(n, op, loads, count) && count < CG_REMEMBERED_LOADS)
             loads[count++] = (earlier){op, false};
     }
 }
 
-static bool has_products(const ct_block *body)
-{
-    for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
-        if (cg_is_product(op))
-            return true;
-    return false;
-}
-
 void cg_pass_reuse(cg_func *c)
 {
-    if (c->strip_bits || has_products(c->ir->body))
+    if (c->strip_bits || cg_has_products(c->ir->body))
         return;
     uint32_t ops = 0;
     for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))

@@ -13,6 +13,7 @@
 
 #include "codegen/analysis/encoding.h"
 #include "codegen/kernel/groups.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/passes/pass.h"
 #include "codegen/values/effects.h"
@@ -40,9 +41,9 @@ void cg_find_effects(cg_func *c, ct_op *op, uint32_t stretch)
 
 typedef struct finding {
     cg_func *c;
-    uint32_t rings;   /* that have memory now */
+    uint32_t rings;   /* that have memory at this point */
     uint32_t stretch; /* the last one that began */
-    bool copies;      /* the program is that of producers */
+    bool copies;      /* the ops are those of producers */
     uint32_t count;
 } finding;
 
@@ -52,7 +53,7 @@ static bool ends_ring(const ct_op *op)
                                    : op->opcode == CT_ended || (op->opcode == OP_for && op->detail);
 }
 
-/* Counts the rings that have memory behind the op. */
+/* Counts the rings that have memory after the op. */
 static void go_on(finding *x, const ct_op *op)
 {
     bool begins = op->opcode == CT_ring && !op->operand_count;
@@ -61,7 +62,7 @@ static void go_on(finding *x, const ct_op *op)
     x->rings -= ends_ring(op);
 }
 
-/* Those that the op has got. */
+/* Numbers the effects of an op. */
 static void number(finding *x, const cg_effects *all)
 {
     for (cg_effect *e = all->first; e; e = e->next) {
@@ -130,7 +131,7 @@ static bool has_scratch(const ct_op *op)
     return false;
 }
 
-/* Does the op that waits for the product come next, but for ops without scratch? */
+/* Is the next op with scratch after the one that waits for the product? */
 static bool is_awaited_soon(const ct_op *product)
 {
     const ct_op *op = product->next;
@@ -139,8 +140,8 @@ static bool is_awaited_soon(const ct_op *product)
     return op && op->opcode == CT_mma_await && op->operands[0] == &product->results[0];
 }
 
-/* A product that reads scratch stays in flight only as far as no other op has any: scratch is an op's own while it is
-   at it, so the next one may write the same bytes. */
+/* A product that reads scratch stays in flight only until another op uses scratch, since all scratch may have the
+   same address. */
 static void land_products(const cg_func *c)
 {
     for (ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
@@ -149,7 +150,7 @@ static void land_products(const cg_func *c)
 
 /* ---- stretches ---- */
 
-/* Calls for each op that makes a ring, in the order of the effects, with the stretch that it is in. */
+/* Called for each op that creates a ring, in the order of the effects, with its stretch. */
 typedef void ring_fn(cg_sharing *s, const ct_op *op, cg_stretch *stretch);
 
 static void visit_rings(finding *x, const ct_block *block, ring_fn *visit)
@@ -172,14 +173,14 @@ static void take_bytes(cg_sharing *s, const ct_op *op, cg_stretch *stretch)
     stretch->bytes = bytes > stretch->bytes ? bytes : stretch->bytes;
 }
 
-/* Where its stretch has rings, behind where the first one has. */
+/* Moves the ring from the place of the first stretch's rings to that of its own. */
 static void move_ring(cg_sharing *s, const ct_op *op, cg_stretch *stretch)
 {
     cg_ring *ring = op->detail;
     ring->offset += stretch->rings_at - s->rings_at;
 }
 
-/* Which there are, and what rings take in each. */
+/* Finds the stretches, and the bytes that rings take in each. */
 static bool find_stretches(cg_func *c)
 {
     cg_sharing *s = c->sharing;
@@ -194,19 +195,18 @@ static bool find_stretches(cg_func *c)
     return true;
 }
 
-/* ---- places ---- */
+/* ---- addresses ---- */
 
-/* Behind the span before, or in front of it; else at byte 0. */
+/* After the previous span, or before it; otherwise byte 0. */
 static uint32_t place_of(const cg_func *c, const cg_effect *e, const cg_span *before)
 {
-    enum { MOST = 2048 }; /* such bytes lie below this */
     uint32_t bytes = e->span.to, room = cg_scratch_room(c, e->op);
-    if (!e->small || bytes <= before->from || bytes > MOST)
+    if (!e->small || bytes <= before->from || bytes > CG_SMALL_SCRATCH)
         return 0;
-    return before->to <= MOST - bytes && before->to + bytes <= room ? before->to : 0;
+    return before->to <= CG_SMALL_SCRATCH - bytes && before->to + bytes <= room ? before->to : 0;
 }
 
-/* For fences alone. */
+/* Is the effect only relevant for fences? */
 static bool is_in_proxies(const cg_effect *e)
 {
     return e->kind == CG_WRITTEN || e->kind == CG_READS_ASYNC;
@@ -219,9 +219,9 @@ static void place_scratch(const cg_func *c, cg_sharing *s)
     for (uint32_t i = 0; i < s->effect_count; i++) {
         cg_effect *e = s->effects[i];
         if (is_in_proxies(e) && !e->ring)
-            e->span = s->effects[i - 1]->span; /* what its op has */
+            e->span = s->effects[i - 1]->span; /* the address that its op has already */
         if (e->kind != CG_ACCESSES && e->kind != CG_USES_SCRATCH && !is_in_proxies(e))
-            before = (cg_span){0}; /* what comes next has to wait, or has not */
+            before = (cg_span){0}; /* the next op has to wait anyway, or need not */
         if (e->kind != CG_USES_SCRATCH)
             continue;
         uint32_t from = place_of(c, e, &before), to = from + e->span.to;
@@ -240,13 +240,12 @@ static cg_span slots_of(const cg_sharing *s, const cg_ring *ring)
     return (cg_span){from, from + ring->slots * ring->slot_bytes, 0};
 }
 
-/* Those of which threads read what they copied lie anywhere. */
+/* Rings whose threads read only their own copies need no alignment. */
 static uint32_t alignment_of_rings(const cg_sharing *s)
 {
-    enum { LINE = 128 };
-    uint32_t align = LINE;
+    uint32_t align = CG_LINE_BYTES;
     for (uint32_t i = 0; i < s->effect_count; i++)
-        if (s->effects[i]->ring && !s->effects[i]->ring->by_threads)
+        if (s->effects[i]->ring && s->effects[i]->ring->role != CG_RING_OF_THREADS)
             align = CG_ENCODING_ALIGN;
     return align;
 }

@@ -31,20 +31,20 @@ static bool is_constant(const ct_value *v, int64_t value)
     return v->fact->constant && v->fact->value == value;
 }
 
-/* The operand, if both are the same. */
+/* The operand, if both operands are the same. */
 static ct_value *twin(const ct_op *op)
 {
     return op->operands[0] == op->operands[1] ? op->operands[0] : NULL;
 }
 
-/* What the op leaves alone: a where b is `idle`, or, where they may be exchanged, b where a is. */
+/* The operand that the op leaves unchanged: a if b is `idle`, or, with `either`, b if a is. */
 static ct_value *beside(const ct_op *op, int64_t idle, bool either)
 {
     ct_value *a = op->operands[0], *b = op->operands[1];
     return is_constant(b, idle) ? a : either && is_constant(a, idle) ? b : NULL;
 }
 
-/* The larger one where ranges do not overlap; is_signed: or both readings agree. */
+/* The larger or smaller operand, if the ranges do not overlap. is_signed: or if both ways to read the bits agree. */
 static ct_value *chosen(const ct_op *op, uint64_t signedness, bool larger)
 {
     ct_value *a = op->operands[0], *b = op->operands[1];
@@ -56,21 +56,21 @@ static ct_value *chosen(const ct_op *op, uint64_t signedness, bool larger)
     return x.low >= y.high ? (larger ? a : b) : y.low >= x.high ? (larger ? b : a) : NULL;
 }
 
-/* What the op undoes: the operand of the one that made its own. */
+/* The operand of the op that this op reverses. */
 static ct_value *undone(const ct_op *op, bc_opcode done)
 {
     const ct_op *before = op->operands[0]->op;
     return before && before->opcode == (uint8_t)done ? before->operands[0] : NULL;
 }
 
-/* x != 0, of an i1 that was made wider. */
+/* x != 0 of an extended i1 is that i1. */
 static ct_value *narrowed(const ct_op *op)
 {
     bool asks = ct_attr_u(op, F_cmpi_comparison_predicate) == BC_ComparisonPredicate_not_equal;
     return asks && is_constant(op->operands[1], 0) ? undone(op, OP_exti) : NULL;
 }
 
-/* x & 2^n - 1, where x has no other bits. */
+/* x & (2^n - 1) is x, if x has no other bits. */
 static ct_value *masked(const ct_op *op)
 {
     for (uint32_t i = 0; i < 2; i++) {
@@ -92,7 +92,7 @@ static ct_value *selected(const ct_op *op)
     return which->constant ? op->operands[which->value ? 1 : 2] : NULL;
 }
 
-/* What the op gives, of whatever type; NULL: something new. */
+/* The value that equals the result, whatever its type. NULL: there is none. */
 static ct_value *operand_given(const ct_op *op)
 {
     switch ((int)op->opcode) {
@@ -131,7 +131,7 @@ static bool give_fact(cg_func *c, ct_op *op)
     return op->results[0].fact;
 }
 
-/* A constant in front of the op for its result i; NULL: out of memory. */
+/* Puts a constant for result i in front of the op. NULL: out of memory. */
 static ct_value *constant_for(cg_func *c, ct_op *op, uint32_t i)
 {
     ct_op *made = ct_constant_new(c->ir, op, op->results[i].type, op->results[i].fact->value);
@@ -155,8 +155,8 @@ static ct_value *put_product(cg_func *c, ct_op *place, ct_value *a, ct_value *b)
     return &op->results[0];
 }
 
-/* Squares and cubes are products: a square is the power itself rounded once, a cube of f32 or f64 within 1.5 units of
-   it (docs/reference/numerics.md). NULL: the exponent is another one, or not known. */
+/* Squares and cubes become products. A square is the power itself rounded once; a cube of f32 or f64 is within 1.5
+   units of it (docs/reference/numerics.md). NULL: the exponent is another one, or not known. */
 static ct_value *power_of(cg_func *c, ct_op *op)
 {
     bc_kind kind = bc_elem_kind(op->results[0].type);
@@ -228,7 +228,7 @@ static void drop_unread(cg_func *c, ct_op *op)
         cg_drop_access(c, op, ct_operand(op, by_view ? F_load_view_tko_token : F_load_ptr_tko_token));
 }
 
-/* From the last op to the first, so that uses go before what they use. */
+/* Visits the last op first, so that uses are removed before the values that they use. */
 static void sweep(cg_func *c, ct_block *block)
 {
     for (ct_op *op = block->last, *before; op && !c->failed; op = before) {
@@ -262,7 +262,7 @@ void cg_pass_simplify(cg_func *c)
 {
     cg_simplify(c);
     if (!c->failed)
-        cg_set_warps(c); /* what is gone needs no registers */
+        cg_set_warps(c); /* removed tiles need no registers */
 }
 
 void cg_dump_simplify(cg_func *c, bc_text *out)

@@ -6,8 +6,7 @@
 
 /* Runs the pass again, after another pass has replaced values by others. */
 void cg_simplify(cg_func *c);
-/* Removes a memory op whose last result is a token. What comes after it now comes after what `token` names; NULL: after
-   nothing. */
+/* Removes a memory op whose last result is a token. The ops that followed it follow `token` instead. NULL: nothing. */
 void cg_drop_access(cg_func *c, ct_op *op, ct_value *token);
 
 #endif

@@ -14,18 +14,17 @@
    A row that is the same in all iterations of a loop is always sunk: the hoist pass, which runs next, moves small rows
    out of loops, together with the values computed from them. */
 #include "codegen/cost/cost.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/passes/pass.h"
 #include "codegen/passes/simplify.h"
 #include "codegen/tile/build.h"
 
-enum { MOST_VALUES = 32 /* that lead to a map */ };
-
-/* What leads to a map, from the rows on. */
+/* The ops that compute a map from rows. */
 typedef struct cone {
     cg_func *c;
     ct_op *end;
-    const bc_type *row; /* the shape that is broadcast; NULL: none was found yet */
-    ct_value *wide[MOST_VALUES], *narrow[MOST_VALUES];
+    const bc_type *row; /* the shape that is broadcast; NULL: not known yet */
+    ct_value *wide[CG_SUNK_VALUES], *narrow[CG_SUNK_VALUES];
     uint32_t count, instructions;
 } cone;
 
@@ -61,14 +60,14 @@ static bool is_sinkable(const ct_op *op)
            && bc_kind_in(bc_elem_kind(op->results[0].type), BC_SET_NUMBER);
 }
 
-/* Does v come from the row alone? Bounded by the values of a cone. */
+/* Is v computed from the row alone? Visits at most MOST_VALUES values. */
 static bool leads(cone *x, ct_value *v)
 {
     const ct_op *op = v->op;
     for (uint32_t i = 0; i < x->count; i++)
         if (x->wide[i] == v)
             return true;
-    if (!op || x->count == MOST_VALUES)
+    if (!op || x->count == CG_SUNK_VALUES)
         return false;
     x->wide[x->count++] = v;
     if (op->opcode == OP_broadcast)
@@ -82,18 +81,17 @@ static bool leads(cone *x, ct_value *v)
     return found;
 }
 
-/* The different elements of a row that a thread has of a tile where an access takes 16 bytes: along the row up to those
-   of an access, else one for each access. */
+/* The number of different elements of a row in a thread, if accesses to the tile have 16 bytes: along the row, at
+   most the elements of one access; otherwise one for each access. */
 static uint64_t elements_of_a_thread(const cone *x, const bc_type *tile)
 {
-    enum { ACCESS = 16 };
-    uint64_t all = elements_of(tile) / cg_threads(x->c), access = ACCESS / cg_memory_bytes(bc_elem_kind(tile));
+    uint64_t all = elements_of(tile) / cg_threads(x->c), access = CG_ACCESS_BYTES / cg_memory_bytes(bc_elem_kind(tile));
     bool along = x->row->shape[x->row->rank - 1] > 1;
     uint64_t different = along ? (all < access ? all : access) : all / access;
     return different ? different : 1;
 }
 
-/* Is v the same in all iterations? visits: how many values may still be looked at. */
+/* Is v the same in all iterations? visits: the number of values that may still be visited. */
 static bool is_invariant(const ct_block *body, const ct_value *v, uint32_t *visits)
 {
     if (!ct_is_inside(v->block, body))
@@ -108,7 +106,7 @@ static bool is_invariant(const ct_block *body, const ct_value *v, uint32_t *visi
 static bool is_same_in_all_iterations(const cone *x)
 {
     const ct_op *loop = ct_loop_around(x->end);
-    uint32_t visits = 8 * MOST_VALUES;
+    uint32_t visits = 8 * CG_SUNK_VALUES;
     for (uint32_t i = 0; loop && i < x->count; i++)
         if (x->wide[i]->op->opcode == OP_broadcast
             && !is_invariant(loop->regions[0], x->wide[i]->op->operands[0], &visits))
@@ -118,11 +116,10 @@ static bool is_same_in_all_iterations(const cone *x)
 
 static bool pays(const cone *x)
 {
-    enum { A_WAY_THROUGH_SHARED_MEMORY = 40 /* instructions in whose time a barrier and two accesses are done */ };
     const bc_type *tile = x->end->results[0].type;
     uint64_t row = elements_of(x->row), wide = elements_of_a_thread(x, tile), narrow = row / cg_threads(x->c);
     narrow = narrow ? narrow : 1;
-    bool saves = wide > narrow && (wide - narrow) * x->instructions >= A_WAY_THROUGH_SHARED_MEMORY;
+    bool saves = wide > narrow && (wide - narrow) * x->instructions >= CG_SHARED_DETOUR;
     return row < elements_of(tile) && (saves || is_same_in_all_iterations(x));
 }
 
@@ -130,7 +127,7 @@ static bool pays(const cone *x)
 
 static ct_value *narrow(cone *x, ct_value *v);
 
-/* The op on operands of the row's shape, or, of a broadcast, to that shape; NULL: out of memory. */
+/* The op on operands with the row's shape; for a broadcast, a broadcast to that shape. NULL: out of memory. */
 static ct_value *make_narrow(cone *x, ct_op *op)
 {
     ct_func *f = x->c->ir;
@@ -149,7 +146,7 @@ static ct_value *make_narrow(cone *x, ct_op *op)
     return ct_renew_from(f, made) ? &made->results[0] : NULL;
 }
 
-/* v in the row's shape; NULL: out of memory. */
+/* Computes v in the row's shape. NULL: out of memory. */
 static ct_value *narrow(cone *x, ct_value *v)
 {
     ct_op *op = v->op;
@@ -163,7 +160,7 @@ static ct_value *narrow(cone *x, ct_value *v)
     return x->narrow[place];
 }
 
-/* Whoever reads what leads to the map reads it as it is broadcast now. */
+/* Broadcasts the narrow values, and gives them to all users of the wide ones. */
 static bool widen(const cone *x)
 {
     for (uint32_t i = 0; i < x->count; i++) {

@@ -27,18 +27,17 @@
 #include <string.h>
 
 #include "codegen/analysis/product.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/passes/pass.h"
-#include "codegen/passes/ring.h"
-
-enum { MOST_SUMMANDS = 4 }; /* products that come to one sum */
+#include "codegen/rewrite/ring.h"
 
 typedef struct skewing {
     cg_func *c;
     ct_func *f;
     ct_op *loop;
     ct_block *body;
-    ct_op *first, *second;          /* the products; of a sum of several, the last one */
-    ct_op *summands[MOST_SUMMANDS]; /* those before the last one */
+    ct_op *first, *second;        /* the products; of a sum of several, the last one */
+    ct_op *summands[CG_SUMMANDS]; /* those before the last one */
     uint32_t summand_count;
     uint32_t carried;  /* which carried value the second one gives */
     bool *late;        /* by value id, of what the body makes: comes from the accumulator */
@@ -73,7 +72,7 @@ static bool take_product(skewing *x, ct_op *op)
         x->second = op;
         return true;
     }
-    if (x->first && x->summand_count == MOST_SUMMANDS)
+    if (x->first && x->summand_count == CG_SUMMANDS)
         return false;
     if (x->first)
         x->summands[x->summand_count++] = x->first;
@@ -297,13 +296,6 @@ static ct_value *next_value(const skewing *x, uint32_t i)
                                              : end->operands[i]);
 }
 
-static void copy_type(ct_value *to, const ct_value *from)
-{
-    to->type = from->type;
-    to->fact = from->fact;
-    to->view = from->view;
-}
-
 /* Frees the slots of the first product, or of all whose sum it is. */
 static void copy_releases(skewing *x)
 {
@@ -363,24 +355,17 @@ static void fill_body(skewing *x, ct_block *block)
 static ct_op *put_loop(skewing *x, ct_value *second_counter)
 {
     uint32_t count = x->body->arg_count; /* one carried value more than before */
-    ct_op *loop = ct_op_like(x->f, OP_for, x->loop, 3 + count, count, 1);
-    ct_block *block = ct_block_new(x->f, count + 1);
-    if (!loop || !block) {
+    ct_op *loop = ct_for_like(x->f, x->loop, 1);
+    if (!loop) {
         cg_no_memory(x->c);
         return NULL;
     }
-    loop->regions[0] = block;
-    block->parent = loop;
-    copy_type(&block->args[0], &x->body->args[0]);
-    for (uint32_t i = 0; i < count; i++) {
-        const ct_value *like = i + 1 == count ? x->second->operands[0] : &x->body->args[i + 1];
-        copy_type(&block->args[i + 1], like);
-        copy_type(&loop->results[i], like);
+    ct_block *block = loop->regions[0];
+    ct_be_like(&block->args[count], x->second->operands[0]);
+    ct_be_like(&loop->results[count - 1], x->second->operands[0]);
+    for (uint32_t i = 0; i < count; i++)
         ct_set_operand(loop, 3 + i, next_value(x, i));
-    }
     ct_set_operand(loop, 0, second_counter);
-    ct_set_operand(loop, 1, x->loop->operands[1]);
-    ct_set_operand(loop, 2, x->loop->operands[2]);
     ct_block *outer = x->out;
     ct_append(outer, loop);
     fill_body(x, block);
@@ -449,7 +434,7 @@ static ct_op *rewrite(skewing *x)
     ct_insert_before(start, x->loop);
     ct_insert_before(guard, x->loop);
     for (uint32_t i = 0; i < count; i++)
-        copy_type(&guard->results[i], &x->loop->results[i]);
+        ct_be_like(&guard->results[i], &x->loop->results[i]);
     ct_op *loop = fill_guarded(x, guard->regions[0], &start->results[0]);
     put_yield(x, guard->regions[1], x->loop->operands + inits.first, count);
     if (!x->c->failed)

@@ -17,13 +17,9 @@
    must cost little: it happens once per block, with at most 64 bytes per thread. */
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/view.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/passes/pass.h"
 #include "codegen/tile/same.h"
-
-enum {
-    MOST_BYTES = 64, /* of a tile, in a thread */
-    MOST_DEPTH = 16  /* from a load to what stands in front of the branch; from the condition to what it waits for */
-};
 
 /* ---- whether ---- */
 
@@ -37,7 +33,7 @@ static bool is_inbounds(const cg_view_op *v, uint32_t t)
     return v->inbounds && t < v->inbounds->count && v->inbounds->ptr[t];
 }
 
-/* Does the op reach what the load does, within bounds that are no wider? */
+/* Does the op access the same tile as the load, within bounds that are no wider? */
 static bool reaches(const ct_op *op, const ct_op *load)
 {
     if (!cg_is_weak_access(op) || (op->opcode != OP_load_view_tko && op->opcode != OP_store_view_tko))
@@ -49,7 +45,7 @@ static bool reaches(const ct_op *op, const ct_op *load)
     return same;
 }
 
-/* Does nothing but compute and reach memory as it likes, and go on? */
+/* Is the op pure, or a weak access? */
 static bool goes_on(const ct_op *op)
 {
     return ct_is_pure(op) || cg_is_weak_access(op);
@@ -71,7 +67,7 @@ static bool is_reached_before(const ct_op *branch, const ct_op *load)
     return op;
 }
 
-/* Is there only what reads and computes between the branch and the load? */
+/* Are there only loads and pure ops between the head of the branch and the load? */
 static bool is_at_head(const ct_op *load)
 {
     const ct_op *op = load->prev;
@@ -81,7 +77,7 @@ static bool is_at_head(const ct_op *load)
     return !op;
 }
 
-/* Costs it nothing to speak of, and can it do no harm, in front of the branch? */
+/* Does the op cost little, and is it harmless in front of the branch? */
 static bool is_light(const ct_op *op)
 {
     const bc_op_classes light = BC_OPS(GIVEN) | BC_OPS(MAP) | BC_OPS(CAST) | BC_OPS(SAME) | BC_OPS(VIEW)
@@ -90,7 +86,7 @@ static bool is_light(const ct_op *op)
            && op->opcode != OP_remi;
 }
 
-/* Can what the op asks for go with it? */
+/* Can the ops that compute the operands move along? */
 static bool can_follow(const ct_op *op, const ct_block *block, uint32_t depth)
 {
     for (uint32_t i = 0; i < op->operand_count; i++) {
@@ -101,7 +97,7 @@ static bool can_follow(const ct_op *op, const ct_block *block, uint32_t depth)
     return true;
 }
 
-/* Is it computed from what memory gives? */
+/* Is the value computed from a loaded one? */
 static bool waits_for_memory(const ct_value *v, uint32_t depth)
 {
     if (!v->op || !depth)
@@ -118,19 +114,20 @@ static bool is_small(const cg_func *c, const ct_op *load)
 {
     const bc_type *type = load->results[0].type;
     uint64_t bits = (uint64_t)bc_kind_bits(bc_elem_kind(type)) << cg_shape_of(type).tile_bits;
-    return bits <= (uint64_t)8 * MOST_BYTES * cg_threads(c);
+    return bits <= (uint64_t)8 * CG_SPECULATED_BYTES * cg_threads(c);
 }
 
 static bool may_go(const cg_func *c, const ct_op *branch, const ct_block *side, const ct_block *other,
                    const ct_op *load)
 {
     return load->opcode == OP_load_view_tko && cg_is_weak_access(load) && is_small(c, load) && is_at_head(load)
-           && can_follow(load, side, MOST_DEPTH) && (is_reached_in(other, load) || is_reached_before(branch, load));
+           && can_follow(load, side, CG_BRANCH_DEPTH)
+           && (is_reached_in(other, load) || is_reached_before(branch, load));
 }
 
 /* ---- moving ---- */
 
-/* Bounded by can_follow. */
+/* The depth is bounded by can_follow. */
 static void move_before(ct_op *op, ct_op *branch, const ct_block *side)
 {
     for (uint32_t i = 0; i < op->operand_count; i++)
@@ -154,7 +151,7 @@ static void look_at(cg_func *c, ct_op *branch)
 void cg_pass_speculate(cg_func *c)
 {
     for (ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
-        if (op->opcode == OP_if && !ct_loop_around(op) && waits_for_memory(op->operands[0], MOST_DEPTH))
+        if (op->opcode == OP_if && !ct_loop_around(op) && waits_for_memory(op->operands[0], CG_BRANCH_DEPTH))
             look_at(c, op);
 }
 

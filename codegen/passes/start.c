@@ -1,13 +1,15 @@
 /* Fills the first slots of rings that TMA fills otherwise: building tensor maps takes as long as two or three products,
    so some of the producers' threads copy these slots in the meantime. Their program is that of the producers, without
    the ops that fill other slots. */
+#include "codegen/cost/cost.h"
 #include "codegen/passes/start.h"
 
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
 #include "codegen/kernel/groups.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/passes/maps.h"
-#include "codegen/passes/ring.h"
+#include "codegen/rewrite/ring.h"
 
 /* ---- how many slots ---- */
 
@@ -17,20 +19,20 @@
    with 7; of 8-bit elements that are read as fragments, 1,971, 2,051 and 2,088. */
 static uint32_t slots_at_start(const cg_splitting *x)
 {
-    enum { CYCLES = 2560, CYCLES_BETWEEN = 1536, BYTES = 160 << 10 };
-    bool is_plain = x->count == 1 && !x->places[0].product->turned && !cg_product_before(x->places[0].last);
-    int64_t enough = is_plain ? CYCLES : CYCLES_BETWEEN;
+    const cg_machine *m = cg_machine_of(x->c->target);
+    bool is_plain = x->count == 1 && x->places[0].product->way != CT_TURNED && !cg_product_before(x->places[0].last);
+    double enough = is_plain ? m->maps_built : m->engine_delay;
     uint32_t most = UINT32_MAX, rings = 0, bytes = 0, count = 1;
-    int64_t cycles = 0;
+    double cycles = 0;
     for (uint32_t i = 0; i < x->count && x->places[i].loop == x->places[0].loop; i++) {
         const cg_ring *ring = x->places[i].ring;
         most = ring->slots < most ? ring->slots : most;
         bytes += ring->slot_bytes;
         rings++;
-        cycles += cg_cycles_of(&x->places[i]) * x->budget->blocks;
+        cycles += cg_wgmma_cycles(x->c->target, x->places[i].product) * x->budget->blocks;
     }
     while (count < most && (count + 1) * rings + x->kept_count <= CG_MOST_STARTS && count * cycles < enough
-           && (count + 1) * bytes <= BYTES)
+           && (count + 1) * bytes <= CG_START_BYTES)
         count++;
     return count;
 }
@@ -89,7 +91,7 @@ static void put_landed(const cg_splitting *x, ct_op *end)
 
 ct_block *cg_make_starters(cg_splitting *x, const ct_block *producers)
 {
-    if (x->c->cluster || x->places[0].ring->rounds) /* cp.async does not round */
+    if (x->c->cluster || cg_ring_rounds(x->places[0].ring)) /* cp.async does not round */
         return NULL;
     ct_map map;
     ct_block *block = ct_map_new(x->f, &map) ? ct_clone_block(x->f, producers, NULL, &map) : NULL;

@@ -12,10 +12,11 @@
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/reordered.h"
 #include "codegen/analysis/shared.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/ops/fold.h"
 #include "codegen/passes/budget.h"
-#include "codegen/passes/ring.h"
+#include "codegen/passes/loads.h"
 
 typedef struct stream {
     cg_func *c;
@@ -137,9 +138,8 @@ static const cg_layout *home_of(cg_func *c, const cg_ring *ring, const ct_op *op
    well in that. */
 static bool is_scanned(const cg_func *c, const ct_value *tile, uint32_t vector, uint32_t depth, cg_layout *out)
 {
-    enum { MOST_USES = 8 };
     uint32_t looked_at = 0;
-    for (const ct_use *use = tile->uses; use && depth && looked_at < MOST_USES; use = use->next, looked_at++) {
+    for (const ct_use *use = tile->uses; use && depth && looked_at < CG_SCAN_USES; use = use->next, looked_at++) {
         if (use->op->opcode == OP_scan)
             return cg_scans_pieces(c, use->op, vector, out);
         if (ct_is_map(use->op) && is_scanned(c, &use->op->results[0], vector, depth - 1, out))
@@ -151,13 +151,12 @@ static bool is_scanned(const cg_func *c, const ct_value *tile, uint32_t vector, 
 /* As cg_slot_of_threads, in the layout that suits who takes the tile. */
 static const char *slot_of(cg_func *c, const cg_ring *ring, ct_op *op, cg_ring_load *out)
 {
-    enum { MOST_MAPS = 4 };
     cg_layout wanted;
     const cg_layout *home = cg_reordered_home(c, op, &wanted) ? &wanted : home_of(c, ring, op);
     const char *why = cg_slot_of_threads(c, op, home, out);
     cg_ring_load scanned;
     cg_layout l;
-    if (!why && !home && is_scanned(c, &op->results[0], out->vector_bits, MOST_MAPS, &l)
+    if (!why && !home && is_scanned(c, &op->results[0], out->vector_bits, CG_SCAN_MAPS, &l)
         && !cg_slot_of_threads(c, op, &l, &scanned) && scanned.vector_bits >= out->vector_bits)
         *out = scanned;
     return why;
@@ -194,12 +193,11 @@ static bool is_nest(const ct_block *body)
 /* Are all copies of 16 bytes? Many short ones of a large tile take longer than the wait that they would save. */
 static bool are_long(const cg_ring *ring)
 {
-    enum { BYTES = 16 };
     bool all = true;
     for (uint32_t i = 0; i < ring->load_count; i++)
         all = all
               && cg_memory_bytes(bc_elem_kind(ring->loads[i].op->results[0].type)) << ring->loads[i].vector_bits
-                     == BYTES;
+                     == CG_ACCESS_BYTES;
     return all;
 }
 
@@ -217,51 +215,41 @@ static void choose_slots(const stream *x)
     cg_slot_budget budget = cg_slot_budget_of(c, &work);
     ring->slots = budget.slots;
     ring->why = budget.why;
-    ring->refills = ring->slots == 1 && work.iterations > 1 && are_long(ring);
-    if (ring->slots < 2 && !ring->refills)
-        cg_remark(c, x->loop, CG_REMARK_NotPipelined, TV_REMARK_MISSED,
-                  "not pipelined: {Why=%s}; two stages need {Bytes=%u} of {Room=%u} bytes of shared memory",
-                  cg_loops_stay_plain(c) ? "optimisation level 0 pipelines no loop"
-                  : work.iterations < 2  ? "the loop has a single iteration"
-                                         : "too little shared memory",
-                  2 * ring->slot_bytes, budget.room);
+    if (ring->slots == 1 && work.iterations > 1 && are_long(ring))
+        ring->end = CG_FREE_ONCE_READ;
+    else if (ring->slots < 2)
+        cg_remark_few_slots(c, x->loop,
+                            work.iterations < 2 && !cg_loops_stay_plain(c) ? "the loop has a single iteration" : NULL,
+                            ring->slot_bytes, budget.room);
 }
 
 /* ---- the loop ---- */
-
-/* Has a loop in it a ring? */
-static bool has_ring(const ct_block *body)
-{
-    for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
-        if (op->opcode == OP_for && op->detail)
-            return true;
-    return false;
-}
 
 /* What keeps all loads of the loop in their places; NULL: nothing. */
 static const char *loop_obstacle(const stream *x, bool products)
 {
     return x->loop->opcode != OP_for ? "its loop has no induction variable"
            : products                ? "the kernel has products"
-           : has_ring(x->body)       ? "an inner loop is pipelined"
+           : cg_has_plan(x->body)    ? "an inner loop is pipelined"
                                      : NULL;
+}
+
+static const char *obstacle(const void *user, ct_op *op, cg_ring_load *out)
+{
+    const stream *x = user;
+    return cg_stream_obstacle(x->c, x->body, x->ring, op, out);
 }
 
 static void find_loads(const stream *x, const char *loop_why)
 {
-    cg_ring *ring = x->ring;
     for (ct_op *op = x->body->first; op; op = ct_next_op(op, x->body)) {
-        if ((op->opcode != OP_load_view_tko && op->opcode != OP_load_ptr_tko) || ct_loop_around(op) != x->loop)
+        if (!ct_is_load(op) || ct_loop_around(op) != x->loop)
             continue;
         if (cg_plan_source(x->c, x->loop, op))
             continue;
-        const char *why = loop_why ? loop_why
-                          : ring->load_count == CG_RING_LOADS
-                              ? "the limit of prefetched loads is reached"
-                              : cg_stream_obstacle(x->c, x->body, ring, op, &ring->loads[ring->load_count]);
+        const char *why = loop_why ? loop_why : cg_ring_add(x->ring, obstacle, x, op);
         if (why)
             cg_plan_early(x->c, x->loop, op, why, false);
-        ring->load_count += !why;
     }
 }
 
@@ -269,21 +257,21 @@ void cg_find_streams(cg_func *c, ct_op *loop, bool products)
 {
     if (c->strip_bits)
         return; /* codegen/passes/ahead.c */
-    stream x = {.c = c, .loop = loop, .body = loop->regions[0], .ring = bc_new(&c->arena, cg_ring, 1)};
-    if (!x.ring || !(x.ring->in_slice = bc_new(&c->arena, bool, c->ir->value_count + 1u))) {
+    stream x = {.c = c, .loop = loop, .body = loop->regions[0], .ring = cg_ring_plan(c, CG_RING_OF_THREADS)};
+    cg_plan *plan = bc_new(&c->arena, cg_plan, 1);
+    if (!x.ring || !plan) {
         cg_no_memory(c);
         return;
     }
-    x.ring->known = c->ir->value_count;
-    x.ring->by_threads = true;
+    plan->ring = x.ring;
     find_loads(&x, loop_obstacle(&x, products));
     if (!x.ring->load_count)
         return;
     cg_ring_place_loads(x.ring);
     choose_slots(&x);
-    bool runs_ahead = x.ring->slots >= 2 || x.ring->refills;
+    bool runs_ahead = x.ring->slots >= 2 || x.ring->end == CG_FREE_ONCE_READ;
     if (runs_ahead)
-        loop->detail = x.ring;
+        loop->detail = plan;
     cg_ring_share_threads(x.ring);
     for (uint32_t i = 0; i < x.ring->load_count && !runs_ahead; i++)
         cg_plan_early(c, loop, x.ring->loads[i].op, "its loop is not pipelined", true);

@@ -28,17 +28,18 @@
 #include "codegen/passes/strips.h"
 
 #include "codegen/analysis/order.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/passes/pass.h"
 #include "codegen/values/effects.h"
 
-/* ---- what an op needs ---- */
+/* ---- the loop that an op needs ---- */
 
 typedef enum place {
-    STAYS,  /* needs no loop, and may stand in one */
-    ENTERS, /* strip by strip, in the loop that is open, if any */
-    ALONE,  /* strip by strip, in loops of its own */
-    LEAVES  /* stands outside of loops, or opens its own when it is lowered */
+    STAYS,  /* needs no loop, but may be in one */
+    ENTERS, /* is computed strip by strip, in the open loop if there is one */
+    ALONE,  /* is computed strip by strip, in a loop of its own */
+    LEAVES  /* is outside of loops, or creates its own when it is lowered */
 } place;
 
 static bool result_varies(cg_func *c, const ct_op *op)
@@ -46,7 +47,7 @@ static bool result_varies(cg_func *c, const ct_op *op)
     return op->result_count && cg_strip_varies(c, cg_value_of(c, cg_result(op, 0))->home);
 }
 
-/* Weak accesses of different threads have no order: they may stand among others. */
+/* Weak accesses of different threads have no order, so they may be among others. */
 static place place_of_access(cg_func *c, const ct_op *op)
 {
     const bc_op_info *info = ct_info(op);
@@ -56,7 +57,7 @@ static place place_of_access(cg_func *c, const ct_op *op)
                                                                                : ALONE;
 }
 
-/* Those along the dimension are reduced when the loop over all of them ends; scanned, they need an order of theirs. */
+/* A reduction over strips ends the loop over them; a scan also needs its own order of strips. */
 static place place_of_fold(cg_func *c, const ct_op *op)
 {
     uint32_t others, along = cg_fold_strips(c, op, &others), all = cg_all_strips(c);
@@ -96,7 +97,7 @@ static place place_of(cg_func *c, const ct_op *op)
     }
 }
 
-/* ---- what it waits for ---- */
+/* ---- the values that an op waits for ---- */
 
 typedef enum need { NOTHING, THE_TRIP, THE_LOOP } need;
 
@@ -113,7 +114,7 @@ static need need_of_operands(const cg_forming *x, const ct_op *op)
     return most;
 }
 
-/* Of the loop that is open: with the ops in its regions. */
+/* The same for an op with all ops in its regions. */
 static need need_of(const cg_forming *x, const ct_op *op)
 {
     need most = need_of_operands(x, op);
@@ -135,7 +136,7 @@ static bool conflict(const cg_effects *a, const cg_effects *b)
     return false;
 }
 
-/* Do threads have to meet between an access in the open loop and this op? */
+/* Is a barrier necessary between an access in the open loop and this op? */
 static bool waits(const cg_forming *x, const ct_op *op)
 {
     for (uint32_t i = 0; i < x->count; i++)
@@ -144,7 +145,7 @@ static bool waits(const cg_forming *x, const ct_op *op)
     return false;
 }
 
-/* May it be done before the open loop, of which it needs nothing, not even a token? */
+/* May the op, which needs no value and no token of the open loop, move in front of it? */
 static bool may_go_ahead(const ct_op *op)
 {
     return ct_is_pure(op) || op->opcode == CT_convert || bc_op_in(op->opcode, BC_OPS(FOLD))
@@ -153,16 +154,13 @@ static bool may_go_ahead(const ct_op *op)
 
 /* ---- loops ---- */
 
-/* So that what a loop gives can be counted. */
-enum { MOST_MEMBERS = 1024 };
-
-/* op in a loop over these strips; none: as it is. */
+/* Puts the op in a loop over these strips; 0: leaves it as it is. */
 static ct_op *wrap(cg_forming *x, ct_op *op, uint32_t mask)
 {
     return op && mask ? cg_strips_enclose(x, &op, 1, (cg_trips){.mask = mask}) : op;
 }
 
-/* For each strip of the others all along the dimension. */
+/* Ends the open loop. If it reduces along strips, it becomes a loop over the other strips with one over those in it. */
 static void end_loop(cg_forming *x)
 {
     uint32_t count = x->count, all = cg_all_strips(x->c), along = x->along ? x->along : all;
@@ -190,7 +188,7 @@ static void enter(cg_forming *x, ct_op *op)
     uint32_t others, along = op->opcode == OP_reduce ? cg_fold_strips(x->c, op, &others) : 0;
     if (bc_op_in(op->opcode, BC_OPS(ACCESS)))
         cg_find_effects(x->c, op, false);
-    if (x->count >= MOST_MEMBERS || need_of(x, op) == THE_LOOP || waits(x, op)
+    if (x->count >= CG_STRIP_MEMBERS || need_of(x, op) == THE_LOOP || waits(x, op)
         || (along && x->along && along != x->along))
         end_loop(x);
     add_member(x, op);
@@ -199,7 +197,7 @@ static void enter(cg_forming *x, ct_op *op)
 
 static void stay(cg_forming *x, ct_op *op)
 {
-    if (x->count >= MOST_MEMBERS)
+    if (x->count >= CG_STRIP_MEMBERS)
         end_loop(x);
     if (!x->count)
         return;
@@ -210,7 +208,8 @@ static void stay(cg_forming *x, ct_op *op)
     }
 }
 
-/* The strips of its tile. A fold: for each of the others all along its dimension. */
+/* Puts the op in a loop over the strips of its tile. A reduction gets a loop over the strips of its dimension in one
+   over the others. */
 static void stand_alone(cg_forming *x, ct_op *op)
 {
     cg_func *c = x->c;
@@ -268,7 +267,7 @@ void cg_pass_strips(cg_func *c)
         cg_strips_place(c);
 }
 
-/* What is in registers as long as a trip lasts has the place of what is kept of it. */
+/* A value that is in registers during a trip is shown with the storage in which it is kept. */
 static void describe(cg_func *c, const ct_value *v, bc_text *out)
 {
     const ct_op *around = v->block->parent;

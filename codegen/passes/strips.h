@@ -7,24 +7,24 @@
 /* The state of the pass for the ops of a block (codegen/passes/strips.c). */
 typedef struct cg_forming {
     cg_func *c;
-    ct_op **members; /* of the loop that is open, in their order */
+    ct_op **members; /* of the open loop, in order */
     uint32_t count;
-    uint32_t along;            /* strips that it reduces over, in a loop within the one over the others; 0: none yet */
-    uint32_t loops;            /* so far, the open one too */
-    uint32_t *inside, *behind; /* by value id: the loop that it is made in, or that has to end before it is */
+    uint32_t along;            /* strips over which it reduces, in an inner loop; 0: none yet */
+    uint32_t loops;            /* so far, including the open one */
+    uint32_t *inside, *behind; /* by value id: the loop in which it is computed, or which must end before it is */
     ct_map copies;             /* of lazy values */
 } cg_forming;
 
-/* Room for the values that the pass makes: false without memory. */
+/* Makes room for the values that the pass creates. False: out of memory. */
 bool cg_strips_room(cg_forming *x);
-/* Does the op look the tile up in any layout, starting from one of them? */
+/* Does the op find the tile in any layout, given one variant of it? */
 static inline bool cg_reads_any_layout(const ct_use *use)
 {
     return use->op->opcode < OP_LIMIT && (!use->read || use->read == CT_READ_IN_SEVERAL);
 }
 
 /* Moves the members into the region of a loop, whose results are the values that are read outside. Lazy members that
-   are read outside are also recomputed after the loop. NULL: no memory (codegen/passes/strips_enclose.c). */
+   are read outside are also recomputed after the loop. NULL: out of memory (codegen/passes/strips_enclose.c). */
 ct_op *cg_strips_enclose(cg_forming *x, ct_op *const *members, uint32_t count, cg_trips trips);
 
 /* ---- live ranges of values (codegen/passes/strips_lives.c) ---- */
@@ -33,12 +33,12 @@ ct_op *cg_strips_enclose(cg_forming *x, ct_op *const *members, uint32_t count, c
    operands of lazy values are live as long as these. */
 typedef struct cg_lives {
     ct_op **ops;   /* by number, from 1 */
-    uint32_t *end; /* by number: the last op in it */
+    uint32_t *end; /* by number: the last op inside it */
     uint32_t count;
-    uint32_t *last; /* by value id: the op that reads it last; 0: none */
-    uint32_t *any;  /* by the id of what has been converted: the same for ops that look it up in several layouts */
+    uint32_t *last; /* by value id: the op that reads the value last; 0: none */
+    uint32_t *any;  /* by id of the unconverted value: the same for ops that look it up in several layouts */
 } cg_lives;
-/* false: no memory. */
+/* False: out of memory. */
 bool cg_lives_find(cg_func *c, cg_lives *out);
 
 /* ---- local memory ---- */

@@ -3,7 +3,7 @@
 
 /* ---- room ---- */
 
-/* A value in a loop is given at most by that and by the loop around it, and copied once. */
+/* Each value in a loop is a result of at most that loop and the one around it, and is copied once. */
 bool cg_strips_room(cg_forming *x)
 {
     enum { TIMES = 4 };
@@ -18,17 +18,17 @@ bool cg_strips_room(cg_forming *x)
            && cg_values_grow(c, room - c->ir->value_count);
 }
 
-/* ---- who reads outside ---- */
+/* ---- values that are read outside ---- */
 
 typedef struct enclosing {
     cg_forming *x;
     ct_block *region;
-    ct_op *behind;    /* what stands behind the loop */
-    ct_value **given; /* values of the region that are read outside; filled from the end */
+    ct_op *behind;    /* the op after the loop */
+    ct_value **given; /* values of the region that are read outside, filled from the end */
     uint32_t first, end;
 } enclosing;
 
-/* in_others: only where it is looked up in other layouts than its home, too. */
+/* in_others: only if it is also looked up in layouts other than its own. */
 static bool is_read_outside(const ct_value *v, const ct_block *region, bool in_others)
 {
     for (const ct_use *use = v->uses; use; use = use->next)
@@ -37,7 +37,7 @@ static bool is_read_outside(const ct_value *v, const ct_block *region, bool in_o
     return false;
 }
 
-/* Who reads a tile in several layouts finds them by way of any. */
+/* An op that reads a tile in several layouts finds them through any variant. */
 static bool is_wanted_outside(const ct_value *v, const ct_block *region)
 {
     bool wanted = is_read_outside(v, region, false);
@@ -49,9 +49,9 @@ static bool is_wanted_outside(const ct_value *v, const ct_block *region)
     return wanted;
 }
 
-/* ---- what is made anew ---- */
+/* ---- values that are recomputed ---- */
 
-/* Behind the loop, and in it if it is read there as well. */
+/* Moves the op behind the loop, and keeps a copy in it if it is read there as well. */
 static bool sink(enclosing *e, ct_op *op)
 {
     cg_func *c = e->x->c;
@@ -76,7 +76,7 @@ static bool sink(enclosing *e, ct_op *op)
     return true;
 }
 
-/* From the last op on, so that what lazy values need behind the loop is known when its turn comes. */
+/* Visits the last op first, so that the operands of lazy values that move behind the loop are known in time. */
 static bool find_given(enclosing *e)
 {
     for (ct_op *op = e->region->last->prev, *before; op; op = before) {
@@ -97,15 +97,13 @@ static void give(enclosing *e, ct_op *loop)
 {
     for (uint32_t i = 0; i < loop->result_count; i++) {
         ct_value *from = e->given[e->first + i], *to = &loop->results[i];
-        to->type = from->type;
-        to->fact = from->fact;
-        to->view = from->view;
+        ct_be_like(to, from);
         *cg_value_of(e->x->c, to) = *cg_value_of(e->x->c, from);
         ct_replace_uses_outside(from, to, e->region);
     }
 }
 
-/* The members go to the region, which ends with `keep`; what stands among them needs the loop, and stays behind it. */
+/* Moves the members to the region, which ends with `keep`. Other ops between them need the loop, and stay behind it. */
 static bool fill(enclosing *e, ct_op *const *members, uint32_t count, ct_op *keep)
 {
     uint32_t results = 0, i = 0;

@@ -4,8 +4,8 @@
 typedef struct walk {
     cg_func *c;
     cg_lives *lives;
-    uint32_t *parent; /* by number: the op around it; 0: none */
-    uint32_t *made;   /* by value id: the op that makes it */
+    uint32_t *parent; /* by number: the enclosing op; 0: none */
+    uint32_t *made;   /* by value id: the op that computes it */
 } walk;
 
 static void note_made(walk *x, const ct_value *values, uint32_t count, uint32_t number)
@@ -31,7 +31,7 @@ static void number_ops(walk *x, const ct_block *block, uint32_t parent)
     }
 }
 
-/* `at`, or the end of the outermost loop around the reader that the value comes from outside of. */
+/* `at`, or the end of the outermost loop around the reader that does not contain the value's definition. */
 static uint32_t end_of_read(const walk *x, const ct_value *v, uint32_t reader, uint32_t at)
 {
     for (uint32_t op = x->parent[reader]; op > x->made[v->id]; op = x->parent[op])
@@ -45,7 +45,8 @@ static void extend(uint32_t *last, uint32_t to)
     *last = to > *last ? to : *last;
 }
 
-/* Until when the op reads its operand: one that hands it on, or makes it anew, as long as that is read. */
+/* The last time that the op reads its operand. An op that passes the value on, or recomputes it, reads it as long as
+   its result is read. */
 static uint32_t end_of_reader(const walk *x, uint32_t number, uint32_t index)
 {
     const ct_op *op = x->lives->ops[number];
@@ -71,7 +72,7 @@ bool cg_lives_find(cg_func *c, cg_lives *out)
     if (!out->ops || !out->end || !out->last || !out->any || !x.parent || !x.made)
         return false;
     number_ops(&x, c->ir->body, 0);
-    for (uint32_t number = out->count; number; number--) /* readers before what they read */
+    for (uint32_t number = out->count; number; number--) /* readers come before the values that they read */
         for (uint32_t i = 0; i < out->ops[number]->operand_count; i++) {
             const ct_value *v = out->ops[number]->operands[i];
             uint32_t to = end_of_read(&x, v, number, end_of_reader(&x, number, i));

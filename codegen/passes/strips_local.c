@@ -5,31 +5,32 @@
    elements from this storage before it overwrites them, in the same registers of the same strip. */
 #include <stdlib.h>
 
+#include "codegen/kernel/limits.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/passes/strips.h"
 
-enum { MAX_LOCAL = 480 * 1024 }; /* of a thread; the hardware has 512 KiB, for spills as well */
+enum { MAX_LOCAL = CG_LOCAL_BYTES - CG_LOCAL_FOR_SPILLS };
 
-/* A tile that is kept. Times: an op reads at twice its number, and writes thereafter. */
+/* A tile that is kept. Times are twice the op's number for a read, and later for a write. */
 typedef struct tile {
-    struct tile *next;  /* with the same place */
-    struct tile *place; /* the first of them */
+    struct tile *next;  /* with the same storage */
+    struct tile *place; /* the first tile of that storage */
     const ct_value *v;
     uint32_t from, to;
-    uint32_t first, last; /* of the first one: ops between which the place is taken */
+    uint32_t first, last; /* of the first one: the times between which the storage is in use */
     uint32_t at, bytes;
 } tile;
 
 typedef struct placing {
     cg_func *c;
     cg_lives lives;
-    tile *tiles, **of; /* in the order in which they are made; by value id */
+    tile *tiles, **of; /* in the order of their definitions; by value id */
     uint32_t count;
 } placing;
 
-/* ---- what is kept ---- */
+/* ---- tiles that are kept ---- */
 
-/* For the life of the ops from `first` to `last` at least. */
+/* The tile lives at least from op `first` to op `last`. */
 static void add(placing *x, const ct_value *v, uint32_t from, uint32_t first, uint32_t last)
 {
     uint32_t to = x->lives.last[v->id], any = x->lives.any[ct_unconverted(v)->id];
@@ -48,15 +49,15 @@ static void add_all(placing *x, const ct_value *values, uint32_t count, uint32_t
             add(x, &values[i], from, number, x->lives.end[number]);
 }
 
-/* When a loop over strips writes its result. A tile that is the same in some of them is written in each, and what lies
-   in its place must not be read in the loop. */
+/* The time at which a loop over strips writes its result. A tile that is the same in several strips is written in
+   each of them, so that no other tile may use that storage during the loop. */
 static uint32_t time_of_keep(cg_func *c, const ct_value *result, uint32_t end)
 {
     return 2 * end + (cg_strip_mask(c, cg_value_of(c, result)->home) == cg_all_strips(c));
 }
 
-/* At the end of the trips of a loop over strips; by an op outside of them, which may read and write in turns; before
-   the first iteration of a loop and behind the last one. */
+/* Tiles are written at the end of a trip; by an op outside of loops, which may alternate between reads and writes;
+   or before the first and after the last iteration of a loop. */
 static void add_of_op(placing *x, uint32_t number)
 {
     const ct_op *op = x->lives.ops[number], *around = op->block->parent;
@@ -73,9 +74,9 @@ static void add_of_op(placing *x, uint32_t number)
     }
 }
 
-/* ---- the same place for several ---- */
+/* ---- sharing storage ---- */
 
-/* Elements of one size lie in the same way, by strip and register, as they have the same home. */
+/* Do the elements have the same size and, by strip and register, the same positions? */
 static bool lie_alike(cg_func *c, const tile *a, const tile *b)
 {
     return cg_value_of(c, a->v)->home == cg_value_of(c, b->v)->home
@@ -113,7 +114,7 @@ static void share_all(placing *x, ct_value *const *values, const ct_value *targe
     }
 }
 
-/* What a `for` carries and what it gives have one place, whatever else does. */
+/* A carried value and the result of its `for` always share storage. */
 static void share_results(placing *x, const ct_op *op)
 {
     for (uint32_t i = 0; op->opcode == OP_for && i < op->result_count; i++) {
@@ -123,7 +124,7 @@ static void share_results(placing *x, const ct_op *op)
     }
 }
 
-/* What a loop over strips keeps, with what it reads for the last time. */
+/* Shares the storage of tiles that a loop over strips keeps with that of tiles that it reads for the last time. */
 static void share_in_loop(placing *x, const ct_op *loop)
 {
     for (const ct_op *op = loop->regions[0]->first; op->opcode != CT_keep; op = op->next)
@@ -146,7 +147,7 @@ static void share_of_op(placing *x, const ct_op *op)
     share_all(x, op->operands + first, op->regions[0]->args + is_for, op->operand_count - first);
 }
 
-/* ---- places ---- */
+/* ---- addresses ---- */
 
 static int compare_first(const void *a, const void *b)
 {
@@ -154,7 +155,7 @@ static int compare_first(const void *a, const void *b)
     return s->first != t->first ? (s->first > t->first) - (s->first < t->first) : (s > t) - (s < t);
 }
 
-/* The lowest place beside those that are taken, which are in the order of theirs; the tile joins them. */
+/* Gives the tile the lowest address that is free at that time. taken: tiles in the order of their addresses. */
 static void place(cg_func *c, tile *t, tile **taken, uint32_t *count)
 {
     uint32_t kept = 0, at = 0, i = 0;

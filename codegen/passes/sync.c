@@ -21,7 +21,8 @@
 #include "codegen/passes/pass.h"
 #include "codegen/values/effects.h"
 
-/* Effects that are not over, by how they came before what follows; and what has been written and not fenced since. */
+/* Pending effects, by the trip in which they occurred relative to the current op; and writes that are not fenced
+   yet. */
 enum { WAYS = CG_EARLIER_VIEW + 1, WRITTEN = WAYS, SETS, WORD_BITS = 64 };
 
 typedef struct pending {
@@ -30,7 +31,7 @@ typedef struct pending {
 
 typedef struct around {
     const struct around *outer;
-    pending next, behind; /* where the loop's ops go on to its next trip, and where they leave it */
+    pending next, behind; /* the sets at the head of the loop's next trip, and after the loop */
 } around;
 
 typedef struct walk {
@@ -56,21 +57,21 @@ static void clear(const walk *x, pending p)
         memset(p.sets, 0, sizeof *p.sets * SETS * x->words);
 }
 
-/* All threads have met. */
+/* All threads have met at a barrier. */
 static void clear_met(const walk *x, pending p)
 {
     if (p.sets)
         memset(p.sets, 0, sizeof *p.sets * WRITTEN * x->words);
 }
 
-/* What was written is fenced. */
+/* All writes are fenced. */
 static void clear_written(const walk *x, pending p)
 {
     if (p.sets)
         memset(p.sets + (size_t)WRITTEN * x->words, 0, sizeof *p.sets * x->words);
 }
 
-/* To `into` what is in `from`; true: something is new there. */
+/* Adds the sets of `from` to `into`. True: something is new. */
 static bool join(const walk *x, pending into, pending from)
 {
     uint64_t more = 0;
@@ -88,7 +89,8 @@ static pending copy_of(walk *x, pending p)
     return copy;
 }
 
-/* The place in the sets of the first effect from place `at` on, which is (set, number); behind all: there is none. */
+/* The position of the next effect from `at` on, which gives the set and the number of the effect; the end if there
+   is none. */
 static uint32_t next_place(const walk *x, pending p, uint32_t at)
 {
     uint32_t end = p.sets ? SETS * x->words * WORD_BITS : 0;
@@ -118,7 +120,7 @@ static bool join_next_strip(walk *x, pending into, pending from)
     return join(x, into, shared);
 }
 
-/* `from` at the head of the loop's next trip, added to `into`; true: something is new there. */
+/* Adds `from`, as seen from the loop's next trip, to `into`. True: something is new. */
 static bool join_next_trip(walk *x, pending into, pending from, const ct_block *body)
 {
     pending aged = nothing(x);
@@ -134,7 +136,7 @@ static bool join_next_trip(walk *x, pending into, pending from, const ct_block *
 
 /* ---- ops ---- */
 
-/* Who has to meet before e for the sake of what is pending. */
+/* The barrier that the pending effects require before e. */
 static cg_meeting meeting_before(const walk *x, pending p, const cg_effect *e)
 {
     cg_meeting most = e->again ? cg_meeting_between(e, CG_SAME_TRIP, e) : CG_NOBODY;
@@ -146,7 +148,7 @@ static cg_meeting meeting_before(const walk *x, pending p, const cg_effect *e)
     return most;
 }
 
-/* Is something pending that not only the thread did which writes scalars? */
+/* Is an effect pending that is not by the one thread that writes scalars? */
 static bool have_others(const walk *x, pending p)
 {
     uint32_t row = x->words * WORD_BITS;
@@ -156,7 +158,7 @@ static bool have_others(const walk *x, pending p)
     return false;
 }
 
-/* What wgmma reads is fenced where it has been written. */
+/* Fences writes that wgmma reads, right after they happen. */
 static void visit_proxies(walk *x, pending p, cg_effect *e)
 {
     uint32_t row = x->words * WORD_BITS;
@@ -173,7 +175,7 @@ static void visit_proxies(walk *x, pending p, cg_effect *e)
 static void visit_effect(walk *x, pending p, cg_effect *e)
 {
     if (e->kind == CG_BEGINS)
-        return; /* visit_strips */
+        return; /* see visit_strips */
     visit_proxies(x, p, e);
     cg_meeting before = meeting_before(x, p, e);
     e->others = e->others || (e->for_one && have_others(x, p));
@@ -201,13 +203,13 @@ static void visit_loop(walk *x, const ct_op *op, pending p)
         x->loop = here.outer;
     } while (!x->c->failed && join_next_trip(x, head, here.next, body));
     if (op->opcode != OP_for)
-        clear(x, p); /* it has one trip at least */
+        clear(x, p); /* there is at least one trip */
     join(x, p, here.behind);
     if (op->opcode == OP_for)
         join(x, p, here.next);
 }
 
-/* Before the loop for all accesses in it. Goes on with what the last trip leaves. */
+/* Barriers go in front of the loop for all accesses in it. Continues with the sets of the last trip. */
 static void visit_strips(walk *x, const ct_op *op, pending p)
 {
     cg_effect *begins = op->effects->first && op->effects->first->kind == CG_BEGINS ? op->effects->first : NULL;
@@ -227,7 +229,7 @@ static void visit_strips(walk *x, const ct_op *op, pending p)
     join(x, p, trip);
 }
 
-/* Also groups: what both may meet at is for the ops of rings. */
+/* Also for groups: their ops on rings provide the barriers between them. */
 static void visit_branch(walk *x, const ct_op *op, pending p)
 {
     pending before = copy_of(x, p);
@@ -256,7 +258,7 @@ static void visit_op(walk *x, const ct_op *op, pending p)
     for (cg_effect *e = op->effects ? op->effects->first : NULL; e; e = e->next)
         visit_effect(x, p, e);
     if (op->opcode == OP_continue || op->opcode == OP_break || op->opcode == OP_return)
-        clear(x, p); /* nothing comes behind it */
+        clear(x, p); /* nothing follows */
 }
 
 static void visit_block(walk *x, const ct_block *block, pending p)
@@ -265,7 +267,7 @@ static void visit_block(walk *x, const ct_block *block, pending p)
         visit_op(x, op, p);
 }
 
-/* Number 0 is for the whole block, also where it has groups (codegen/ops/groups.c). */
+/* Barrier 0 is for the whole block, also with groups (codegen/ops/groups.c). */
 static void choose_barriers(cg_func *c)
 {
     if (!c->groups)

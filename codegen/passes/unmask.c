@@ -13,22 +13,17 @@
    ends; the ends are elements of the tile, computed in the same way. If the sum wraps around inside the tile, signed or
    unsigned as the mask compares, its ends are in the wrong order, and the select stays. */
 #include "codegen/analysis/product.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/passes/pass.h"
-
-enum {
-    MOST_DEPTH = 16,
-    MOST_PUT = 64,           /* ops for scalars, in an iteration */
-    LEAST_ELEMENTS_BITS = 11 /* of tiles: fewer cost less than a branch */
-};
 
 typedef struct unmasking {
     cg_func *c;
     ct_func *f;
-    ct_op *select, *put[MOST_PUT]; /* what it asks for is computed by these, in front of it */
+    ct_op *select, *put[CG_MASK_SCALARS]; /* the select; ops in front of it that compute the condition */
     uint32_t put_count;
 } unmasking;
 
-/* The least and the greatest element of a tile whose elements follow each other; the same where all are equal. NULL:
+/* The smallest and the largest element of a tile of consecutive numbers; both are equal if all elements are. NULL:
    not known. */
 typedef struct ends {
     ct_value *low, *high;
@@ -39,7 +34,7 @@ static const bc_type *scalar_of(const unmasking *x, const ct_value *v)
     return ct_scalar_type(x->f, bc_elem_kind(v->type));
 }
 
-/* The op for scalars, in front of the select. */
+/* Puts the op for scalars in front of the select. */
 static ct_value *put(unmasking *x, ct_op *op)
 {
     if (!op) {
@@ -54,7 +49,7 @@ static ct_value *put(unmasking *x, ct_op *op)
 static ct_value *put_of(unmasking *x, bc_opcode opcode, const ct_op *like, ct_value *a, ct_value *b)
 {
     ct_value *operands[] = {a, b};
-    return a && b && x->put_count < MOST_PUT
+    return a && b && x->put_count < CG_MASK_SCALARS
                ? put(x, ct_made_new(x->f, opcode, like, scalar_of(x, &like->results[0]), operands, 2))
                : NULL;
 }
@@ -67,7 +62,7 @@ static bool varies(const ends *e)
 static ends ends_of_numbers(unmasking *x, const ct_op *iota)
 {
     const bc_type *type = iota->results[0].type, *one = scalar_of(x, &iota->results[0]);
-    if (bc_kind_bits(bc_elem_kind(type)) < 32 || type->shape[0] < 2 || x->put_count + 2 > MOST_PUT)
+    if (bc_kind_bits(bc_elem_kind(type)) < 32 || type->shape[0] < 2 || x->put_count + 2 > CG_MASK_SCALARS)
         return (ends){NULL, NULL};
     ct_value *low = put(x, ct_constant_new(x->f, iota, one, 0)),
              *high = put(x, ct_constant_new(x->f, iota, one, type->shape[0] - 1));
@@ -76,7 +71,7 @@ static ends ends_of_numbers(unmasking *x, const ct_op *iota)
 
 static ends ends_of(unmasking *x, ct_value *v, uint32_t depth);
 
-/* Of a sum or a difference; what varies is the first operand or, of a sum, the second. */
+/* The ends of a sum or a difference. Only one operand may vary: the first, or in a sum also the second. */
 static ends ends_of_sum(unmasking *x, const ct_op *op, uint32_t depth)
 {
     ends a = ends_of(x, op->operands[0], depth), b = a.low ? ends_of(x, op->operands[1], depth) : a;
@@ -109,7 +104,7 @@ static ends ends_of(unmasking *x, ct_value *v, uint32_t depth)
     }
 }
 
-/* The comparison for scalars. */
+/* Puts the comparison, with scalar operands. */
 static ct_value *put_like(unmasking *x, const ct_op *comparison, ct_value *a, ct_value *b)
 {
     ct_value *result = put_of(x, OP_cmpi, comparison, a, b);
@@ -118,8 +113,8 @@ static ct_value *put_like(unmasking *x, const ct_op *comparison, ct_value *a, ct
     return result;
 }
 
-/* Does `like` say so of its operands' ends a and b, which are those that are hardest to say it of, and of each
-   operand's own, so that none wraps around? */
+/* Is the comparison true for the ends of a and b for which it is least likely? And are the ends of each operand in
+   order, so that it does not wrap? */
 static ct_value *all_in_order(unmasking *x, const ct_op *like, const ends *a, const ends *b)
 {
     const ends *both[] = {a, b};
@@ -149,7 +144,7 @@ static ct_value *all_of_comparison(unmasking *x, const ct_op *op, uint32_t depth
     return all_in_order(x, op, &a, &b);
 }
 
-/* Whether all of the mask is true; NULL: that is not found out. */
+/* The condition that the whole mask is true. NULL: it cannot be determined. */
 static ct_value *all_of(unmasking *x, ct_value *mask, uint32_t depth)
 {
     const ct_op *op = mask->op;
@@ -173,7 +168,7 @@ static bool is_read_in(const ct_op *op, const ct_block *block)
     return true;
 }
 
-/* The select goes into the block, and with it what only it has needed. */
+/* Moves the select into the block, with the ops that only it needs. */
 static void move_select(const unmasking *x, ct_block *block)
 {
     ct_op *before = x->select->prev;
@@ -205,18 +200,10 @@ static void guard(unmasking *x, ct_value *all)
 
 static bool is_masked(const ct_op *op)
 {
-    if (op->opcode != OP_select || cg_shape_of(op->results[0].type).tile_bits < LEAST_ELEMENTS_BITS)
+    if (op->opcode != OP_select || cg_shape_of(op->results[0].type).tile_bits < CG_MASKED_BITS)
         return false;
     const ct_op *maker = op->operands[1]->op;
     return maker && maker->opcode != OP_constant && op->operands[0]->type->rank == op->results[0].type->rank;
-}
-
-static bool multiplies(const ct_op *loop)
-{
-    for (const ct_op *op = loop->regions[0]->first; op; op = op->next)
-        if (cg_is_product(op))
-            return true;
-    return false;
 }
 
 static void look_at(cg_func *c, ct_op *loop)
@@ -226,7 +213,7 @@ static void look_at(cg_func *c, ct_op *loop)
         if (!is_masked(op))
             continue;
         unmasking x = {.c = c, .f = c->ir, .select = op};
-        ct_value *all = all_of(&x, op->operands[0], MOST_DEPTH);
+        ct_value *all = all_of(&x, op->operands[0], CG_MASK_DEPTH);
         if (all)
             guard(&x, all);
         while (!all && x.put_count)
@@ -234,13 +221,13 @@ static void look_at(cg_func *c, ct_op *loop)
     }
 }
 
-/* Where several loops multiply, the program has put the tiles that masks are for into one of their own, in which a
-   branch would cost registers alone. */
+/* If several loops multiply, the program has moved the masked tiles into a loop of their own, in which a branch
+   would only cost registers. */
 void cg_pass_unmask(cg_func *c)
 {
     ct_op *loop = NULL;
     for (ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
-        if (op->opcode == OP_for && !op->plain && multiplies(op)) {
+        if (op->opcode == OP_for && !op->plain && cg_product_in(op->regions[0])) {
             if (loop)
                 return;
             loop = op;

@@ -22,7 +22,7 @@ static bool fit(cg_func *c, const ct_value *values, uint32_t count)
     return true;
 }
 
-/* Is it from one layout to another? */
+/* Does the op convert from one layout to another? */
 static bool converts(cg_func *c, const ct_op *op)
 {
     const ct_value *from = op->operands[0], *to = cg_result(op, 0);

@@ -10,7 +10,7 @@
 #include "codegen/values/effects.h"
 #include "codegen/values/strips.h"
 
-/* Bytes that are in use from the first of the ops to the last one, which stand in one block. */
+/* Bytes that are in use from op `first` to op `last`, which are in one block. */
 typedef struct life {
     const ct_op *first, *last;
     cg_span span;
@@ -19,7 +19,7 @@ typedef struct life {
 
 typedef struct lives {
     cg_func *c;
-    life *of; /* of what lives longer than an op: rings, their barriers, maps */
+    life *of; /* ranges that are longer than one op: rings, their barriers, maps */
     uint32_t count, room;
 } lives;
 
@@ -29,9 +29,9 @@ static bool is_faulty(ct_fault *fault, const ct_op *op, const char *what)
     return false;
 }
 
-/* ---- where an op stands ---- */
+/* ---- positions of ops ---- */
 
-/* The op, or the one around it, that stands in the block; NULL: there is none. */
+/* The op in the block that is `op` or contains it. NULL: there is none. */
 static const ct_op *in_block(const ct_op *op, const ct_block *block)
 {
     while (op && op->block != block)
@@ -39,7 +39,7 @@ static const ct_op *in_block(const ct_op *op, const ct_block *block)
     return op;
 }
 
-/* Does the op come in the life, or is it in an op that does? */
+/* Is the op in the live range, or in an op that is? */
 static bool is_within(const ct_op *op, const life *x)
 {
     const ct_op *place = in_block(op, x->first->block);
@@ -52,7 +52,7 @@ static bool is_within(const ct_op *op, const life *x)
     return false;
 }
 
-/* Different groups of warps run beside each other. */
+/* Different groups of warps run concurrently. */
 static bool are_in_two_groups(const ct_op *a, const ct_op *b)
 {
     for (const ct_block *x = a->block; x->parent; x = x->parent->block)
@@ -68,7 +68,7 @@ static bool meet(const life *a, const life *b)
     return overlap && (is_within(b->first, a) || is_within(a->first, b) || are_in_two_groups(a->first, b->first));
 }
 
-/* ---- lives ---- */
+/* ---- live ranges ---- */
 
 static void extend_by_op(life *x, const ct_op *op)
 {
@@ -77,8 +77,8 @@ static void extend_by_op(life *x, const ct_op *op)
         x->last = place;
 }
 
-/* To what reads it: as rings of later loops that have its slots, where they lie; as tiles in slots, there, too; and to
-   the end of products that are in flight. */
+/* Extends the range to the readers: rings of later loops that use the same stages, tiles in stages, and the end of
+   products in flight. */
 static void extend_by_uses(life *x, const ct_value *v)
 {
     for (const ct_use *use = v->uses; use; use = use->next) {
@@ -104,13 +104,13 @@ static cg_span span_at(const cg_func *c, uint32_t offset, uint32_t bytes)
     return (cg_span){from, from + bytes, 0};
 }
 
-/* What an op brings into being that outlives it. */
+/* Adds buffers that the op creates and that outlive it. */
 static void add_lasting(lives *x, const ct_op *op)
 {
     const cg_ring *ring = op->opcode == CT_ring && !op->operand_count ? op->detail : NULL;
     if (ring)
         add(x, op, span_at(x->c, ring->offset, ring->slots * ring->slot_bytes), "its ring overlaps another live ring");
-    if (ring && ring->by_groups)
+    if (ring && cg_is_between_groups(ring))
         add(x, op, span_at(x->c, ring->barriers, ring->slots * CG_RING_BARRIER_BYTES),
             "the barriers of its ring lie where something else is");
     if (op->opcode == CT_maps && x->c->groups)
@@ -155,7 +155,7 @@ static bool is_scratch_well(const cg_func *c, const cg_effect *e)
     return span->from < span->to && span->to <= c->sharing->scratch_bytes && span->to <= all_shared(c) && whole;
 }
 
-/* Is what a loop over strips has of scratch there beside what is made in it? */
+/* Is the scratch of a loop over strips in use while a value created in it is? */
 static bool is_around(const ct_op *op, const life *x)
 {
     return op->opcode == CT_strips && ct_is_inside(x->first->block, op->regions[0]);
@@ -173,8 +173,9 @@ static bool is_scratch_apart(const lives *x, const cg_effect *e)
     return true;
 }
 
-/* Is what a product in flight has of scratch nobody else's until it is awaited? Nor may threads meet before: they would
-   take it that all have read the scratch. Where it comes to an op by way of a loop or branch, it is not asked. */
+/* Does no other op use the scratch of a product in flight until it is awaited? There may be no barrier either,
+   because other ops would assume that all threads have read the scratch by then. Products that are passed through a
+   loop or branch are not checked. */
 static bool is_scratch_kept(const cg_func *c, const cg_effect *e)
 {
     life own = {e->op, e->op, e->span, NULL};

@@ -6,10 +6,10 @@
 
 typedef enum step_kind {
     EFFECT,
-    GO,     /* on at the label */
-    MAY_GO, /* there or here */
-    TURN,   /* the loop with that body goes round */
-    TRIP,   /* there or here: on to the next strip of the loop with that body, whose elements are others */
+    GO,     /* continue at the label */
+    MAY_GO, /* continue there or here */
+    TURN,   /* the loop with that body begins its next iteration */
+    TRIP,   /* there or here: the next strip of the loop with that body, with other elements */
     STOP
 } step_kind;
 
@@ -27,7 +27,7 @@ typedef struct around {
 
 typedef struct program {
     step *steps;
-    uint32_t *labels; /* which step each stands before */
+    uint32_t *labels; /* the step in front of which each label is */
     uint32_t count, label_count;
     const around *loop;
 } program;
@@ -70,7 +70,7 @@ static void put_loop(program *p, const ct_op *op)
     p->loop = here.outer;
 }
 
-/* Also of groups: each warp goes one of the ways. */
+/* Also for groups: each warp takes one of the paths. */
 static void put_branch(program *p, const ct_op *op)
 {
     uint32_t otherwise = new_label(p), end = new_label(p);
@@ -83,7 +83,7 @@ static void put_branch(program *p, const ct_op *op)
     place(p, end);
 }
 
-/* Its trips are one at least. */
+/* There is at least one trip. */
 static void put_strips(program *p, const ct_op *op)
 {
     const cg_effect *e = op->effects ? op->effects->first : NULL;
@@ -137,9 +137,9 @@ static bool make_program(cg_func *c, program *p)
     return true;
 }
 
-/* ---- ways ---- */
+/* ---- paths ---- */
 
-/* Where a way goes on, and how the effect that it began with came before that: a number for both. */
+/* A point on a path: the step, and the trip of the first effect relative to it, in one number. */
 enum { WAYS = CG_EARLIER_VIEW + 1 };
 
 typedef struct search {
@@ -157,7 +157,7 @@ static void go_on(search *s, uint32_t at, cg_before how)
     s->seen[place] = true;
 }
 
-/* From an effect on the way: false if it should have waited. */
+/* Passes an effect on the path. False: it should have waited. */
 static bool pass_effect(search *s, uint32_t at, cg_before how)
 {
     const cg_effect *e = s->p->steps[at].effect;
@@ -186,7 +186,7 @@ static bool pass_step(search *s, uint32_t at, cg_before how)
     return true;
 }
 
-/* The effect that the one at this step should have been awaited by; NULL: there is none. */
+/* The effect that should have waited for the one at this step. NULL: there is none. */
 static const cg_effect *find_too_early(search *s, uint32_t at, size_t places)
 {
     s->from = s->p->steps[at].effect;
@@ -205,7 +205,7 @@ static const cg_effect *find_too_early(search *s, uint32_t at, size_t places)
     return NULL;
 }
 
-/* Where wgmma reads what has been written here, on a way without a fence. */
+/* An effect of wgmma that reads what this step wrote, on a path without a fence. NULL: there is none. */
 static const cg_effect *find_unfenced(search *s, uint32_t at, size_t places)
 {
     s->from = s->p->steps[at].effect;
@@ -216,7 +216,7 @@ static const cg_effect *find_unfenced(search *s, uint32_t at, size_t places)
     go_on(s, at + 1, CG_SAME_TRIP);
     while (s->count) {
         uint32_t here = s->todo[--s->count] / WAYS;
-        const cg_effect *e = s->p->steps[here].effect; /* of the steps that are one */
+        const cg_effect *e = s->p->steps[here].effect; /* the effect of that step */
         if (e && cg_fence_between(s->from, e))
             return e;
         if (e && !e->fence)
@@ -237,7 +237,7 @@ bool cg_verify_sync(cg_func *c, ct_fault *out_fault)
 {
     program p = {0};
     if (!c->sharing || !c->sharing->synced || !make_program(c, &p))
-        return true; /* nothing to check yet, or out of memory, which the next pass finds */
+        return true; /* nothing to check yet; or out of memory, which the next pass reports */
     size_t places = (size_t)p.count * WAYS;
     search s = {.p = &p, .seen = bc_new(&c->arena, bool, places), .todo = bc_new(&c->arena, uint32_t, places)};
     for (uint32_t i = 0; s.seen && s.todo && i < p.count; i++) {

@@ -14,6 +14,7 @@
    inside mmaf; a result in f16 differs from the sum by the roundings that are left out, so it is at least as exact. A
    sum above 65,504 that later becomes smaller stays finite (docs/reference/numerics.md, "Order of operations"). */
 #include "codegen/analysis/product.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/passes/budget.h"
 #include "codegen/passes/pass.h"
 #include "codegen/passes/simplify.h"
@@ -21,18 +22,17 @@
 
 /* ---- products ---- */
 
-/* Has it a shape of wgmma, or gets one when its operands are swapped? */
+/* Has the product a shape that wgmma computes, as it is or with swapped operands? */
 static bool is_wide(const cg_func *c, const ct_op *op)
 {
-    enum { LEAST_ROWS = 64, LEAST_OTHERS = 16 };
     const bc_type *type = op->results[0].type;
     if (op->opcode != OP_mmaf || type->rank != 2 || bc_elem_kind(type) != BC_F16 || c->warp_bits < CG_WARPGROUP_BITS)
         return false;
     int64_t m = type->shape[0], n = type->shape[1], more = m > n ? m : n, less = m > n ? n : m;
-    return more >= LEAST_ROWS && less >= LEAST_OTHERS;
+    return more >= CG_WARPGROUP_ROWS && less >= CG_WGMMA_LEAST;
 }
 
-/* The first sum; zero is a constant in f32, too. */
+/* The initial sum in f32. Zero stays a constant. */
 static ct_value *widened(ct_builder *b, ct_value *v, const bc_type *wide)
 {
     if (v->op && v->op->opcode == OP_constant && ct_is_zero(v->op))
@@ -40,7 +40,7 @@ static ct_value *widened(ct_builder *b, ct_value *v, const bc_type *wide)
     return ct_build(b, OP_ftof, wide, &v, 1);
 }
 
-/* false: no memory. */
+/* Computes the product in f32. False: out of memory. */
 static bool widen(cg_func *c, ct_op *op)
 {
     ct_builder b = {c->ir, op, false};
@@ -51,7 +51,7 @@ static bool widen(cg_func *c, ct_op *op)
     ct_value *sum = ct_build(&b, OP_mmaf, wide, (ct_value *[]){op->operands[0], op->operands[1], acc}, 3);
     if (!sum)
         return false;
-    if (bc_kind_bits(bc_elem_kind(op->operands[0]->type)) == 8) /* wgmma keeps 13 bits of such sums, and f16 has 10 */
+    if (bc_kind_bits(bc_elem_kind(op->operands[0]->type)) == 8) /* wgmma keeps 13 bits of such sums; f16 has 10 */
         bc_attr_of(sum->op->from, F_mmaf_fast_acc)->u = 1;
     ct_value *rounded = ct_build(&b, OP_ftof, narrow, &sum, 1);
     if (!rounded)
@@ -69,7 +69,7 @@ static bool is_conversion(const ct_op *op, bc_kind from, bc_kind to)
            && bc_elem_kind(op->results[0].type) == to;
 }
 
-/* Is all that the body does with it to widen it, and does it go on to the next iteration as what was rounded? */
+/* Does the body only widen the carried value, and pass on a rounded one to the next iteration? */
 static bool is_wide_inside(const ct_op *loop, uint32_t index)
 {
     const ct_block *body = loop->regions[0];
@@ -83,7 +83,7 @@ static bool is_wide_inside(const ct_op *loop, uint32_t index)
     return true;
 }
 
-/* false: no memory. */
+/* Makes the loop carry the value in f32. False: out of memory. */
 static bool carry_wide(cg_func *c, ct_op *loop, uint32_t index)
 {
     ct_block *body = loop->regions[0];
@@ -100,7 +100,7 @@ static bool carry_wide(cg_func *c, ct_op *loop, uint32_t index)
     for (ct_use *use = arg->uses, *next; use; use = next) {
         ct_op *conversion = use->op;
         next = use->next;
-        if (conversion->opcode != OP_ftof) /* one that has read it in f32 */
+        if (conversion->opcode != OP_ftof) /* others are conversions that read the value in f32 */
             continue;
         ct_replace_uses(&conversion->results[0], arg);
         ct_remove(conversion);

@@ -7,8 +7,7 @@ static ct_value *fail(ct_builder *b)
     return NULL;
 }
 
-/* Puts an op that has been made where the builder stands; NULL: it could not be made. */
-static ct_value *put(ct_builder *b, ct_op *op)
+ct_value *ct_build_op(ct_builder *b, ct_op *op)
 {
     if (!op)
         return fail(b);
@@ -21,12 +20,26 @@ ct_value *ct_build(ct_builder *b, bc_opcode opcode, const bc_type *type, ct_valu
     bool all = type && !b->failed;
     for (uint32_t i = 0; i < count; i++)
         all = all && operands[i];
-    return all ? put(b, ct_made_new(b->f, opcode, b->place, type, operands, count)) : fail(b);
+    return all ? ct_build_op(b, ct_made_new(b->f, opcode, b->place, type, operands, count)) : fail(b);
+}
+
+ct_value *ct_build_own(ct_builder *b, ct_opcode opcode, const bc_type *type, ct_value *const *operands, uint32_t count)
+{
+    bool all = type && !b->failed;
+    for (uint32_t i = 0; i < count; i++)
+        all = all && operands[i];
+    ct_op *op = all ? ct_op_new(b->f, opcode, b->place, count, 1) : NULL;
+    if (!op)
+        return fail(b);
+    op->results[0].type = type;
+    for (uint32_t i = 0; i < count; i++)
+        ct_set_operand(op, i, operands[i]);
+    return ct_build_op(b, op);
 }
 
 ct_value *ct_build_constant(ct_builder *b, const bc_type *type, int64_t value)
 {
-    return type && !b->failed ? put(b, ct_constant_new(b->f, b->place, type, value)) : fail(b);
+    return type && !b->failed ? ct_build_op(b, ct_constant_new(b->f, b->place, type, value)) : fail(b);
 }
 
 ct_value *ct_build_scalar(ct_builder *b, bc_kind kind, int64_t value)
@@ -119,14 +132,20 @@ ct_value *ct_build_spread(ct_builder *b, ct_value *scalar, const bc_type *shape)
     return ct_build(b, OP_broadcast, ct_shaped_type(b->f, shape, kind), &one, 1);
 }
 
-ct_value *ct_build_if_less(ct_builder *b, ct_value *low, ct_value *high, bool is_signed, ct_value *x, ct_value *y)
+ct_value *ct_build_less(ct_builder *b, ct_value *low, ct_value *high, bool is_signed)
 {
     ct_value *less = ct_build(b, OP_cmpi, ct_scalar_type(b->f, BC_I1), (ct_value *const[]){low, high}, 2);
-    if (!less || !x)
-        return fail(b);
-    bc_attr_of(less->op->from, F_cmpi_comparison_predicate)->u = BC_ComparisonPredicate_less_than;
-    bc_attr_of(less->op->from, F_cmpi_signedness)->u = is_signed ? BC_Signedness_signed : BC_Signedness_unsigned;
-    return ct_build(b, OP_select, x->type, (ct_value *const[]){less, x, y}, 3);
+    if (less) {
+        bc_attr_of(less->op->from, F_cmpi_comparison_predicate)->u = BC_ComparisonPredicate_less_than;
+        bc_attr_of(less->op->from, F_cmpi_signedness)->u = is_signed ? BC_Signedness_signed : BC_Signedness_unsigned;
+    }
+    return less;
+}
+
+ct_value *ct_build_if_less(ct_builder *b, ct_value *low, ct_value *high, bool is_signed, ct_value *x, ct_value *y)
+{
+    ct_value *less = ct_build_less(b, low, high, is_signed);
+    return less && x ? ct_build(b, OP_select, x->type, (ct_value *const[]){less, x, y}, 3) : fail(b);
 }
 
 static ct_value *build_assume(ct_builder *b, ct_value *x, const bc_tagged *predicate)

@@ -1,4 +1,4 @@
-/* What constants say. */
+/* The values of constants. */
 #include "bytecode/number/dense.h"
 #include "codegen/tile/ir.h"
 

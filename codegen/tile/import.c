@@ -1,9 +1,9 @@
-/* The tile IR of a function as it was verified: every op, value and block of it once, with the same numbers. */
+/* Copies a verified function to the tile IR: all ops, values and blocks, with the same numbers. */
 #include "codegen/tile/ir.h"
 
 typedef struct importer {
     ct_func *f;
-    ct_value **values; /* by id of the function's */
+    ct_value **values; /* by id in the function */
     uint32_t number;
 } importer;
 

@@ -1,9 +1,9 @@
-/* Looking at the tile IR, and changing it; see the header. */
+/* Reads and changes the tile IR; see the header. */
 #include "codegen/tile/ir.h"
 
 const bc_type ct_own_type = {.kind = BC_KIND_COUNT};
 
-/* ---- looking ---- */
+/* ---- reading ---- */
 
 ct_op *ct_next_op(const ct_op *op, const ct_block *root)
 {
@@ -17,7 +17,7 @@ ct_op *ct_next_op(const ct_op *op, const ct_block *root)
         if (block == root || !block->parent)
             return NULL;
         const ct_op *parent = block->parent;
-        unsigned i = 0; /* the regions after the one that ended */
+        unsigned i = 0; /* the regions after the one that has ended */
         while (i < parent->region_count && parent->regions[i] != block)
             i++;
         for (i++; i < parent->region_count; i++)
@@ -32,7 +32,7 @@ uint32_t ct_first_carried(const ct_op *loop)
     return loop->opcode == OP_for ? ct_for_inits(loop).first : 0;
 }
 
-/* Arguments that are carried from one iteration to the next. */
+/* The arguments that one iteration passes to the next. */
 static ct_value *carried_arguments(const ct_op *loop, uint32_t *out_count)
 {
     const ct_block *body = loop->regions[0];
@@ -191,7 +191,7 @@ static void drop_operand(ct_op *op, uint32_t index)
     unlink_use(&op->uses[--op->operand_count]);
 }
 
-/* Those behind one that has no uses move up by one place. */
+/* Moves the values after a removed one, which has no uses, down by one index. */
 static void drop_value(ct_value *values, uint32_t count, uint32_t index)
 {
     for (uint32_t i = index; i + 1 < count; i++) {
@@ -235,7 +235,7 @@ static void new_values(ct_func *f, ct_value *values, uint32_t count, ct_op *op, 
             (ct_value){.type = &ct_own_type, .op = op, .block = block, .id = f->value_count++, .number = (uint16_t)i};
 }
 
-/* With room for operands, results and regions, all of them empty. */
+/* Allocates an op with room for operands, results and regions, which are empty. */
 static ct_op *allocate(ct_func *f, const ct_op *like, uint32_t operand_count, uint32_t result_count,
                        uint32_t region_count)
 {
@@ -248,9 +248,7 @@ static ct_op *allocate(ct_func *f, const ct_op *like, uint32_t operand_count, ui
                   .region_count = (uint8_t)region_count,
                   .in_flight = like->in_flight,
                   .in_place = like->in_place,
-                  .turned = like->turned,
-                  .direct = like->direct,
-                  .reordered = like->reordered,
+                  .way = like->way,
                   .in_registers = like->in_registers,
                   .plain = like->plain,
                   .likely = like->likely,
@@ -271,8 +269,8 @@ ct_op *ct_op_new(ct_func *f, ct_opcode opcode, const ct_op *from, uint32_t opera
     ct_op *op = allocate(f, from, operand_count, result_count, 0);
     if (op) {
         op->opcode = (uint8_t)opcode;
-        op->in_flight = op->in_place = op->turned = op->direct = op->reordered = false;
-        op->in_registers = op->plain = op->likely = false;
+        op->way = CT_AS_IT_IS;
+        op->in_flight = op->in_place = op->in_registers = op->plain = op->likely = false;
     }
     return op;
 }
@@ -283,8 +281,8 @@ ct_op *ct_op_like(ct_func *f, bc_opcode opcode, const ct_op *from, uint32_t oper
     ct_op *op = allocate(f, from, operand_count, result_count, region_count);
     if (op) {
         op->opcode = (uint8_t)opcode;
-        op->in_flight = op->in_place = op->turned = op->direct = op->reordered = false;
-        op->in_registers = op->plain = op->likely = false;
+        op->way = CT_AS_IT_IS;
+        op->in_flight = op->in_place = op->in_registers = op->plain = op->likely = false;
     }
     return op;
 }
@@ -373,7 +371,7 @@ static ct_value *look_up(const ct_map *map, ct_value *v)
     return v->id < map->count && map->to[v->id] ? map->to[v->id] : v;
 }
 
-/* Values of a copy: the same types and facts. */
+/* Sets the values of a copy, with the same types and facts. */
 static void copy_values(ct_map *map, const ct_value *from, ct_value *to, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {

@@ -1,11 +1,11 @@
-/* The tile IR: a kernel's ops as passes rewrite them. It is made from a verified function (codegen/tile/import.c) and
-   has that function's ops, values and blocks, and further ops of its own (codegen/tile/ops.def); what it is made from
-   stays as it was.
+/* The tile IR: a kernel's ops as passes rewrite them. It is a copy of a verified function (codegen/tile/import.c), with
+   the same ops, values and blocks, and with ops of its own (codegen/tile/ops.def). The function itself is never
+   changed.
 
-   Ops stand in blocks, values are results of ops or arguments of blocks, and a value knows its uses. All of it lies in
-   the arena of the function, which is never given back in part: an op that was removed is not reused.
-   Whoever changes operands does so through the functions below, which keep the uses true. Functions that make something
-   give NULL when memory is out. */
+   Ops are in blocks; values are results of ops or arguments of blocks, and a value knows its uses. Everything is in
+   the arena of the function, which releases nothing before its end: a removed op is not reused. Operands are changed
+   only by the functions below, which maintain the lists of uses. Functions that create something return NULL if
+   memory runs out. */
 #ifndef TILEVM_CODEGEN_TILE_IR_H
 #define TILEVM_CODEGEN_TILE_IR_H
 
@@ -27,52 +27,59 @@ typedef struct ct_use ct_use;
 struct ct_use {
     ct_op *op;
     uint32_t index;
-    uint16_t read; /* in which layout: its place in cg_value.copies, from 1; 0: nobody has said; CT_READ_IN_SEVERAL */
+    uint16_t read; /* its layout: 1 + the index in cg_value.copies; 0: not known yet; CT_READ_IN_SEVERAL */
     ct_use *next, **link;
 };
 enum { CT_READ_IN_SEVERAL = UINT16_MAX };
 
+/* How passes have a product computed. */
+typedef enum ct_way {
+    CT_AS_IT_IS,  /* by what its shape and types allow */
+    CT_DIRECT,    /* by loads: wgmma reads its bytes or tf32 where the ring has them */
+    CT_TURNED,    /* by loads: by wgmma, transposed (codegen/ops/mma_turned.c) */
+    CT_REORDERED, /* by flip: K and rows counted as threads hold the left operand (codegen/analysis/reordered.h) */
+} ct_way;
+
 struct ct_value {
-    const bc_type *type; /* ct_own_type: of a kind that Tile IR has not got (ops.def) */
-    ct_op *op;           /* what makes it; NULL: an argument of `block` */
-    ct_block *block;     /* where it is defined */
+    const bc_type *type; /* ct_own_type: of a kind that only passes use (ops.def) */
+    ct_op *op;           /* that computes it; NULL: it is an argument of `block` */
+    ct_block *block;     /* in which it is defined */
     ct_use *uses;
-    struct cg_view *view; /* of a view: where its tensor lies (codegen/analysis/view.h) */
-    struct cg_fact *fact; /* what is known of it (codegen/facts/facts.h); NULL: nobody has looked */
+    struct cg_view *view; /* of a view: the tensor's address and extents (codegen/analysis/view.h) */
+    struct cg_fact *fact; /* codegen/facts/facts.h; NULL: not computed yet */
     uint32_t id;          /* unique in the function, below value_count */
-    uint16_t number;      /* which result or argument */
-    bool apart;           /* handed on with each element in a register of its own, even where two would go in one */
+    uint16_t number;      /* index of the result or argument */
+    bool apart;           /* passed on with each element in a register of its own, even if two would fit in one */
 };
 
 struct ct_op {
     ct_op *prev, *next;
     ct_block *block;
-    const bc_op *from; /* attributes and place in the source; ops that were made for another share its */
-    uint32_t number;   /* of `from`: as the disassembler counts, from 0 */
+    const bc_op *from; /* for attributes and source location; created ops have that of the op that they serve */
+    uint32_t number;   /* index of `from` in the disassembly, from 0 */
     uint8_t opcode;    /* bc_opcode, or ct_opcode */
     uint8_t region_count;
-    /* Of a product, said by passes that make a ring for it, for those behind them and for its lowering: */
-    bool in_flight; /* by groups, skew, expand: its result is there only after mma_await */
-    bool in_place;  /* by groups, skew: it adds to the registers of its accumulator, which nobody reads any more */
-    bool turned;    /* by loads: computed transposed (codegen/ops/mma_turned.c); of an ftof: left to such a product */
-    bool direct;    /* by loads: wgmma reads its bytes or tf32 where the ring has them */
-    bool reordered; /* by flip: K and rows counted as threads hold the left operand (codegen/analysis/reordered.h) */
+    /* Of a product. Passes that create its ring set these for later passes and for lowering: */
+    bool in_flight; /* by groups, skew, expand: its result is available after mma_await only */
+    bool in_place;  /* by groups, skew: it adds to the registers of its accumulator, which nothing else reads */
+    uint8_t way;    /* ct_way: by loads, flip; of an ftof, CT_TURNED: done by such a product */
     /* Of a `staged`, by expand, ahead: */
-    bool in_registers; /* it reads its tile, which others read in registers */
-    bool plain;  /* of a loop, by lift: another version of it is expected to run, so that nothing runs ahead in it */
-    bool likely; /* of a plain loop, by lift: it may run as well as the other one, in no loop */
+    bool in_registers; /* it loads its tile to registers, where other ops read it */
+    bool plain;  /* of a loop, by lift: another version of it probably runs, so that nothing is prefetched in it */
+    bool likely; /* of a plain loop, by lift: not in a loop, and as likely to run as the other version */
     uint16_t operand_count, result_count;
     ct_value **operands, *results;
-    ct_use *uses;               /* by operand */
-    ct_block **regions;         /* NULL for an empty one */
-    void *detail;               /* what the passes have found out about an op of theirs */
-    struct cg_effects *effects; /* by shared: on memory that other threads see (codegen/values/effects.h); NULL: none */
+    ct_use *uses;       /* by operand */
+    ct_block **regions; /* NULL: empty */
+    void *detail;       /* information of passes about ops of the tile IR */
+    struct cg_effects
+        *effects; /* by shared: effects on memory that other threads can see (codegen/values/effects.h); NULL: none */
 };
 
 struct ct_block {
     const bc_block *from;
     ct_op *first, *last;
-    ct_op *parent; /* op whose region it is; NULL for the function's body */
+    ct_op *parent; /* the op that has the block as a region; NULL: it is the function's body */
     ct_value *args;
     uint32_t arg_count;
 };
@@ -84,105 +91,112 @@ typedef struct ct_func {
     uint32_t value_count;
 } ct_func;
 
-/* Of no kind that others know. */
+/* The type of values that only passes use. */
 extern const bc_type ct_own_type;
 
-/* ---- making and changing ---- */
+/* ---- creating and changing ---- */
 
 /* A copy of the function's ops. */
 ct_func *ct_import(const bc_function *f, bc_arena *arena);
 
-/* An op of the tile IR for the sake of `from`, in no block yet. Its operands are to be set, its results to get types.
- */
+/* An op of the tile IR that serves `from`, in no block yet. The caller sets operands and the types of results. */
 ct_op *ct_op_new(ct_func *f, ct_opcode opcode, const ct_op *from, uint32_t operand_count, uint32_t result_count);
-/* An empty block; its arguments are to get types. */
+/* An empty block. The caller sets the types of arguments. */
 ct_block *ct_block_new(ct_func *f, uint32_t arg_count);
-/* An op of the bytecode's for the sake of `from`; what it has besides operands and results is that op's. */
+/* An op of the bytecode that serves `from`, and has its attributes. */
 ct_op *ct_op_like(ct_func *f, bc_opcode opcode, const ct_op *from, uint32_t operand_count, uint32_t result_count,
                   uint32_t region_count);
-/* An op of one result for the sake of another one, with the attributes that it has unless it says otherwise. */
+/* An op with one result that serves `like`, with default attributes. */
 ct_op *ct_made_new(ct_func *f, bc_opcode opcode, const ct_op *like, const bc_type *type, ct_value *const *operands,
                    uint32_t count);
-/* Views: of the tensor at `base`, whose extents and strides, in elements, are numbers of 64 bits, by dimension; and of
-   its tiles, which start at multiples of `steps` along its dimensions; padding: a bc_PaddingValue or BC_NO_PADDING. */
+/* Creates views: of the tensor at `base`, whose extents and strides are 64-bit numbers of elements, by dimension;
+   and of its tiles, which start at multiples of `steps` along each dimension. padding: a bc_PaddingValue or
+   BC_NO_PADDING. */
 typedef struct ct_extent {
-    int64_t number;  /* BC_DYNAMIC: */
-    ct_value *value; /* it is this */
+    int64_t number;  /* BC_DYNAMIC: known only at run time, as */
+    ct_value *value; /* this value; else NULL */
 } ct_extent;
 ct_op *ct_tensor_view_new(ct_func *f, const ct_op *like, ct_value *base, uint32_t rank, const ct_extent *extents,
                           const ct_extent *strides);
 ct_op *ct_tile_view_new(ct_func *f, const ct_op *like, ct_value *tensor, const int64_t *shape, const int64_t *steps,
                         uint8_t padding);
-/* A load of a tile of the view, at an index; ordered behind the token unless that is NULL. inside: by dimension,
-   whether it is promised to lie inside. Its results are the tile and a token, of that type. */
+/* A load of the view's tile at an index. It follows the token, unless that is NULL. inside: by dimension, whether
+   the tile is promised to be inside the tensor. The results are the tile, and a token of that type. */
 ct_op *ct_load_view_new(ct_func *f, const ct_op *like, ct_value *view, ct_value *const *index, const int64_t *inside,
                         ct_value *token, const bc_type *token_type);
-/* A constant of integers, all `value`, for the sake of an op. */
+/* A constant of integers, all of them `value`. */
 ct_op *ct_constant_new(ct_func *f, const ct_op *like, const bc_type *type, int64_t value);
-/* Types of tiles: of such elements, which has one dimension of that size or none; of one number; and of a tile or view
-   that has as many parts of another one along a dimension. */
+/* Types of tiles: with such elements and one dimension of that size, or none; of a scalar; and of a part of a tile
+   or view that is divided into `parts` along a dimension. */
 const bc_type *ct_tile_type(ct_func *f, const bc_type *elem, uint32_t rank, int64_t size);
 const bc_type *ct_scalar_type(ct_func *f, bc_kind kind);
-/* A tile of elements of that kind, not pointers, in the shape of another tile, or with as many dimensions of size 1. */
+/* A tile with elements of that kind (not pointers) in the shape of another tile; or with as many dimensions, all of
+   size 1. */
 const bc_type *ct_shaped_type(ct_func *f, const bc_type *tile, bc_kind kind);
 const bc_type *ct_ones_type(ct_func *f, const bc_type *tile, bc_kind kind);
 const bc_type *ct_part_type(ct_func *f, const bc_type *whole, uint32_t axis, uint32_t parts);
-const bc_type *ct_transposed_type(ct_func *f, const bc_type *tile); /* of two dimensions */
-/* The op's first result has another type now, which copies and cursors ask of what the op is from. */
+const bc_type *ct_transposed_type(ct_func *f, const bc_type *tile); /* of a two-dimensional one */
+/* Adapts op->from after the type of the op's first result has changed, because copies and cursors use its type. */
 bool ct_renew_from(ct_func *f, ct_op *op);
-/* A tile of two dimensions with the other one first, for the sake of an op, in no block yet. */
+/* The transpose of a two-dimensional tile, in no block yet. */
 ct_op *ct_transpose_new(ct_func *f, const ct_op *like, ct_value *v);
-/* An `if` for the sake of an op, in no block yet, with two empty regions; its results are to get types. */
+/* An `if` with two empty regions, in no block yet. The caller sets the types of results. */
 ct_op *ct_if_new(ct_func *f, const ct_op *from, ct_value *condition, uint32_t result_count);
-/* Ends a region, for the sake of an op. NULL: no memory. */
+/* Ends a region. NULL: out of memory. */
 ct_op *ct_yield_new(ct_func *f, ct_block *block, const ct_op *from, ct_value *const *values, uint32_t count);
-/* A loop that carries nothing, for the sake of an op, in no block yet: from, to and step, signed; its empty body is to
-   end with OP_continue. */
+/* A loop that carries nothing, in no block yet, with the signed bounds from, to and step. Its empty body must get an
+   OP_continue. */
 ct_op *ct_for_new(ct_func *f, const ct_op *like, ct_value *const bounds[3]);
-/* The same of one that carries values, which start with `first`. */
+/* The same for a loop that carries values, which start as `first`. */
 ct_op *ct_carrying_for_new(ct_func *f, const ct_op *like, ct_value *const bounds[3], ct_value *const *first,
                            uint32_t count);
+/* A `for` like another one, in no block yet, with an empty body: with the same bounds and initial values, and with
+   `more` carried values besides, behind those; these are to get initial values and types. */
+ct_op *ct_for_like(ct_func *f, const ct_op *loop, uint32_t more);
+/* What is said of a value holds for another one. */
+void ct_be_like(ct_value *to, const ct_value *from);
 /* A token that orders nothing. */
 ct_op *ct_token_new(ct_func *f, const ct_op *like, const bc_type *type);
-/* For an op in no block. */
+/* For an op that is in no block. */
 void ct_append(ct_block *block, ct_op *op);
 void ct_insert_before(ct_op *op, ct_op *place);
 void ct_insert_after(ct_op *op, ct_op *place);
-/* An op that stands in a block, to another place. */
+/* Moves an op that is in a block. */
 void ct_move_before(ct_op *op, ct_op *place);
-/* All ops of a block to another one, which is a region of `parent`. */
+/* Moves all ops of a block to another one, which is a region of `parent`. */
 void ct_move_all(ct_block *from, ct_block *to, ct_op *parent);
-/* Out of its block, with its operands; nobody uses its results. */
+/* Removes the op from its block, with its operands. Its results must not be used. */
 void ct_remove(ct_op *op);
 void ct_set_operand(ct_op *op, uint32_t index, ct_value *v);
-/* More operands, behind those that are there. */
+/* Adds operands after the existing ones. */
 bool ct_add_operands(ct_func *f, ct_op *op, ct_value *const *values, uint32_t count);
-/* A `for` whose body ends in its only `continue` no longer carries the index-th of its values, of which neither the
-   argument nor the result has uses. */
+/* Stops carrying the value with that index. The body of the `for` must end in its only `continue`, and neither the
+   argument nor the result may have uses. */
 void ct_drop_carried(ct_op *loop, uint32_t index);
 /* All uses of v become uses of `by`. */
 void ct_replace_uses(ct_value *v, ct_value *by);
-/* Those that stand outside of the block, which read it in the layout that they did. */
+/* The same for uses outside of the block, which keep the layout in which they read it. */
 void ct_replace_uses_outside(ct_value *v, ct_value *by, const ct_block *block);
 
-/* What stands for a value in a copy, by id; values without an entry stand for themselves. */
+/* The value that replaces each value in a copy, by id. Values without an entry stay the same. */
 typedef struct ct_map {
     ct_value **to;
     uint32_t count;
 } ct_map;
-bool ct_map_new(ct_func *f, ct_map *out); /* for the values that there are now */
+bool ct_map_new(ct_func *f, ct_map *out); /* for the values that exist now */
 void ct_map_set(ct_map *map, const ct_value *v, ct_value *to);
-/* A copy of the op and its regions, in no block, whose operands are looked up in the map, which learns its results. */
+/* A copy of the op and its regions, in no block. Operands are replaced according to the map, and results are added
+   to it. */
 ct_op *ct_clone(ct_func *f, const ct_op *op, ct_map *map);
-/* A copy of a block for the op `parent`. */
+/* A copy of a block, as a region of `parent`. */
 ct_block *ct_clone_block(ct_func *f, const ct_block *from, ct_op *parent, ct_map *map);
 
-/* Drops what the roots in the block do not need (codegen/tile/prune.c). `nothing`, of ct_own_type, takes the place of
-   what loops and branches hand on without need. */
+/* Removes the ops that the roots in the block do not need (codegen/tile/prune.c). `nothing`, of ct_own_type,
+   replaces values that loops and branches pass on without need. */
 typedef bool ct_is_root(const ct_op *op);
 bool ct_prune(ct_func *f, ct_block *block, ct_is_root *is_root, ct_value *nothing);
 
-/* ---- looking ---- */
+/* ---- reading ---- */
 
 static inline ct_value *ct_results(const ct_op *op)
 {
@@ -196,51 +210,56 @@ static inline ct_block **ct_regions(const ct_op *op)
 {
     return op->regions;
 }
-/* The op after this one in pre-order, within `root`; NULL: it was the last. */
+/* The op after this one in pre-order, within `root`. NULL: it was the last one. */
 ct_op *ct_next_op(const ct_op *op, const ct_block *root);
-/* Does the block stand in the other one, or is it that one? */
+/* Is the block inside the other one, or the same? */
 bool ct_is_inside(const ct_block *block, const ct_block *outer);
-/* Is none of its operands made in the block, or in one in it? */
+/* Are all of its operands defined outside the block? */
 bool ct_is_from_outside(const ct_op *op, const ct_block *block);
-/* Is none of its results a tile of more than one element, which takes registers? */
+/* Does it produce no tile with more than one element? Such a tile takes registers. */
 bool ct_gives_no_tiles(const ct_op *op);
-/* Of a terminator: what its operands become, in their order, which are arguments of its loop or results of the op that
-   it ends a region of. NULL: they become none of either, or there is no such op. */
+/* The values that a terminator's operands become, in order: arguments of its loop, or results of the op whose region
+   it ends. NULL: there are none. */
 ct_value *ct_targets(const ct_op *op, uint32_t *out_count);
-/* Of a loop: which operand is the first that it carries. Its arguments begin with the counter if it has one. */
+/* The index of the first operand that the loop carries. Its arguments begin with the counter, if it has one. */
 uint32_t ct_first_carried(const ct_op *loop);
-/* In the function's own terms; loops over strips are none. */
+/* Does it load a tile, through a view or pointers? */
+static inline bool ct_is_load(const ct_op *op)
+{
+    return op->opcode == OP_load_view_tko || op->opcode == OP_load_ptr_tko;
+}
+/* Loops of the bytecode only, not loops over strips. */
 static inline bool ct_is_loop(const ct_op *op)
 {
     return bc_is_loop(op->opcode);
 }
-/* The innermost loop around the op; NULL: none. */
+/* The innermost loop around the op. NULL: there is none. */
 const ct_op *ct_loop_around(const ct_op *op);
-/* Does every iteration of the loop end at the end of its body, by one `continue`? */
+/* Does the loop's body end in its only `continue`? */
 bool ct_ends_in_one_place(const ct_op *loop);
 /* Is it computed element by element, from operands of its own shape or from the index? */
 static inline bool ct_is_map(const ct_op *op)
 {
     return bc_op_in(op->opcode, BC_OPS(GIVEN) | BC_OPS(MAP) | BC_OPS(CAST));
 }
-/* Of an OP_constant: the integer that all of its elements are, sign-extended. False: they are not alike, or others. */
+/* The integer that all elements of an OP_constant are, sign-extended. False: they differ, or are no integers. */
 bool ct_constant_value(const ct_op *constant, int64_t *out_value);
-/* Are they known to be alike, of whatever kind? */
+/* Are all elements known to be equal, of whatever kind? */
 bool ct_is_splat(const ct_op *constant);
-/* Is every byte of its elements zero? */
+/* Is every byte of the elements zero? */
 bool ct_is_zero(const ct_op *constant);
-/* The operand that ops.def says to be a ring; NULL: the op has none. */
+/* The operand that is a ring, according to ops.def. NULL: there is none. */
 const ct_value *ct_ring_of(const ct_op *op);
-/* What makes v, or the op in whose region it is an argument; NULL: a parameter of the kernel. */
+/* The op that defines v, or in whose region v is an argument. NULL: v is a parameter of the kernel. */
 static inline const ct_op *ct_maker_of(const ct_value *v)
 {
     return v->op ? v->op : v->block->parent;
 }
-/* What v is in another layout, or was in the loop over strips that gives it; v itself where it is neither. */
+/* The value of which v is a conversion, or the value inside the loop over strips that gives v; otherwise v itself. */
 const ct_value *ct_unconverted(const ct_value *v);
-/* Its name in texts. */
+/* Its name in messages and dumps. */
 const char *ct_op_name(const ct_op *op);
-/* What is true of all ops of its kind. Ops of the passes are of no class, and may do anything. */
+/* The properties of its opcode. Ops of passes have no class, and count as having every effect. */
 const bc_op_info *ct_info(const ct_op *op);
 
 /* Does it nothing but give its results, the same ones to whoever asks in the block, and could be left out? */

@@ -1,5 +1,5 @@
-/* Ops of the bytecode's that passes make, so that all who know those know them: each is made from one that stands in no
-   function, at the place in the source of the op that it is for. */
+/* Ops of the bytecode that passes create, so that they need no special treatment. Each has a bc_op that is in no
+   function, at the source location of the op that it serves. */
 #include <string.h>
 
 #include "codegen/tile/ir.h"
@@ -104,7 +104,7 @@ bool ct_renew_from(ct_func *f, ct_op *op)
     return true;
 }
 
-/* type: of its result; NULL: it has none. */
+/* type: of the result. NULL: there is none. */
 static bc_op *new_from(ct_func *f, bc_opcode opcode, const bc_op *like, const bc_type *type, ct_value *const *operands,
                        uint32_t count)
 {
@@ -139,7 +139,7 @@ ct_op *ct_made_new(ct_func *f, bc_opcode opcode, const ct_op *like, const bc_typ
     return op;
 }
 
-/* The value in the bytes of a constant record, as one for all elements: of i1, all bits. */
+/* The value as the bytes of a constant record for all elements. For i1, all bits are set. */
 static const bc_blob *splat(bc_arena *arena, bc_kind kind, int64_t value)
 {
     bc_blob *blob = bc_new(arena, bc_blob, 1);
@@ -197,7 +197,7 @@ ct_op *ct_yield_new(ct_func *f, ct_block *block, const ct_op *from, ct_value *co
     return op;
 }
 
-/* A record like that of a loop in a file: printers look whether it goes without its generic form. */
+/* A record like that of a loop in a file, because printers check whether its short form is possible. */
 static bc_op *for_from(ct_func *f, const bc_op *like, ct_value *const bounds[3])
 {
     bc_op *from = new_from(f, OP_for, like, NULL, bounds, 3);
@@ -229,6 +229,34 @@ ct_op *ct_carrying_for_new(ct_func *f, const ct_op *like, ct_value *const bounds
     for (uint32_t i = 0; i < count; i++) {
         ct_set_operand(op, 3 + i, first[i]);
         body->args[1 + i].type = op->results[i].type = first[i]->type;
+    }
+    return op;
+}
+
+void ct_be_like(ct_value *to, const ct_value *from)
+{
+    to->type = from->type;
+    to->fact = from->fact;
+    to->view = from->view;
+    to->apart = from->apart;
+}
+
+ct_op *ct_for_like(ct_func *f, const ct_op *loop, uint32_t more)
+{
+    const ct_block *body = loop->regions[0];
+    uint32_t first = ct_for_inits(loop).first, had = body->arg_count - 1, carried = had + more;
+    ct_op *op = ct_op_like(f, OP_for, loop, first + carried, carried, 1);
+    ct_block *block = ct_block_new(f, carried + 1);
+    if (!op || !block)
+        return NULL;
+    op->regions[0] = block;
+    block->parent = op;
+    for (uint32_t i = 0; i < first + had; i++)
+        ct_set_operand(op, i, loop->operands[i]);
+    ct_be_like(&block->args[0], &body->args[0]);
+    for (uint32_t i = 0; i < had; i++) {
+        ct_be_like(&block->args[i + 1], &body->args[i + 1]);
+        ct_be_like(&op->results[i], &loop->results[i]);
     }
     return op;
 }

@@ -1,11 +1,11 @@
-/* Views, and loads through them, that passes make; see codegen/tile/ir.h. */
+/* Views, and loads through them, that passes create; see codegen/tile/ir.h. */
 #include <string.h>
 
 #include "codegen/tile/ir.h"
 
 enum { MOST_DIMS = 8, MOST_OPERANDS = 2 * MOST_DIMS + 2 };
 
-/* An op whose operands come in segments, with what it has unless it says otherwise. */
+/* An op whose operands come in segments, with default attributes. */
 static ct_op *segmented_new(ct_func *f, bc_opcode opcode, const ct_op *like, const bc_type *const *types,
                             uint32_t results, ct_value *const *operands, uint32_t count, const bc_segments *segments)
 {
@@ -40,7 +40,7 @@ static int64_t *copied(ct_func *f, const int64_t *from, uint32_t count)
     return to;
 }
 
-/* The numbers of extents or strides; their values go behind the operands. */
+/* Separates numbers of extents or strides from values, which are added to the operands. */
 static int64_t *numbers_of(ct_func *f, const ct_extent *all, uint32_t rank, ct_value **operands, uint32_t *count)
 {
     int64_t *numbers = bc_new(f->arena, int64_t, rank + 1u);
@@ -104,7 +104,7 @@ ct_op *ct_tile_view_new(ct_func *f, const ct_op *like, ct_value *tensor, const i
                        &tensor, 1);
 }
 
-/* The tile of a view. */
+/* The type of a view's tiles. */
 static const bc_type *tile_of(ct_func *f, const bc_type *view)
 {
     bc_type *type = bc_new(f->arena, bc_type, 1);
@@ -125,7 +125,7 @@ ct_op *ct_load_view_new(ct_func *f, const ct_op *like, ct_value *view, ct_value 
     const bc_type *types[] = {tile_of(f, view->type), token_type};
     bc_ints *promises = bc_new(f->arena, bc_ints, 1);
     int64_t *flags = copied(f, inside, rank);
-    enum { TOKEN_ROW = 2 /* of the operands */ };
+    enum { TOKEN_ROW = 2 /* among the operands */ };
     const bc_segments segments = {.present = token ? 1 << TOKEN_ROW : 0, .count = {(uint16_t)rank}};
     if (rank > MOST_DIMS || !types[0] || !promises || !flags)
         return NULL;

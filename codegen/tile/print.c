@@ -1,5 +1,5 @@
-/* Prints the tile IR; see the header. An op of the bytecode is written by the disassembler: it gets a stand-in, an op
-   with the attributes of what it was made from and the operands, results and arguments that it has now. */
+/* Prints the tile IR; see the header. The disassembler writes ops of the bytecode. For each, it gets a stand-in: an
+   op with the attributes of `from`, and with the current operands, results and arguments. */
 #include "codegen/tile/print.h"
 
 #include <string.h>
@@ -11,18 +11,18 @@ typedef struct printer {
     const ct_comments *comments;
     bc_op_printer *words;
     bc_arena scratch;
-    const ct_value **values; /* by id, once a stand-in has them */
+    const ct_value **values; /* by id, once they have a stand-in */
     bc_text comment;
     bc_text *out;
     uint32_t depth;
 } printer;
 
-/* An op on its way out. */
+/* An op that is being printed. */
 typedef struct line {
     printer *p;
     const ct_op *op;
     const bc_op *stand_in;
-    bool has_comments; /* they are written */
+    bool has_comments; /* the comments are written */
 } line;
 
 /* ---- values ---- */
@@ -86,7 +86,7 @@ static void say_op(printer *p, const ct_op *op)
         p->comments->op(p->comments->user, op, &p->comment);
 }
 
-/* Below the line, or below the one that opens the op's first region; once. */
+/* Writes the comments, below the line or below the line that opens the op's first region, once. */
 static void comment_op(line *l)
 {
     if (l->has_comments)
@@ -139,7 +139,7 @@ static void look_region(void *user, const bc_block *block, bc_text *out)
 
 static bc_value stand_in_value(const printer *p, const ct_value *v)
 {
-    static const bc_type none = {.kind = BC_TOKEN}; /* how it is written */
+    static const bc_type none = {.kind = BC_TOKEN}; /* as it is written */
     p->values[v->id] = v;
     return (bc_value){.type = v->type == &ct_own_type ? &none : v->type, .id = v->id, .number = v->number};
 }
@@ -159,7 +159,7 @@ static bc_block *stand_in_block(printer *p, const ct_block *block)
     return made;
 }
 
-/* NULL: no memory. */
+/* NULL: out of memory. */
 static bc_op *stand_in(printer *p, const ct_op *op)
 {
     bc_op *made = bc_op_new_in(&p->scratch, (bc_opcode)op->opcode, op->result_count, op->operand_count);
@@ -167,7 +167,7 @@ static bc_op *stand_in(printer *p, const ct_op *op)
     if (!made || !operands)
         return NULL;
     bc_op_defaults(made);
-    if (op->opcode == op->from->opcode) /* else passes have made it for an op of another kind */
+    if (op->opcode == op->from->opcode) /* otherwise the op has another opcode than `from` */
         memcpy(bc_attrs(made), bc_attrs(op->from), op->from->attr_slots * sizeof(bc_attr));
     for (uint32_t i = 0; i < op->operand_count; i++) {
         operands[i] = stand_in_value(p, op->operands[i]);

@@ -1,6 +1,6 @@
-/* Removes from a block what its roots do not need: marks what is needed until nothing new is found, then drops the
-   rest. Control flow stays where it holds something that is needed, or leaves. What a loop or branch hands on and
-   nobody needs stays in its place with a type of its own, as does `nothing`, which stands for its values. */
+/* Removes the ops of a block that its roots do not need: marks what is needed until nothing new is found, and
+   removes the rest. Control flow remains if it contains something that is needed, or leaves. A value that a loop or
+   branch passes on without need gets a type of its own, and `nothing` replaces the values passed to it. */
 #include "codegen/tile/ir.h"
 
 typedef struct pruning {
@@ -16,7 +16,7 @@ static void need(pruning *p, const ct_value *v)
     p->needed[v->id] = true;
 }
 
-/* The value that operand i of a terminator becomes; NULL: the op hands nothing on that may be dropped. */
+/* The value that operand i of a terminator becomes. NULL: the op passes on nothing that may be removed. */
 static ct_value *handed_to(const ct_op *op, uint32_t i)
 {
     uint32_t count;
@@ -24,7 +24,7 @@ static ct_value *handed_to(const ct_op *op, uint32_t i)
     return targets ? &targets[i] : NULL;
 }
 
-/* Does the op leave `outer`, which it is in? */
+/* Does the op leave `outer`, in which it is? */
 static bool leaves(const ct_op *op, const ct_op *outer)
 {
     if (op->opcode == OP_return)
@@ -51,7 +51,8 @@ static bool is_needed(const pruning *p, const ct_op *op)
     return false;
 }
 
-/* What a loop's arguments start as; of a `for`, whose results they are, too, both are needed or none. */
+/* Marks the initial values of a loop's arguments. Those of a `for` are also its results: both are needed, or
+   neither. */
 static void need_carried(pruning *p, const ct_op *loop, uint32_t first)
 {
     bool is_for = loop->opcode == OP_for;
@@ -84,7 +85,7 @@ static void drop(const ct_value *v, ct_op *op, uint32_t i, ct_value *nothing, co
         ct_set_operand(op, i, nothing);
 }
 
-/* Nobody needs what the value was. */
+/* Changes the type of values that are not needed. */
 static void retype(const pruning *p, ct_value *values, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
@@ -106,7 +107,7 @@ static void tidy_op(const pruning *p, ct_op *op, ct_value *nothing)
         retype(p, op->results, op->result_count);
 }
 
-/* The op behind the removed one, which had no part of it that stays. */
+/* Removes the op, and returns the one after it. No part of the op remains. */
 static ct_op *remove(ct_op *op)
 {
     ct_op *next = op->next;

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* How far up two values are followed, and how many pairs are compared. */
+/* The limits: ops from a value upwards, and pairs of values. */
 enum { DEPTH = 32, MOST_PAIRS = 256 };
 
 static bool are_equal(const int64_t *a, const int64_t *b, uint32_t count)
@@ -10,13 +10,13 @@ static bool are_equal(const int64_t *a, const int64_t *b, uint32_t count)
     return count == 0 || memcmp(a, b, count * sizeof *a) == 0;
 }
 
-/* Scalars and pointers: types that passes make are not interned. */
+/* Are both the same scalar or pointer? Types that passes create are not interned. */
 static bool elements_agree(const bc_type *a, const bc_type *b)
 {
     return a == b || (a->kind == b->kind && a->elem == b->elem && a->ptr_attr == b->ptr_attr);
 }
 
-/* Are they, or is b the same view but for padding, of which it has none, so that anything may lie there? */
+/* Are they the same, or is b the same view without padding, so that elements outside may be anything? */
 static bool types_agree(const bc_type *a, const bc_type *b)
 {
     if (a == b)
@@ -28,7 +28,7 @@ static bool types_agree(const bc_type *a, const bc_type *b)
            && a->result_count == b->result_count && are_equal(a->dim_map, b->dim_map, a->result_count);
 }
 
-/* Constants that passes make have records of their own. */
+/* Compares the records, because constants that passes create have records of their own. */
 static bool are_equal_constants(const ct_op *a, const ct_op *b)
 {
     int64_t x, y;
@@ -54,7 +54,7 @@ bool ct_are_alike(const ct_op *a, const ct_op *b)
     return same;
 }
 
-/* Two loops, in whose same iteration values are compared, or none; pairs: that may still be compared. */
+/* Values of the same iteration of two loops are compared; NULL: no loops. pairs: the remaining limit. */
 typedef struct comparison {
     const ct_op *first, *other;
     uint32_t pairs;

@@ -13,7 +13,7 @@ static void follow(ct_sources *s, const ct_value *token)
         s->tokens[s->count++] = token;
 }
 
-/* What the terminators in the op give to value `index` of those at `targets`. */
+/* Follows the operands that terminators in the op pass on as value `index` of `targets`. */
 static void follow_handed_on(ct_sources *s, const ct_op *op, const ct_value *targets, uint32_t index)
 {
     for (uint32_t r = 0; r < op->region_count; r++) {

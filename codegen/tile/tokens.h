@@ -1,4 +1,4 @@
-/* Which ops an op's tokens come from: what it is ordered behind (memory reference, 3.4). */
+/* Finds the ops that an op follows, according to tokens (memory reference, 3.4). */
 #ifndef TILEVM_CODEGEN_TILE_TOKENS_H
 #define TILEVM_CODEGEN_TILE_TOKENS_H
 
@@ -7,14 +7,14 @@
 enum { CT_MOST_SOURCES = 128 };
 
 typedef struct ct_sources {
-    const ct_value *tokens[CT_MOST_SOURCES]; /* that have been followed */
+    const ct_value *tokens[CT_MOST_SOURCES]; /* that were followed */
     uint32_t count;
-    bool all; /* too many, or from where nothing is known: any op may be one */
+    bool all; /* too many, or from an unknown source: any op may be one */
 } ct_sources;
 
-/* Through loops, of this and of earlier iterations, and branches. */
+/* Follows tokens through branches and loops, including earlier iterations. */
 ct_sources ct_sources_of(const ct_op *op);
-/* May the op be one of them? */
+/* May the op follow that one? */
 bool ct_is_source(const ct_sources *s, const ct_op *op);
 
 #endif

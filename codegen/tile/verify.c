@@ -1,12 +1,13 @@
-/* Checks that the tile IR is well formed; codegen/tile/verify_async.c checks what runs on by itself. Linear in the IR:
-   a value is visible from its definition to the end of its block, and when that ends all of its uses have been seen. */
+/* Checks that the tile IR is well formed; codegen/tile/verify_async.c checks asynchronous ops. It takes linear time:
+   a value is visible from its definition to the end of its block, and at that point all of its uses must have been
+   seen. */
 #include "codegen/tile/verify_parts.h"
 
 typedef struct verifier {
     const ct_func *f;
-    const ct_value **visible; /* by id: the value, where it can be read */
-    uint32_t *reads;          /* by id: how often it was read so far */
-    bool *has_been;           /* by id: there is or was such a value */
+    const ct_value **visible; /* by id: the value, while it is visible */
+    uint32_t *reads;          /* by id: number of uses seen so far */
+    bool *has_been;           /* by id: such a value exists or existed */
     ct_fault *fault;
 } verifier;
 
@@ -19,14 +20,14 @@ static bool define(verifier *x, const ct_value *values, uint32_t count, const ct
         if (v->op != op || v->block != block || v->number != i || !v->type)
             return ct_is_faulty(x->fault, op ? op : block->parent, "a value has a wrong owner, number or type");
         if (v->id >= x->f->value_count || x->has_been[v->id])
-            return ct_is_faulty(x->fault, op ? op : block->parent, "a value has a number that is not its own");
+            return ct_is_faulty(x->fault, op ? op : block->parent, "the number of a value is too large or not unique");
         x->has_been[v->id] = true;
         x->visible[v->id] = v;
     }
     return true;
 }
 
-/* Are the uses in the list operands that are the value? *out_count: how many. */
+/* Is every use in the list an operand that is the value? *out_count: their number. */
 static bool has_true_uses(const ct_value *v, uint32_t *out_count)
 {
     ct_use *const *link = &v->uses;
@@ -38,13 +39,13 @@ static bool has_true_uses(const ct_value *v, uint32_t *out_count)
     return true;
 }
 
-/* Nothing behind the block can read them. */
+/* Ends the visibility of values at the end of a block. */
 static bool leave(verifier *x, const ct_value *values, uint32_t count, const ct_op *op)
 {
     for (uint32_t i = 0; i < count; i++) {
         uint32_t uses, reads = x->reads[values[i].id];
         if (!has_true_uses(&values[i], &uses) || uses < reads)
-            return ct_is_faulty(x->fault, op, "the uses of a value are not those that ops make of it");
+            return ct_is_faulty(x->fault, op, "the list of uses of a value does not match the ops");
         if (uses > reads)
             return ct_is_faulty(x->fault, op, "a value is read where it is not defined");
         x->visible[values[i].id] = NULL;
@@ -52,9 +53,9 @@ static bool leave(verifier *x, const ct_value *values, uint32_t count, const ct_
     return true;
 }
 
-/* Operands that a copy, prefetch, fetch or cursor has from its load and of which no register is read, so that they may
-   come from the loop that it runs ahead of: the load's token, since awaits put copies in order, and the view, which
-   says how a tensor from outside is cut into tiles. */
+/* Operands of a copy, prefetch, fetch or cursor that need no register, so that they may come from inside the loop:
+   the token of the load, since awaits order copies, and the view, which only divides a tensor from outside into
+   tiles. */
 static bool is_never_computed(const ct_op *op, const ct_value *v)
 {
     return (op->opcode == CT_copy || op->opcode == CT_prefetch || op->opcode == CT_cursor)
@@ -69,9 +70,9 @@ static bool read_operands(verifier *x, const ct_op *op)
         if (!v)
             return ct_is_faulty(x->fault, op, "an operand is missing");
         if (v->id >= x->f->value_count || (x->visible[v->id] != v && !is_never_computed(op, v)))
-            return ct_is_faulty(x->fault, op, "an operand is not defined in front of it");
+            return ct_is_faulty(x->fault, op, "an operand is not defined before it");
         if (use->op != op || use->index != i)
-            return ct_is_faulty(x->fault, op, "a use is not of its operand");
+            return ct_is_faulty(x->fault, op, "a use belongs to another value");
         x->reads[v->id]++;
     }
     return true;
@@ -102,14 +103,14 @@ static bool is_read(const ct_op *op)
     return false;
 }
 
-/* Scalars are the same in every layout. */
+/* Scalars are the same in every layout, so they are not converted. */
 static bool is_conversion(const ct_op *op)
 {
     const bc_type *type = op->results[0].type;
     return op->operands[0] && op->operands[0]->type == type && bc_is_tile(type) && type->rank;
 }
 
-/* How many are handed on is checked with the terminator. */
+/* The number of values passed on is checked with the terminator. */
 static bool has_operands(const ct_op *op, const own_op *row)
 {
     uint32_t least = row->operands == LOAD ? op->from->operand_count + 1u : (uint32_t)row->operands;
@@ -132,23 +133,23 @@ static bool ends_with_keep(const ct_op *strips)
     return last && last->opcode == CT_keep;
 }
 
-/* Of an op of ops.def. */
+/* Checks an op of ops.def. */
 static bool check_own(verifier *x, const ct_op *op)
 {
     const own_op *row = own_op_of(op);
     if (!row)
-        return ct_is_faulty(x->fault, op, "there is no such op");
+        return ct_is_faulty(x->fault, op, "its opcode does not exist");
     if (!has_operands(op, row))
-        return ct_is_faulty(x->fault, op, "it has another number of operands");
+        return ct_is_faulty(x->fault, op, "its number of operands is wrong");
     if (!has_results(op, row))
-        return ct_is_faulty(x->fault, op, "it has other results");
+        return ct_is_faulty(x->fault, op, "its results have the wrong number or type");
     if (op->opcode == CT_strips && !ends_with_keep(op))
         return ct_is_faulty(x->fault, op, "it does not end with a keep");
     if (op->opcode == CT_convert && !is_conversion(op))
-        return ct_is_faulty(x->fault, op, "it does not make of a tile one of the same type");
+        return ct_is_faulty(x->fault, op, "its result does not have the type of its operand");
     const ct_value *ring = ct_ring_of(op);
     if (ring && (!ring->op || ring->op->opcode != CT_ring))
-        return ct_is_faulty(x->fault, op, "what should be its ring is none");
+        return ct_is_faulty(x->fault, op, "the operand that should be its ring is not a ring");
     return true;
 }
 
@@ -165,19 +166,20 @@ static bool is_control(const ct_op *op)
 static bool check_kind(verifier *x, const ct_op *op)
 {
     if (!op->from)
-        return ct_is_faulty(x->fault, op, "it is for no op of the function");
+        return ct_is_faulty(x->fault, op, "its origin is not an op of the function");
     if (op->opcode >= OP_LIMIT)
         return check_own(x, op);
     const bc_op *from = op->from;
-    if (is_control(op)) /* passes make their own, for whatever op; what it has is checked with what it hands on */
+    if (is_control(
+            op)) /* passes create control flow that serves any op; it is checked with the values that it passes on */
         return true;
     if (op->opcode != from->opcode || op->operand_count != from->operand_count || op->result_count != from->result_count
         || op->region_count != from->region_count)
-        return ct_is_faulty(x->fault, op, "it is not like the op that it was made from");
+        return ct_is_faulty(x->fault, op, "it differs from the op that it was created from");
     return true;
 }
 
-/* ---- what is handed on ---- */
+/* ---- values that are passed on ---- */
 
 static bool same_types(ct_value *const *operands, const ct_value *values, uint32_t count)
 {
@@ -225,7 +227,7 @@ static bool check_op(verifier *x, const ct_op *op)
     if (ct_is_loop(op) && !check_loop(x, op))
         return false;
     if (op->opcode == OP_if && (op->operand_count != 1 || op->region_count < 1 || !op->regions[0]))
-        return ct_is_faulty(x->fault, op, "it has no condition or nothing to do");
+        return ct_is_faulty(x->fault, op, "it has no condition or no region");
     for (uint32_t i = 0; i < op->region_count; i++)
         if (op->regions[i] && !check_block(x, op->regions[i], op))
             return false;

@@ -1,6 +1,6 @@
-/* Checks what runs on by itself. Of a ring, the slot that is read has been awaited where an op reads a tile of it, on
-   all paths, and not been released since. A product in flight is read by nobody but a `mma_await` or the next product
-   in place, also where it comes by way of a loop or branch. */
+/* Checks asynchronous ops. On all paths, an op that reads a tile of a ring must follow an await of that slot, with
+   no release in between. Only an `mma_await` or the next product in place may read a product in flight, also through
+   loops and branches. */
 #include "codegen/tile/verify_parts.h"
 
 enum { MOST_RINGS = 64 };
@@ -13,7 +13,7 @@ typedef struct async {
     bool failed;
 } async;
 
-/* ---- rings: sets of them are bits ---- */
+/* ---- rings; sets of them are bits ---- */
 
 static bool find_rings(async *x, const ct_func *f)
 {
@@ -35,7 +35,7 @@ static uint64_t bit_of(const async *x, const ct_value *ring)
     return bit;
 }
 
-/* The op's tile is no longer there for certain. */
+/* After the op, is the tile no longer certain to be in its slot? */
 static bool moves_on(const ct_op *op)
 {
     return op->opcode == CT_release || op->opcode == CT_drain;
@@ -51,7 +51,7 @@ static uint64_t released_in(const async *x, const ct_op *loop)
     return all;
 }
 
-/* The ring that a tile lies in, also seen through ops with that operand alone, which only pass it on; NULL: none. */
+/* The ring that holds a tile, also through ops that only pass it on. NULL: there is none. */
 static const ct_value *ring_behind(const ct_value *v)
 {
     while (v->op && v->op->opcode < OP_LIMIT && v->op->operand_count == 1 && !v->op->region_count)
@@ -68,7 +68,8 @@ static void check_ring(async *x, const ct_op *op, const ct_value *ring, uint64_t
 
 static void check_reads(async *x, const ct_op *op, uint64_t awaited)
 {
-    bool reads = (op->operand_count > 1 || op->opcode == CT_convert) && op->opcode != CT_keep; /* that has registers */
+    bool reads = (op->operand_count > 1 || op->opcode == CT_convert)
+                 && op->opcode != CT_keep; /* that its operands are in registers */
     if (op->opcode == CT_staged && op->in_registers)
         check_ring(x, op, ct_ring_of(op), awaited);
     for (uint32_t i = 0; reads && i < op->operand_count && !x->failed; i++)
@@ -77,7 +78,7 @@ static void check_reads(async *x, const ct_op *op, uint64_t awaited)
 
 static uint64_t walk(async *x, const ct_block *block, uint64_t awaited);
 
-/* Does what stands behind the op around it come after it? */
+/* Does execution continue after the op that contains the block? */
 static bool falls_through(const ct_block *block)
 {
     return block->last->opcode == OP_yield;
@@ -98,7 +99,7 @@ static uint64_t walk_regions(async *x, const ct_op *op, uint64_t awaited)
     return after;
 }
 
-/* Gives what is awaited at the block's end. */
+/* Returns the rings that are awaited at the end of the block. */
 static uint64_t walk(async *x, const ct_block *block, uint64_t awaited)
 {
     for (const ct_op *op = block->first; op && !x->failed; op = op->next) {
@@ -117,7 +118,7 @@ static uint64_t walk(async *x, const ct_block *block, uint64_t awaited)
 
 static bool check_flight(async *x, const ct_value *v);
 
-/* A terminator hands the value on; to a `for` as its argument and, in the end, as its result. */
+/* Follows a value that a terminator passes on: for a `for`, to its argument and its result. */
 static bool follow(async *x, const ct_use *use, const ct_value *targets)
 {
     const ct_op *loop = use->op->block->parent;
@@ -127,16 +128,14 @@ static bool follow(async *x, const ct_use *use, const ct_value *targets)
     return check_flight(x, &targets[use->index]) && (!is_result || check_flight(x, &loop->results[use->index]));
 }
 
-/* What a `for` starts with comes to its argument, and where it has no iteration to its result; 0: it is none of these.
- */
+/* The argument that the initial value of a `for` becomes, or the result, if there is no iteration. 0: it is neither. */
 static uint32_t started_with(const ct_use *use)
 {
     uint32_t first = use->op->opcode == OP_for ? ct_for_inits(use->op).first : UINT32_MAX;
     return use->index >= first ? use->index - first + 1 : 0;
 }
 
-/* v is a product's result that may be on its way. As deep as values are carried through loops and branches, which each
-   value is once. */
+/* v is a product's result that may be in flight. The depth is bounded, because each value is visited once. */
 static bool check_flight(async *x, const ct_value *v)
 {
     enum { ACCUMULATOR = 2 };

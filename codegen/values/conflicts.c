@@ -1,5 +1,5 @@
-/* Who has to meet between two effects; see codegen/values/effects.h. Why a barrier may be left out: each element that
-   both touch is touched by the same thread, which keeps its own order, or no token orders them. */
+/* Finds the barrier that two effects need between them; see codegen/values/effects.h. Why a barrier may be omitted:
+   either the same thread accesses each element in both effects, in its own order, or no token orders them. */
 #include "codegen/analysis/ring.h"
 #include "codegen/tile/same.h"
 #include "codegen/tile/tokens.h"
@@ -7,7 +7,7 @@
 
 /* ---- global memory ---- */
 
-/* A load or store of a tile. */
+/* Is it a load or store of a tile through a view? */
 static bool is_view_op(const ct_op *op)
 {
     const bc_op_info *info = ct_info(op);
@@ -15,7 +15,7 @@ static bool is_view_op(const ct_op *op)
            && (info->effects == BC_READS || info->effects == BC_WRITES);
 }
 
-/* Does each element have one thread that touches it in both? Of threads that hold the same, all load, but the same one
+/* Does the same thread access each element in both? Of threads with replicas, all load, but always the same one
    stores. */
 static bool same_threads(const cg_effect *a, const cg_effect *b)
 {
@@ -29,17 +29,17 @@ static bool has_token_of(const cg_effect *later, const cg_effect *earlier)
     return ct_is_source(&sources, earlier->access);
 }
 
-/* Do both ops touch element i of the tile at the same address, each element from the same thread, or, where tiles do
-   not overlap, no element in common? Where two indices of the tensor may be one element of memory, another thread may
-   touch it by its other index, be the tiles the same or not: then what tokens put in order stays in it. Accesses that
-   no token orders have no order to keep (memory reference, 3.4). */
+/* Do both ops access element i of the tile at the same address, each element from the same thread, or do their tiles
+   have no element in common? If two indices of the tensor may be the same element of memory, another thread may
+   access it through its other index, whether the tiles are the same or not; then accesses that tokens order need a
+   barrier. Accesses that no token orders need not keep their order (memory reference, 3.4). */
 static bool same_elements(const cg_effect *a, cg_before how, const cg_effect *b)
 {
     if (how == CG_EARLIER_VIEW || !same_threads(a, b) || !is_view_op(a->access) || !is_view_op(b->access))
         return false;
     cg_view_op x = cg_view_op_of(a->access), y = cg_view_op_of(b->access);
     bool same = ct_is_same(x.view, y.view) || ct_is_same(y.view, x.view);
-    if (!same || x.view->type->kind == BC_GATHER_SCATTER_VIEW) /* a sparse index may name a row twice */
+    if (!same || x.view->type->kind == BC_GATHER_SCATTER_VIEW) /* a sparse index may contain a row twice */
         return false;
     if (!a->elements_apart && has_token_of(b, a))
         return false;
@@ -56,7 +56,8 @@ bool cg_is_by_one_thread(const cg_effect *e)
     return e->kind == CG_ACCESSES && e->write && e->layout && !e->layout->tile_bits;
 }
 
-/* May they touch the same memory in different threads, the earlier one first by the tokens of the other? */
+/* May they access the same memory in different threads, and do the tokens of the later one order it after the
+   earlier one? */
 static bool accesses_conflict(const cg_effect *a, cg_before how, const cg_effect *b)
 {
     bool apart = a->root && b->root && a->root != b->root;
@@ -114,8 +115,8 @@ cg_meeting cg_meeting_between(const cg_effect *earlier, cg_before how, const cg_
 {
     if (earlier->kind == CG_ACCESSES && later->kind == CG_ACCESSES)
         return accesses_conflict(earlier, how, later) ? CG_ALL_WARPS : CG_NOBODY;
-    if (earlier->ring && earlier->ring == later->ring && earlier->ring->by_threads)
-        return CG_NOBODY; /* each thread fills what it has read */
+    if (earlier->ring && earlier->ring == later->ring && earlier->ring->role == CG_RING_OF_THREADS)
+        return CG_NOBODY; /* each thread fills the elements that it has read */
     return reads_shared(earlier) && writes_shared(later) ? meeting_of_spans(&earlier->span, &later->span) : CG_NOBODY;
 }
 

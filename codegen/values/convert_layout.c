@@ -1,7 +1,7 @@
-/* A value from one layout to another: renamed registers where every thread keeps what it has; shuffles where
-   elements stay in their warp and few are needed; else a trip through shared memory, in an order of elements without
-   bank conflicts, in halves where it would not fit. Where elements stay in their warp each has a part of that memory,
-   and no warp waits for another. */
+/* Converts a value from one layout to another: by renaming registers, if each thread keeps its elements; by
+   shuffles, if elements stay in their warp and few shuffles are needed; otherwise through shared memory, in an order
+   of elements without bank conflicts, and in halves if it would not fit. If elements stay in their warp, each warp
+   has its own part of that memory and does not wait for others. */
 #include <string.h>
 
 #include "codegen/ptx/ptx.h"
@@ -10,9 +10,9 @@
 #include "codegen/values/strips.h"
 #include "codegen/values/values.h"
 
-/* ---- where an element is ---- */
+/* ---- the position of an element ---- */
 
-/* Registers and lanes of a layout as a basis: combinations of images, each with a leading bit of its own. */
+/* Registers and lanes of a layout as a basis: combinations of images, each with a different leading bit. */
 enum { MAX_BASIS = CG_MAX_REG_BITS + CG_LANE_BITS };
 
 typedef struct basis {
@@ -20,7 +20,7 @@ typedef struct basis {
     uint32_t image[MAX_BASIS], reg[MAX_BASIS], lane[MAX_BASIS];
 } basis;
 
-/* The bits of (register, lane) whose images make x; what is left of x. */
+/* Finds the bits of (register, lane) whose images are x, and returns the part of x that is not covered. */
 static uint32_t reduce(const basis *b, uint32_t x, uint32_t *reg, uint32_t *lane)
 {
     for (uint32_t i = 0; i < b->count; i++)
@@ -37,7 +37,7 @@ static void add(basis *b, uint32_t image, uint32_t reg, uint32_t lane)
     uint32_t rest = reduce(b, image, &reg, &lane), at = b->count;
     if (!rest)
         return;
-    for (; at && b->image[at - 1] < rest; at--) { /* largest first, so that one pass reduces */
+    for (; at && b->image[at - 1] < rest; at--) { /* the largest first, so that one pass suffices */
         b->image[at] = b->image[at - 1];
         b->reg[at] = b->reg[at - 1];
         b->lane[at] = b->lane[at - 1];
@@ -60,13 +60,13 @@ static basis basis_of(const cg_layout *l)
 
 /* ---- within a warp ---- */
 
-/* Thread t wants for its register r what lane (lane_of(r) ^ lane_of(t)) has in register (reg_of(r) ^ reg_of(t));
-   each is linear, given by what its bits contribute. */
+/* Register r of thread t gets the element that lane (lane_of(r) ^ lane_of(t)) has in register (reg_of(r) ^
+   reg_of(t)). Each of these is linear, and given by the contributions of its bits. */
 typedef struct exchange {
     uint32_t reg_of_reg[CG_MAX_REG_BITS], lane_of_reg[CG_MAX_REG_BITS];
     cg_layout reg_of_thread, lane_of_thread;
-    uint32_t choices[4], choice_count; /* values of reg_of(t) */
-    bool same_lane;                    /* lane_of(t) is t's own lane */
+    uint32_t choices[4], choice_count; /* possible values of reg_of(t) */
+    bool same_lane;                    /* lane_of(t) is always t's own lane */
 } exchange;
 
 static bool add_thread_bit(exchange *x, const basis *b, uint32_t image, uint32_t *reg, uint32_t *lane)
@@ -84,7 +84,7 @@ static bool add_thread_bit(exchange *x, const basis *b, uint32_t image, uint32_t
     return true;
 }
 
-/* False: elements change warps, or too many registers would have to be looked at. */
+/* False: elements change warps, or too many registers would have to be examined. */
 static bool find_exchange(const cg_layout *from, const cg_layout *to, exchange *x)
 {
     basis b = basis_of(from);
@@ -134,12 +134,12 @@ static cg_val shuffle(cg_func *c, const exchange *x, uint32_t lane, cg_val word)
     return got;
 }
 
-/* A register of any class by way of 32-bit words. */
+/* Shuffles a register of any class as 32-bit words. */
 static cg_val shuffle_value(cg_func *c, const exchange *x, uint32_t lane, cg_val v)
 {
     cg_val low = cg_new(c, CG_B32), high = cg_new(c, CG_B32), got = cg_new(c, (cg_class)v.cls);
     if (v.known || (x->same_lane && !lane))
-        return v; /* all threads have it */
+        return v; /* all threads have the value */
     switch ((cg_class)v.cls) {
     case CG_PRED:
         cg_ins(c, "selp.b32 %v, 1, 0, %v", low, v);
@@ -160,13 +160,13 @@ static cg_val shuffle_value(cg_func *c, const exchange *x, uint32_t lane, cg_val
     return shuffle(c, x, lane, v);
 }
 
-/* Two registers of 16 bits go in one word where one lane has both. */
+/* Can two 16-bit registers be shuffled as one word, because one lane has both? */
 static bool in_pairs(const exchange *x, bc_kind kind, const cg_layout *to)
 {
     return cg_class_of(kind) == CG_B16 && to->reg_bits && !x->lane_of_reg[0];
 }
 
-/* Register r of the result, or r and the next, if the thread takes choice i. */
+/* Register r of the result, or r and the next one, if the thread takes choice i. */
 static cg_val shuffle_register(cg_func *c, const exchange *x, const cg_val *regs, uint32_t r, uint32_t i, bool pair)
 {
     uint32_t from = sum_of(x->reg_of_reg, r) ^ x->choices[i], lane = sum_of(x->lane_of_reg, r);
@@ -195,7 +195,7 @@ static void shuffle_all(cg_func *c, bc_kind kind, const exchange *x, const cg_va
     }
 }
 
-/* Shuffles that a conversion takes. */
+/* The number of shuffles that the conversion takes. */
 static uint32_t shuffle_count(const exchange *x, bc_kind kind, const cg_layout *to)
 {
     uint32_t words = cg_class_of(kind) == CG_B64 ? 2 : 1, count = 0;
@@ -208,10 +208,10 @@ static uint32_t shuffle_count(const exchange *x, bc_kind kind, const cg_layout *
 
 enum { BANK_BYTES_LOG2 = 2, ROW_BYTES_LOG2 = 7, MOST_VECTOR_LOG2 = 4 }; /* 32 banks of 4 bytes */
 
-/* How elements are arranged in shared memory: index bits permuted, then `bits` of them from bit `chunk` on XORed with
-   those from bit `from` on. In elements. */
+/* The order of elements in shared memory: index bits are permuted; then `bits` of them, from bit `chunk` on, are
+   XORed with those from bit `from` on. All are log2 of elements. */
 typedef struct arrangement {
-    uint8_t place[CG_MAX_TILE_BITS]; /* of index bit i */
+    uint8_t place[CG_MAX_TILE_BITS]; /* the position of index bit i */
     uint32_t chunk, from, bits;
 } arrangement;
 
@@ -235,14 +235,15 @@ static uint32_t vector_of(const cg_layout *l, uint32_t size)
     return cg_layout_vector(l, 0, size < MOST_VECTOR_LOG2 ? MOST_VECTOR_LOG2 - size : 0, bits);
 }
 
-/* Log2 of the elements that an access has side by side: a vector, or a row of a matrix. */
+/* log2 of the contiguous elements of an access: a vector, or a row of a matrix. */
 static uint32_t unit_of(const cg_layout *l, uint32_t size)
 {
     cg_matrices m;
     return size == 1 && cg_find_matrices(l, &m) ? MOST_VECTOR_LOG2 - size : vector_of(l, size);
 }
 
-/* Rows of banks that one access of the first `lanes` lanes takes, 2^bytes bytes each, where `l` says. */
+/* The number of rows of banks that one access of the first `lanes` lanes takes, with 2^bytes bytes each, in layout
+   `l`. */
 static uint32_t rows_of_banks(const cg_layout *l, uint32_t size, uint32_t bytes, uint32_t first, uint32_t lanes)
 {
     uint32_t words[32], count = 0, in_bank[32] = {0}, most = 0;
@@ -261,8 +262,8 @@ static uint32_t rows_of_banks(const cg_layout *l, uint32_t size, uint32_t bytes,
     return most;
 }
 
-/* Rows of banks that a warp's accesses to all its registers take; every access itself counts as one more. size: log2
-   of an element's bytes. */
+/* The number of rows of banks that a warp's accesses to all its registers take; each access counts as one more.
+   size: log2 of an element's bytes. */
 static uint32_t cost_of(const cg_func *c, const cg_layout *l, uint32_t size, bool store)
 {
     cg_matrices m;
@@ -277,8 +278,8 @@ static uint32_t cost_of(const cg_func *c, const cg_layout *l, uint32_t size, boo
     return (rows + 1) << (l->reg_bits - vector);
 }
 
-/* Row-major order, or the one in which the vectors of `first` lie together; on top, one after the other, what the warps
-   of `apart` have. */
+/* Row-major order, or the order in which the vectors of `first` are contiguous; the parts of the warps of `apart`
+   follow each other. */
 static arrangement plain_arrangement(const cg_layout *first, uint32_t tile_bits, uint32_t most, const cg_layout *apart)
 {
     arrangement o = {.place = {0}};
@@ -311,7 +312,7 @@ static arrangement best_arrangement(const cg_func *c, const cg_layout *from, con
         vector = vector > other ? vector : other;
         o.chunk = vector > BANK_BYTES_LOG2 - size || size > BANK_BYTES_LOG2 ? vector : BANK_BYTES_LOG2 - size;
         for (uint32_t step = 0;; step++) {
-            if (step) { /* what is XORed must lie above what it goes to */
+            if (step) { /* the bits that are XORed must be above their targets */
                 o.bits = ROW_BYTES_LOG2 - size - o.chunk;
                 o.from = o.chunk + o.bits + step - 1;
             }
@@ -331,15 +332,15 @@ static arrangement best_arrangement(const cg_func *c, const cg_layout *from, con
 
 /* ---- in halves ---- */
 
-/* The register bit of the layout whose image alone has bit b of the index; UINT32_MAX: there is none. */
+/* The register bit of the layout whose image alone contains bit b of the index. UINT32_MAX: there is none. */
 static uint32_t register_bit_of(const cg_layout *l, uint32_t b)
 {
     uint8_t bit;
     return cg_layout_vector(l, b, 1, &bit) ? bit : UINT32_MAX;
 }
 
-/* A bit of the index that is an image of one register bit and stands in no other; best if so in `to` as well, beyond
-   what an access has side by side there. UINT32_MAX: none. */
+/* A bit of the index that is the image of one register bit and in no other image; preferably one for which this is
+   true in `to` as well, above the bits of an access there. UINT32_MAX: there is none. */
 static uint32_t splitting_bit(const cg_layout *from, const cg_layout *to)
 {
     uint32_t best = UINT32_MAX, beyond = 0;
@@ -408,7 +409,7 @@ static basis basis_of_registers(const cg_layout *l)
     return b;
 }
 
-/* Is every register that `to` wants one that the same thread has in `from`? */
+/* Does each thread have in `from` all registers that `to` needs? */
 static bool has_registers(const cg_layout *from, const cg_layout *to)
 {
     basis b = basis_of_registers(from);
@@ -429,7 +430,8 @@ static void rename_registers(const cg_layout *from, const cg_val *regs, const cg
     }
 }
 
-/* Does every element stay in its warp, which bits of its index alone tell? Not where there is one warp. */
+/* Does every element stay in its warp, and do bits of its index alone tell which that is? False if there is only one
+   warp. */
 static bool stays_in_warp(const cg_func *c, const cg_layout *from, const cg_layout *to)
 {
     uint32_t warps = cg_images(from->warp, from->warp_bits);
@@ -452,7 +454,7 @@ static void convert_in_shared(cg_func *c, const ct_op *op, bc_kind kind, const a
     cg_flat_load(c, kind, base, &loaded, out);
 }
 
-/* The way, and what it goes by. */
+/* The method, with its parameters. */
 typedef struct plan {
     cg_conversion how;
     exchange exchange;
@@ -468,7 +470,7 @@ static bool fits_scratch(const cg_func *c, const ct_op *op, uint64_t bytes)
 static void make_plan(const cg_func *c, const ct_op *op, bc_kind kind, const cg_layout *from, const cg_layout *to,
                       plan *p)
 {
-    enum { BARRIERS_COST = 32 }; /* of the two barriers around a trip, as rows of banks */
+    enum { BARRIERS_COST = 32 }; /* of the two barriers, in rows of banks */
     p->how = (cg_conversion){.way = CG_BY_NAMES, .bytes = (uint64_t)cg_memory_bytes(kind) << from->tile_bits};
     if (has_registers(from, to))
         return;
@@ -531,7 +533,7 @@ cg_val *cg_convert(cg_func *c, const ct_op *op, bc_kind kind, const cg_layout *f
             convert_halves(c, op, kind, from, regs, to, bit, out);
         break;
     }
-    case CG_BY_PIECES: break; /* not here: cg_strip_transfer */
+    case CG_BY_PIECES: break; /* not here; see cg_strip_transfer */
     }
     return out;
 }

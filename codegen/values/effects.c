@@ -1,4 +1,4 @@
-/* The effects of an op: noted, and taken one by one as it is lowered; see the header. */
+/* Records the effects of an op, and takes them one by one while it is lowered; see the header. */
 #include "codegen/values/effects.h"
 
 #include "codegen/analysis/apart.h"

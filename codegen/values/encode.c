@@ -1,9 +1,9 @@
-/* Tiles from registers to encodings, whole or in parts. */
+/* Stores tiles from registers to encodings, whole or in parts. */
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/memory.h"
 #include "codegen/values/values.h"
 
-/* The layout with the index bits of mask above all others. */
+/* The layout with the index bits of mask moved above all others. */
 static cg_layout with_on_top(const cg_layout *l, uint32_t mask)
 {
     cg_layout r = *l;
@@ -16,7 +16,7 @@ static cg_layout with_on_top(const cg_layout *l, uint32_t mask)
     return r;
 }
 
-/* Splits the register bits: those whose image has bits from `low` on, as a mask; l keeps the others. */
+/* Removes the register bits whose image has bits from `low` on, and returns them as a mask. */
 static uint32_t take_upper_bits(cg_layout *l, uint32_t low)
 {
     uint32_t upper = 0, count = 0;
@@ -29,27 +29,27 @@ static uint32_t take_upper_bits(cg_layout *l, uint32_t low)
     return upper;
 }
 
-/* The place of an element is base + its index in `at`, whose bits from `low` on the threads must have as `top`. */
-static void fill_where(cg_func *c, const cg_encoding *s, bc_kind kind, const cg_layout *at, const cg_val *regs,
-                       uint32_t low, uint32_t top)
+/* Stores elements at base + their index in `at`, if the thread's bits from `low` on are `top`. */
+static void fill_where(cg_func *c, const cg_encoding *s, cg_val base, bc_kind kind, const cg_layout *at,
+                       const cg_val *regs, uint32_t low, uint32_t top)
 {
     uint32_t upper = (uint32_t)(((uint64_t)1 << at->tile_bits) - 1) >> low << low;
-    cg_val own = cg_thread_index(c, at, upper, low), base = cg_new(c, CG_B32), elsewhere = cg_new(c, CG_PRED);
+    cg_val own = cg_thread_index(c, at, upper, low), here = cg_new(c, CG_B32), elsewhere = cg_new(c, CG_PRED);
     uint32_t label = cg_label(c);
     if (own.known) {
         if (own.bits == top)
-            cg_flat_store(c, kind, s->base, at, regs);
+            cg_flat_store(c, kind, base, at, regs);
         return;
     }
-    cg_ins(c, "sub.u32 %v, %v, %u", base, s->base, top * s->bytes << low);
+    cg_ins(c, "sub.u32 %v, %v, %u", here, base, top * s->bytes << low);
     cg_ins(c, "setp.ne.u32 %v, %v, %u", elsewhere, own, top);
     cg_ins(c, "@%v bra %l", elsewhere, label);
-    cg_flat_store_some(c, kind, base, at, regs);
+    cg_flat_store_some(c, kind, here, at, regs);
     cg_place_label(c, label);
 }
 
-void cg_encode(cg_func *c, const cg_encoding *s, bc_kind kind, const cg_layout *l, const cg_val *regs, uint32_t mask,
-               uint32_t part)
+void cg_encode(cg_func *c, const cg_encoding *s, cg_val base, bc_kind kind, const cg_layout *l, const cg_val *regs,
+               uint32_t mask, uint32_t part)
 {
     uint32_t low = l->tile_bits - cg_count_bits(mask);
     cg_layout raised = with_on_top(l, mask), whole = cg_encoding_layout(s, &raised), kept;
@@ -63,6 +63,6 @@ void cg_encode(cg_func *c, const cg_encoding *s, bc_kind kind, const cg_layout *
             cg_unsupported(c, cg_lowered(c), "a tile in this layout cannot go to shared memory in parts");
         for (uint32_t r = 0; r < cg_layout_regs(&kept); r++)
             some[r] = regs[cg_scatter_bits(r, lower) | first];
-        fill_where(c, s, kind, &kept, some, low, image >> low ^ part);
+        fill_where(c, s, base, kind, &kept, some, low, image >> low ^ part);
     }
 }

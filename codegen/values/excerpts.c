@@ -1,14 +1,14 @@
-/* Tiles that nothing reads but extracts. Reshapes leave the index as it is, and are looked through. */
+/* Tiles that only extracts read. Reshapes keep the index, so they are skipped. */
 #include "codegen/values/excerpts.h"
 
 #include "bytecode/base/compiler.h"
 #include "codegen/values/homes.h"
 
-enum { DEEP = 4 }; /* reshapes of reshapes */
+enum { DEEP = 4 }; /* nested reshapes */
 
 typedef bool visit_fn(void *user, const ct_op *extract);
 
-/* Calls visit for every extract; false: something else reads v, or a call gave false. */
+/* Calls visit for every extract. False: v has another use, or a call returned false. */
 static bool each_extract(const ct_value *v, uint32_t deep, visit_fn *visit, void *user)
 {
     bool all = v->uses != NULL;
@@ -43,7 +43,7 @@ uint32_t cg_cut_bits(const ct_value *v)
 
 /* ---- layouts ---- */
 
-/* l, whose images do not have the bits, with registers for them below its own. */
+/* l, whose images do not contain the bits of cut, with registers for these bits below its own. */
 static cg_layout with_choices(const cg_layout *l, uint32_t cut)
 {
     cg_layout r = *l;
@@ -79,7 +79,7 @@ cg_layout cg_layout_beside_cut(const cg_layout *l, uint32_t vector, uint32_t cut
 
 typedef struct reading {
     cg_func *c;
-    const cg_layout *only; /* in which all of them are read */
+    const cg_layout *only; /* the layout in which all of them are read */
     const ct_op *extract;  /* one of them */
 } reading;
 

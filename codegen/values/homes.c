@@ -1,5 +1,5 @@
-/* Homes of values, and the layouts in which they are wanted. What is cheap to make has no home and is made in every
-   layout that is wanted. */
+/* Chooses homes of values, and records the layouts in which they are read. Values that are cheap to compute have no
+   home, and are computed in every layout in which they are read. */
 #include "codegen/values/homes.h"
 
 #include "codegen/values/values.h"
@@ -37,7 +37,7 @@ static cg_variant *add_copy(cg_func *c, cg_value *x, const cg_layout *l)
     return *end = variant;
 }
 
-/* The op that is visited reads v so: for the convert pass. */
+/* Records for the convert pass that the current op reads v in this layout. */
 static void note_read(cg_func *c, const ct_value *v, const cg_variant *variant)
 {
     const ct_op *reader = c->homes->reader;
@@ -118,7 +118,7 @@ cg_layout cg_default_layout(cg_func *c, const bc_type *tile)
     return cg_layout_blocked(&s, s.rank ? s.rank - 1 : 0, vector, c->warp_bits);
 }
 
-/* A lazy value is wanted in l: what it is made of is wanted in the layouts that follow. */
+/* A lazy value is read in l: its operands are read in the layouts that follow from l. */
 static void want_through(cg_func *c, const ct_value *v, const cg_layout *l)
 {
     const ct_op *op = v->op, *reader = c->homes->reader;
@@ -161,7 +161,8 @@ void cg_pass_wish(cg_func *c, const ct_op *op)
     if (op->opcode == OP_permute) {
         cg_shape source = cg_shape_of(from->type), result = cg_shape_of(v->type);
         l = cg_layout_permute(&l, &source, &result, ct_attr_of(op, F_permute_permutation)->ints->ptr);
-        if (from->op && ct_is_loop(from->op) && weight > CG_WEIGHT_MEMORY) /* what is behind reads it in no product */
+        if (from->op && ct_is_loop(from->op)
+            && weight > CG_WEIGHT_MEMORY) /* the ops after the loop read it in no product */
             weight = CG_WEIGHT_MEMORY;
     }
     x->home = cg_intern(c, &l);

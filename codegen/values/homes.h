@@ -1,40 +1,42 @@
-/* What the layouts pass says of values: every tile gets a home layout, and a list of the layouts in which it is read.
- */
+/* The results of the layouts pass: every tile gets an assigned layout (home), and a list of the layouts in which it
+   is read. */
 #ifndef TILEVM_CODEGEN_VALUES_HOMES_H
 #define TILEVM_CODEGEN_VALUES_HOMES_H
 
 #include "codegen/kernel/kernel.h"
 #include "codegen/layout/intern.h"
 
-/* How much a home should decide what is computed from it; free: of maps whose operands are made in any layout. */
+/* How strongly a home determines the layouts of values computed from it. FREE: of maps whose operands can be
+   computed in any layout. */
 enum { CG_WEIGHT_FREE = 1, CG_WEIGHT_DEFAULT = 2, CG_WEIGHT_MEMORY = 3, CG_WEIGHT_REDUCED = 4, CG_WEIGHT_MMA = 5 };
 
-/* What the layouts pass has while it runs. */
+/* The state of the layouts pass. */
 typedef struct cg_homes {
-    cg_hook *visit;            /* what it does with the ops of a region (codegen/ops/regions.c) */
-    const ct_op *reader;       /* that it is at */
-    cg_layout_table layouts;   /* homes, and those that are wanted */
-    const cg_layout **decided; /* by value id: layouts of carried values, and of loads, that the first walk settled */
-    bool deciding;             /* that walk */
-    bool remakes; /* producers are laid out: what is computed from indices is so in every layout, at any cost */
+    cg_hook *visit;            /* for the ops of a region (codegen/ops/regions.c) */
+    const ct_op *reader;       /* the current op */
+    cg_layout_table layouts;   /* homes, and layouts in which values are read */
+    const cg_layout **decided; /* by value id: layouts of carried values and loads that the first walk chose */
+    bool deciding;             /* the first walk */
+    bool remakes; /* for producers: values computed from indices are recomputed in every layout, whatever that costs */
 } cg_homes;
 
-/* The one that homes and wanted layouts which equal l are. */
+/* The one object for all layouts equal to l. */
 const cg_layout *cg_intern(cg_func *c, const cg_layout *l);
-/* Gives v its home: a tile of this layout. */
+/* Sets the home of v, a tile. */
 void cg_set_home(cg_func *c, const ct_value *v, const cg_layout *l, uint32_t weight);
-/* It has none, and is made in every layout that is wanted. */
+/* v gets no home, and is computed in every layout in which it is read. */
 void cg_set_lazy(cg_func *c, const ct_value *v);
 /* All results of the op are scalars. */
 void cg_set_scalars(cg_func *c, const ct_op *op);
-/* layouts pass: v will be read in this layout. */
+/* v will be read in this layout. */
 void cg_want(cg_func *c, const ct_value *v, const cg_layout *l);
-/* The one layout in which the value is read; NULL: it is read in several, or in none. */
+/* The only layout in which the value is read. NULL: there are several, or none. */
 const cg_layout *cg_only_wanted(const cg_value *x);
-/* The layout that v has or would like best; false when it has no wish. */
+/* The layout that v has or prefers. False: it has no preference. */
 bool cg_wish(cg_func *c, const ct_value *v, cg_layout *out_layout, uint32_t *out_weight);
-/* A layout for the elements of a tile that no op has a wish for. */
+/* The layout of a tile if no op has a preference. */
 cg_layout cg_default_layout(cg_func *c, const bc_type *tile);
-/* The result is the operand seen otherwise: made in every layout that is wanted, with the operand's wish. */
+/* The result reinterprets the operand: it is computed in every layout in which it is read, and has the operand's
+   preference. */
 void cg_pass_wish(cg_func *c, const ct_op *op);
 #endif

@@ -1,14 +1,14 @@
-/* Tiles of 16-bit elements in shared memory by ldmatrix and stmatrix: a warp reaches 8x8 matrices whose rows of 16
-   bytes lie anywhere. Register i of a lane is a pair of matrix i: of row lane / 4 elements 2 (lane % 4) and the next;
-   transposed, of column lane / 4. Lanes 8 i to 8 i + 7 give the places of the rows of matrix i. PTX ISA, "Warp-level
-   matrix load instruction: ldmatrix". */
+/* Moves tiles of 16-bit elements between registers and shared memory by ldmatrix and stmatrix: a warp accesses 8x8
+   matrices whose rows of 16 bytes may have any address. Register i of a lane is a pair of matrix i: elements 2 (lane
+   % 4) and the next one of row lane / 4, or if transposed, of column lane / 4. Lanes 8 i to 8 i + 7 give the
+   addresses of the rows of matrix i. PTX ISA, "Warp-level matrix load instruction: ldmatrix". */
 #include "codegen/ptx/emit.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/memory.h"
 
 enum { ROW_BITS = 3, ROW_MASK = 7, QUAD_BITS = 2, MOST_MATRICES_LOG2 = 2 };
 
-/* Whether these bits of a layout have, in this order, the places within a row. */
+/* Are these bits of a layout, in this order, the positions within a row? */
 static bool run_in_row(const uint32_t *images, uint32_t count, uint32_t first)
 {
     for (uint32_t i = 0; i < count; i++)
@@ -17,8 +17,8 @@ static bool run_in_row(const uint32_t *images, uint32_t count, uint32_t first)
     return true;
 }
 
-/* The register bit that tells the elements of a pair apart: its image is `image`, or, where that is 0, any one outside
-   the rows. */
+/* The register bit that selects the element of a pair. Its image is `image` or, if that is 0, any image outside the
+   rows. */
 static uint32_t pair_bit(const cg_layout *l, uint32_t image)
 {
     for (uint32_t i = 0; i < l->reg_bits; i++)
@@ -64,7 +64,7 @@ bool cg_matrices_store(const cg_func *c, const cg_layout *l, cg_matrices *out)
     return c->target->features & CG_HAS_STMATRIX && !cg_layout_has_replicas(l) && cg_find_matrices(l, out);
 }
 
-/* Matrix i of the access that starts with register r: its pair. */
+/* The register of the pair from matrix i in the access that begins with register r. */
 static uint32_t register_of(const cg_matrices *m, uint32_t r, uint32_t i)
 {
     return r | cg_layout_member(m->next, m->bits, i);

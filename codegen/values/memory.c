@@ -1,4 +1,4 @@
-/* Tiles that lie flat in memory; see the header. */
+/* Tiles in flat order in memory; see the header. */
 #include "codegen/values/memory.h"
 
 #include "codegen/ptx/ptx.h"
@@ -35,7 +35,7 @@ cg_place cg_flat_place(cg_func *c, cg_val base, uint32_t bytes, const cg_layout 
     return place;
 }
 
-/* Places of the registers of a layout; those that differ by a constant share an address. */
+/* The positions of a layout's registers. Those that differ by a constant share an address. */
 typedef struct places {
     cg_val base;
     uint32_t bytes, threads, count;
@@ -71,7 +71,7 @@ static places places_of(cg_val base, bc_kind kind, const cg_layout *l)
     return (places){.base = base, .bytes = cg_memory_bytes(kind), .threads = cg_layout_thread_images(l)};
 }
 
-/* Such registers have an image of zero; only the first is stored. */
+/* Registers whose image is zero hold replicas; only the first one is stored. */
 bool cg_is_register_replica(const cg_layout *l, uint32_t r)
 {
     return r & cg_layout_reg_replicas(l);
@@ -93,7 +93,7 @@ void cg_flat_store_some(cg_func *c, bc_kind kind, cg_val base, const cg_layout *
     }
 }
 
-/* What ldmatrix and stmatrix can be used for. */
+/* Can ldmatrix and stmatrix be used? */
 static bool may_be_matrices(bc_kind kind, cg_val base)
 {
     return cg_class_of(kind) == CG_B16 && base.cls == CG_B32;

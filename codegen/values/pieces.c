@@ -1,5 +1,5 @@
-/* Tiles through shared memory, in pieces where they do not fit: to other threads and strips, to the one thread that
-   prints. */
+/* Moves tiles through shared memory, in pieces if they do not fit: to other threads and strips, or to the thread
+   that prints. */
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/effects.h"
 #include "codegen/values/memory.h"
@@ -20,7 +20,7 @@ static cg_val int_xor(cg_func *c, cg_val x, uint32_t bits)
     return r;
 }
 
-/* Where the vector of register r lies in the piece, and whether it does. */
+/* The place of the vector of register r in the piece, and whether it is there. */
 static cg_access piece_access(cg_func *c, const cg_pieces *p, bc_kind kind, const cg_layout *l, uint32_t r)
 {
     cg_access a = {
@@ -39,7 +39,7 @@ static cg_access piece_access(cg_func *c, const cg_pieces *p, bc_kind kind, cons
     return a;
 }
 
-/* A strip without an element of the piece has nothing to do. */
+/* Skips a strip that has no element of the piece. */
 static void skip_strip(cg_func *c, const cg_pieces *p, const cg_layout *l)
 {
     cg_strip *s = c->strips ? cg_strip_now(c) : NULL;
@@ -56,7 +56,7 @@ static void skip_strip(cg_func *c, const cg_pieces *p, const cg_layout *l)
     cg_ins(c, "@%v bra.uni %l", elsewhere, s->next_label);
 }
 
-/* The registers of v to their places. l: how v lies; places: where its elements go. */
+/* Stores the registers of v. l: the layout of v; places: the positions of its elements. */
 static void put_piece(cg_func *c, const cg_pieces *p, const ct_value *v, const cg_layout *l, const cg_layout *places,
                       const cg_excerpt *excerpt)
 {
@@ -90,7 +90,7 @@ static void put_piece(cg_func *c, const cg_pieces *p, const ct_value *v, const c
         cg_strip_close(c);
 }
 
-/* Loads one vector of the piece, from the register `r` of the layout on, and gives its predicate. */
+/* Loads one vector of the piece, from register `r` of the layout on, and returns its predicate. */
 static cg_val load_vector(cg_func *c, const cg_pieces *p, bc_kind kind, const cg_layout *places, uint32_t r,
                           uint32_t count, cg_val *loaded)
 {
@@ -157,7 +157,7 @@ static cg_val *zeros(cg_func *c, cg_class cls, uint32_t count)
     return regs;
 }
 
-/* How many there are, and how large. */
+/* The number and size of pieces. */
 static cg_pieces pieces_of(bc_kind kind, uint32_t tile_bits)
 {
     uint32_t most = PIECE_LOG2 - tv_trailing_zeros(cg_memory_bytes(kind));
@@ -193,7 +193,7 @@ void cg_end_pieces(cg_func *c, const cg_pieces *p)
 {
     if (p->whole)
         return;
-    cg_ins(c, "bar.warp.sync 0xffffffff"); /* a lane may have been on its own */
+    cg_ins(c, "bar.warp.sync 0xffffffff"); /* lanes may have diverged */
     cg_val more = cg_new(c, CG_PRED);
     cg_ins(c, "add.u32 %v, %v, %u", p->number, p->number, (uint32_t)1 << p->shift);
     cg_ins(c, "setp.lt.u32 %v, %v, %u", more, p->number, p->end);

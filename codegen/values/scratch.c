@@ -1,4 +1,4 @@
-/* Scratch: shared memory that ops use for a while, and the rings behind it or in its place, where passes have put
+/* Scratch: shared memory that ops use for a while; and the rings after it or in its place, as passes have arranged
    them. */
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/effects.h"

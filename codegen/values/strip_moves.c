@@ -1,4 +1,4 @@
-/* Tiles in strips that become others: what loops carry and branches give. */
+/* Moves tiles in strips that become other tiles: values that loops carry and branches give. */
 #include "codegen/values/strips.h"
 #include "codegen/values/values.h"
 
@@ -27,7 +27,7 @@ void cg_strip_move(cg_func *c, ct_value *const *values, const ct_value *homes, u
         from[i] = cg_get(c, values[i], cg_value_of(c, &homes[i])->home);
     }
     for (uint32_t i = 0; i < count && !c->failed; i++)
-        if (from[i]) { /* once: in a later strip that is the same, others may have been moved to where it came from */
+        if (from[i]) { /* once, because in a later strip the source may have been overwritten */
             const cg_variant *home = cg_strip_home(c, &homes[i]);
             cg_strip_save(c, &homes[i], home, from[i], cg_strip_owner(c, home->layout, cg_const(CG_PRED, 1)));
         }

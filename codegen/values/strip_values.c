@@ -1,10 +1,10 @@
-/* Tiles in loops over strips: in registers in the loop that makes them, in local memory for others. */
+/* Tiles in loops over strips: in registers in the loop that computes them, in local memory for other loops. */
 #include "codegen/ptx/emit.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/strip_state.h"
 #include "codegen/values/values.h"
 
-/* ---- which, and how much ---- */
+/* ---- which values, and their size ---- */
 
 bool cg_strip_is_kept(cg_func *c, const ct_value *v)
 {
@@ -12,7 +12,7 @@ bool cg_strip_is_kept(cg_func *c, const ct_value *v)
     return x->form == CG_TILE && bc_is_tile(v->type) && cg_strip_varies(c, x->home);
 }
 
-/* Bytes of a strip. */
+/* The bytes of a strip. */
 static uint32_t strip_bytes(const ct_value *v, const cg_layout *l)
 {
     return cg_memory_bytes(bc_elem_kind(v->type)) << l->reg_bits;
@@ -20,7 +20,7 @@ static uint32_t strip_bytes(const ct_value *v, const cg_layout *l)
 
 uint32_t cg_strip_bytes(cg_func *c, const ct_value *v)
 {
-    enum { LEAST = 16 }; /* what accesses are aligned to */
+    enum { LEAST = 16 }; /* the alignment of accesses */
     const cg_layout *home = cg_value_of(c, v)->home;
     uint32_t bytes = strip_bytes(v, home) << cg_count_bits(cg_strip_mask(c, home));
     return bytes < LEAST ? LEAST : bytes;
@@ -34,7 +34,7 @@ cg_variant *cg_strip_home(cg_func *c, const ct_value *v)
 
 /* ---- local memory ---- */
 
-/* The address of what the strip at hand has of a value at the bottom of local memory. */
+/* The address of the current strip of a value, relative to the start of local memory. */
 static cg_val strip_address(cg_func *c, const ct_value *v, const cg_layout *l)
 {
     cg_strips *all = c->strips;
@@ -75,7 +75,7 @@ cg_access cg_strip_access(cg_func *c, const ct_value *v, const cg_variant *varia
                        .predicate = predicate};
 }
 
-/* Elements of one access. */
+/* The elements of one access. */
 static uint32_t vector_of(const ct_value *v, const cg_layout *l)
 {
     uint32_t most = 16 / cg_memory_bytes(bc_elem_kind(v->type)), regs = cg_layout_regs(l);

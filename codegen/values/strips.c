@@ -99,7 +99,7 @@ cg_val cg_strip_carried(cg_func *c, cg_class cls)
     return x;
 }
 
-/* In the head of the trip, once: all of it is put there. */
+/* Puts the computation in the head of the trip, once. */
 cg_val cg_strip_later(cg_func *c, uint32_t trips)
 {
     cg_strip *s = c->strips->open, *later = bc_new(&c->arena, cg_strip, 1);
@@ -134,12 +134,12 @@ void cg_strip_back(cg_func *c)
 {
     cg_strip *later = c->strips->open;
     if (!later->is_later)
-        return; /* without memory */
+        return; /* out of memory */
     later->outer->head = later->head;
     c->strips->open = later->outer;
 }
 
-/* The next number that has no bits outside of the mask; back to the head until all have been. */
+/* Advances to the next number without bits outside the mask, and goes back to the head until all have occurred. */
 static void put_step(cg_func *c, const cg_strip *s)
 {
     cg_val more = cg_new(c, CG_PRED);
@@ -182,7 +182,7 @@ void cg_strip_close(cg_func *c)
     c->strips->open = s->outer;
 }
 
-/* ---- numbers of a strip ---- */
+/* ---- numbers that depend on the strip ---- */
 
 cg_form_of_strip *cg_strip_form(cg_func *c, cg_val thread, const uint32_t *images)
 {

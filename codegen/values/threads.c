@@ -1,4 +1,4 @@
-/* What a thread is: its part of an element index, whether it owns what it holds. All of it is computed once, at the
+/* The thread's part of an element index, and whether it owns its elements. All of this is computed once, at the
    start of the kernel. */
 #include <string.h>
 
@@ -14,7 +14,7 @@ typedef struct coords {
     cg_val value;
 } coords;
 
-/* In which threads a predicate is true: those that have none of these bits. */
+/* The threads in which a predicate is true: those without any of these bits. */
 typedef struct owners {
     struct owners *next;
     uint32_t replicas;
@@ -48,7 +48,7 @@ cg_val cg_tid(cg_func *c)
     return *number;
 }
 
-/* The part that does not change while the kernel runs. */
+/* The part that is constant during the kernel. */
 static cg_val fixed_index(cg_func *c, const uint32_t *images)
 {
     for (coords *k = c->thread->coords; k; k = k->next)
@@ -82,7 +82,7 @@ cg_val cg_thread_index(cg_func *c, const cg_layout *l, uint32_t mask, uint32_t s
     return cg_strip_index(c, index, strips);
 }
 
-/* True in the threads that have none of these bits. */
+/* True in the threads without any of these bits. */
 static cg_val owner_among(cg_func *c, uint32_t replicas)
 {
     if (!replicas)

@@ -1,4 +1,4 @@
-/* Values in layouts: what ops hand in, and what they are handed. */
+/* Values in layouts: passes operands to ops and takes their results. */
 #include "codegen/values/values.h"
 
 #include "codegen/ptx/ptx.h"

@@ -35,7 +35,7 @@ typedef struct ld_bundle {
     ld_seal seal;
     bc_zip_member manifest;
     uint64_t records_at; /* in the file */
-    ld_bundle_head head; /* of a copy that nobody else can change */
+    ld_bundle_head head; /* a copy that no other process can change */
     unsigned char *head_copy;
 } ld_bundle;
 

@@ -39,6 +39,7 @@ typedef struct object {
     ld_record *records;
     size_t record_count;
     const ld_record *record; /* functions, kernels */
+    double at_us;            /* events: the device's clock when it was recorded */
     unsigned char *memory;   /* memory: host memory stands for the device's; its address is the same */
     size_t size;
 } object;
@@ -50,6 +51,7 @@ static int retained;                   /* primary contexts, all devices together
 static _Thread_local int current = -1; /* device of the current context */
 static _Thread_local int below[64];    /* of those that were current before */
 static _Thread_local unsigned depth;
+static double clock_us; /* of the devices: what launches have taken so far */
 static unsigned call_count, fail_at, link_count;
 static int fail_code;
 static const char *failed_name;
@@ -492,9 +494,16 @@ tvResult cuDeviceGetAttribute(int *value, unsigned attribute, int device)
     ENTER("cuDeviceGetAttribute");
     if (device < 0 || device >= device_count)
         return leave(LD_CUDA_INVALID_DEVICE);
-    if (attribute != LD_ATTRIBUTE_CAPABILITY_MAJOR && attribute != LD_ATTRIBUTE_CAPABILITY_MINOR)
-        return leave(LD_CUDA_INVALID_VALUE);
-    *value = attribute == LD_ATTRIBUTE_CAPABILITY_MAJOR ? capabilities[device] / 10 : capabilities[device] % 10;
+    switch (attribute) {
+    case LD_ATTRIBUTE_CAPABILITY_MAJOR: *value = capabilities[device] / 10; break;
+    case LD_ATTRIBUTE_CAPABILITY_MINOR: *value = capabilities[device] % 10; break;
+    case LD_ATTRIBUTE_CLOCK_KHZ: *value = 1980000; break;
+    case LD_ATTRIBUTE_MULTIPROCESSORS: *value = 132; break;
+    case LD_ATTRIBUTE_MEMORY_CLOCK_KHZ: *value = 2619000; break;
+    case LD_ATTRIBUTE_MEMORY_BUS_BITS: *value = 5120; break;
+    case LD_ATTRIBUTE_L2_BYTES: *value = 50 << 20; break;
+    default: return leave(LD_CUDA_INVALID_VALUE);
+    }
     return leave(0);
 }
 
@@ -631,6 +640,15 @@ tvResult cuMemFree_v2(unsigned long long address)
     return leave(0);
 }
 
+tvResult cuMemsetD8_v2(unsigned long long address, unsigned char value, size_t size)
+{
+    ENTER("cuMemsetD8");
+    object *o = memory_at(address, size);
+    if (o)
+        memset(o->memory + (address - (uintptr_t)o->memory), value, size);
+    return leave(o ? 0 : LD_CUDA_INVALID_VALUE);
+}
+
 tvResult cuMemcpyHtoD_v2(unsigned long long to, const void *from, size_t size)
 {
     ENTER("cuMemcpyHtoD");
@@ -667,15 +685,19 @@ tvResult cuEventRecord(struct CUevent_st *event, struct CUstream_st *stream)
 {
     (void)stream;
     ENTER("cuEventRecord");
-    return leave(find(event, EVENT) ? 0 : LD_CUDA_INVALID_HANDLE);
+    object *o = find(event, EVENT);
+    if (o)
+        o->at_us = clock_us;
+    return leave(o ? 0 : LD_CUDA_INVALID_HANDLE);
 }
 
-/* Every kernel takes a quarter of a millisecond. */
 tvResult cuEventElapsedTime(float *ms, struct CUevent_st *start, struct CUevent_st *end)
 {
     ENTER("cuEventElapsedTime");
-    *ms = 0.25f;
-    return leave(find(start, EVENT) && find(end, EVENT) ? 0 : LD_CUDA_INVALID_HANDLE);
+    const object *from = find(start, EVENT), *to = find(end, EVENT);
+    if (from && to)
+        *ms = (float)((to->at_us - from->at_us) * 1e-3);
+    return leave(from && to ? 0 : LD_CUDA_INVALID_HANDLE);
 }
 
 tvResult cuEventDestroy_v2(struct CUevent_st *event)
@@ -938,14 +960,32 @@ tvResult cuKernelGetLibrary(struct CUlib_st **library, struct CUkern_st *kernel)
     return leave(o ? 0 : LD_CUDA_INVALID_HANDLE);
 }
 
-/* Only one is known: how many threads a block may have. */
+/* The number behind the first WORD of "WORD:NUMBER[,WORD:NUMBER...]" in a variable that the PTX has. */
+static double number_for(const object *o, const char *variable, double otherwise)
+{
+    char word[64];
+    for (const char *list = getenv(variable); list && *list; list = strchr(list, ',')) {
+        double number = 0;
+        list += *list == ',';
+        if (sscanf(list, "%63[^:,]:%lf", word, &number) == 2 && strstr(o->owner->ptx, word))
+            return number;
+    }
+    return otherwise;
+}
+
+/* How many threads a block may have; what a thread takes. */
 static int get_attribute(const object *o, int *value, unsigned attribute)
 {
     if (!o)
         return LD_CUDA_INVALID_HANDLE;
     const uint32_t *block = o->record->block;
-    *value = block[0] ? (int)(block[0] * block[1] * block[2]) : 1024;
-    return attribute == 0 ? 0 : LD_CUDA_INVALID_VALUE;
+    switch (attribute) {
+    case 0: *value = block[0] ? (int)(block[0] * block[1] * block[2]) : 1024; return 0;
+    case LD_FUNCTION_SHARED: *value = 0; return 0;
+    case LD_FUNCTION_REGISTERS: *value = 64; return 0;
+    case LD_FUNCTION_LOCAL: *value = (int)number_for(o, "FAKECUDA_LOCAL", 0); return 0;
+    default: return LD_CUDA_INVALID_VALUE;
+    }
 }
 
 tvResult cuKernelGetAttribute(int *value, unsigned attribute, struct CUkern_st *kernel, int device)
@@ -1036,6 +1076,18 @@ static int lost_by(const ptxsim *sim)
     return LD_CUDA_LAUNCH_FAILED;
 }
 
+/* How far a launch takes the clock of the device: a quarter of a millisecond, or what FAKECUDA_TIMES has for a word of
+   its PTX; up to FAKECUDA_JITTER percent more, drawn in a fixed order. */
+static void take_time(const object *o)
+{
+    enum { DEFAULT_US = 250 };
+    static uint32_t state = 1;
+    const char *jitter = getenv("FAKECUDA_JITTER");
+    state = state * 1664525u + 1013904223u;
+    double share = jitter ? strtod(jitter, NULL) / 100 * (state >> 8) / (1 << 24) : 0;
+    clock_us += number_for(o, "FAKECUDA_TIMES", DEFAULT_US) * (1 + share);
+}
+
 /* Runs the kernel on the simulator. What goes wrong loses the context, as on a device, and is told on standard error.
  */
 static int execute(const object *o, const tvLaunchConfig *c, void **params)
@@ -1081,6 +1133,7 @@ static tvResult launch(struct CUfunc_st *f, const tvLaunchConfig *c, const char 
     int code = assemble_in(o->owner, "cuLaunchKernel");
     if (code)
         return leave(code);
+    take_time(o);
     unsigned long long first = 0;
     unsigned char byte;
     for (uint32_t i = 0; params && i < r->param_count; i++) { /* reads them all, as the driver does */

@@ -13,6 +13,9 @@
    WORD:N:OTHER   the N-th WORD of the PTX (from 1; 0: the last) counts as OTHER: add.rn.f32:2:sub.rn.f32
      FAKECUDA_BREAK_LAUNCHES   N  only in the first N launches
      FAKECUDA_MEMORY    1073741824     bytes of memory of each device
+     FAKECUDA_TIMES     WORD:US[,WORD:US...]   microseconds that a kernel takes whose PTX has the word (default: 250)
+     FAKECUDA_JITTER    PERCENT        up to so much more, drawn in a fixed order
+     FAKECUDA_LOCAL     WORD:BYTES[,...]   bytes of local memory of a thread of such a kernel, as where it spills
    A test that is linked to nothing of it gets the functions below with dlsym. */
 #ifndef TILEVM_TESTS_FAKECUDA_FAKECUDA_H
 #define TILEVM_TESTS_FAKECUDA_FAKECUDA_H

@@ -86,8 +86,8 @@ typedef struct ptxsim_launch {
     size_t report_limit;        /* the launch stops at so many different reports; 0: 16 */
 } ptxsim_launch;
 
-/* Runs a kernel to its end. False when there were reports, or the launch makes no sense (a report too). Reports and
-   output of earlier launches are forgotten. */
+/* Runs a kernel to its end. False when there were reports, or the launch is invalid (which is reported, too). Reports
+   and output of earlier launches are forgotten. */
 bool ptxsim_run(ptxsim *sim, const ptxsim_launch *launch);
 
 size_t ptxsim_report_count(const ptxsim *sim);

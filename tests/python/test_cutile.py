@@ -319,7 +319,7 @@ class CuTile(unittest.TestCase):
         self.assertRegex(said, r"tilevm.cutile.KernelError: script.py:8:.*X-MEM-02.*'out', which may only be read")
 
     def test_options(self):
-        """What makes no sense is told in one line, before anything of the script runs."""
+        """Invalid options are reported in one line, before the script runs."""
         known = "known are sm_80, sm_86, .*, sm_121"
         for words, *options in (
             ("there is no check 'x'; there are all, bounds, .*", "--tile-checks", "x"),

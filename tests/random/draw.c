@@ -1,4 +1,4 @@
-/* Chance, names, shapes, and values of a random kernel. */
+/* Random choices, names, shapes, and values of a random kernel. */
 #include "tests/random/draw.h"
 
 #include <stdio.h>
@@ -92,7 +92,7 @@ bool draw_same_shape(draw_shape a, draw_shape b)
 draw_shape draw_any_shape(draw *d, uint32_t elements, unsigned rank)
 {
     draw_shape s = {.rank = rank, .dims = {1, 1, 1}};
-    bool is_row = draw_chance(d, 2); /* else the last dimension is the longest more often than not */
+    bool is_row = draw_chance(d, 2); /* otherwise the last dimension tends to be the longest */
     for (; elements > 1; elements /= 2)
         s.dims[is_row || draw_chance(d, 2) ? rank - 1 : draw_below(d, rank)] *= 2;
     return s;
@@ -105,7 +105,7 @@ uint32_t draw_room(const draw *d)
 
 /* ---- numbers ---- */
 
-/* The expression of two counters, or of a counter and a constant; less than what it returns. */
+/* Writes the expression of two counters, or of a counter and a constant, and returns an exclusive upper bound of it. */
 static uint32_t combine(draw *d, const draw_counter *x, const char *name)
 {
     const draw_counter *y = &d->counters[draw_below(d, d->counter_count)];
@@ -144,7 +144,7 @@ void draw_index(draw *d, uint32_t bound, char out[DRAW_NAME])
         draw_line(d, "%s = constant <i32: %u> : tile<i32>", out, (unsigned)draw_below(d, bound < 4 ? bound : 4));
         return;
     }
-    /* the innermost loop's counter is the likeliest */
+    /* the innermost loop's counter is the most likely */
     const draw_counter *c =
         &d->counters[d->counter_count - 1 - (draw_chance(d, 3) ? draw_below(d, d->counter_count) : 0)];
     if (c->bound <= bound && !draw_chance(d, 3)) {
@@ -191,7 +191,7 @@ draw_value draw_reshape(draw *d, draw_value v, draw_shape shape)
 
 void draw_keep(draw *d, draw_value v)
 {
-    if (d->value_count == DRAW_VALUES) /* the oldest but the first goes */
+    if (d->value_count == DRAW_VALUES) /* removes the oldest value but the first */
         memmove(&d->values[1], &d->values[2], (--d->value_count - 1) * sizeof *d->values);
     d->values[d->value_count++] = v;
 }
@@ -206,7 +206,7 @@ static bool is_float(const draw *d)
     return bc_kinds[d->kind].kind_class == BC_CLASS_FLOAT;
 }
 
-/* Small numbers again, where sums of products are to be exact. */
+/* Makes numbers small again, so that sums of products are exact. */
 static draw_value clamp(draw *d, draw_value v)
 {
     char type[DRAW_TYPE], low[DRAW_NAME], high[DRAW_NAME], some[DRAW_NAME];
@@ -245,7 +245,7 @@ static draw_value combine_tiles(draw *d, draw_value x, draw_value y)
     return binary(d, is_float(d) ? floats[draw_below(d, 2)] : ints[draw_below(d, 4)], x, y);
 }
 
-/* The largest of each row, or each column, in place of all of them. */
+/* Replaces the elements of each row, or column, by the largest of them. */
 static draw_value spread_maximum(draw *d, draw_value x)
 {
     char from[DRAW_TYPE], to[DRAW_TYPE], thin[DRAW_TYPE], largest[DRAW_NAME], row[DRAW_NAME];
@@ -288,7 +288,7 @@ static draw_value turn(draw *d, draw_value x)
     return out;
 }
 
-/* The elements of one tile or of the other, by a condition. */
+/* Selects elements of one tile or the other, by a condition. */
 static draw_value choose(draw *d, draw_value x, draw_value y)
 {
     char type[DRAW_TYPE], condition[DRAW_NAME], ones[DRAW_TYPE], one[DRAW_TYPE], thin[DRAW_NAME], mask[DRAW_NAME];

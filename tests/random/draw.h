@@ -1,4 +1,4 @@
-/* What the parts of the generator of kernels share (kernel.h). */
+/* Declarations for the parts of the generator of random kernels (kernel.h). */
 #ifndef TILEVM_TESTS_RANDOM_DRAW_H
 #define TILEVM_TESTS_RANDOM_DRAW_H
 
@@ -9,7 +9,7 @@ enum {
     DRAW_VIEWS = 24,
     DRAW_COUNTERS = 12,
     DRAW_VALUES = 24,
-    DRAW_LOADS = 24, /* tokens of loads that nothing has joined yet */
+    DRAW_LOADS = 24, /* tokens of loads that are not joined yet */
     DRAW_DIMS = 3,
     DRAW_NAME = 16,
     DRAW_TYPE = 200,
@@ -28,13 +28,13 @@ typedef struct draw_view {
     unsigned array;
     draw_view_kind kind;
     draw_shape tile;
-    uint32_t counts[DRAW_DIMS]; /* of tiles; DRAW_GATHER: of rows in dimension 0 */
+    uint32_t counts[DRAW_DIMS]; /* of tiles along each dimension; DRAW_GATHER: of rows in dimension 0 */
     char tensor[DRAW_NAME], tensor_type[DRAW_TYPE];
     draw_shape extents;   /* of the tensor */
-    bool bent[DRAW_DIMS]; /* its rows along that dimension overlap */
+    bool bent[DRAW_DIMS]; /* rows along that dimension overlap */
 } draw_view;
 
-/* An i32 in scope, and what it is less than. It is not negative. */
+/* An i32 in scope that is at least 0 and less than `bound`. */
 typedef struct draw_counter {
     char name[DRAW_NAME];
     uint32_t bound;
@@ -46,26 +46,26 @@ typedef struct draw_value {
     draw_shape shape;
 } draw_value;
 
-/* How accesses are ordered. */
+/* The order of accesses. */
 typedef enum draw_order {
-    DRAW_CHAIN, /* each after the one before */
-    DRAW_FORK,  /* loads side by side, a store after all of them */
-    DRAW_EACH,  /* so for each array alone */
-    DRAW_LOOSE  /* as DRAW_FORK, and now and then a token is dropped */
+    DRAW_CHAIN, /* each follows the previous one */
+    DRAW_FORK,  /* loads are unordered; a store follows all of them */
+    DRAW_EACH,  /* the same for each array separately */
+    DRAW_LOOSE  /* as DRAW_FORK, but some tokens are dropped */
 } draw_order;
 
-/* What a kernel consists of. */
+/* The contents of a kernel. */
 typedef enum draw_theme {
     DRAW_MIXED,
-    DRAW_MANY_LOADS, /* loops have many of them, also under conditions */
-    DRAW_ONLY_LOADS, /* loops have nothing else */
-    DRAW_IN_PLACE,   /* loops that change tiles in place, and little else */
-    DRAW_ROWS,       /* loops over the same range that load, one after the other */
-    DRAW_PERSISTENT  /* a loop whose iterations the tile blocks share, and nothing else */
+    DRAW_MANY_LOADS, /* loops have many loads, some of them conditional */
+    DRAW_ONLY_LOADS, /* loops contain only loads */
+    DRAW_IN_PLACE,   /* loops change tiles in place, and do little else */
+    DRAW_ROWS,       /* consecutive loops over the same range load tiles */
+    DRAW_PERSISTENT  /* the kernel is one loop whose iterations the tile blocks share */
 } draw_theme;
 
 typedef struct draw_tokens {
-    char last[DRAW_NAME]; /* what the next access comes after */
+    char last[DRAW_NAME]; /* the token for the next access */
     char loads[DRAW_LOADS][DRAW_NAME];
     unsigned load_count;
 } draw_tokens;
@@ -82,7 +82,7 @@ typedef struct draw {
     unsigned indent, names;
     bc_kind kind; /* of elements */
     bool products;
-    uint32_t elements; /* of a tile; a power of two */
+    uint32_t elements; /* per tile; a power of two */
     draw_array arrays[DRAW_ARRAYS];
     unsigned array_count;
     draw_view views[DRAW_VIEWS];
@@ -94,19 +94,19 @@ typedef struct draw {
     bool alone; /* there is one tile block */
     draw_theme theme;
     bool has_atomics; /* on elements of this kind */
-    /* The counter of a loop whose iterations the tile blocks share; "": none */
+    /* the counter of a loop whose iterations the tile blocks share; "": none */
     char shared_counter[DRAW_NAME];
     uint32_t shared_bound;
-    /* What the last loop in this region ran over; "": none */
+    /* the range of the last loop in this region; "": none */
     char range[DRAW_RANGE];
     uint32_t range_bound;
     draw_order order;
-    draw_tokens tokens[DRAW_ARRAYS]; /* one for all, but with DRAW_EACH */
-    unsigned budget;                 /* statements that may still come */
-    unsigned depth;                  /* of loops */
+    draw_tokens tokens[DRAW_ARRAYS]; /* one for all arrays, except with DRAW_EACH */
+    unsigned budget;                 /* statements that may still be generated */
+    unsigned depth;                  /* number of enclosing loops */
 } draw;
 
-/* ---- draw.c: chance and text ---- */
+/* ---- draw.c: random choices and text ---- */
 
 uint32_t draw_below(draw *d, uint32_t bound);
 bool draw_chance(draw *d, uint32_t one_in);
@@ -128,15 +128,15 @@ bool draw_same_shape(draw_shape a, draw_shape b);
 draw_shape draw_any_shape(draw *d, uint32_t elements, unsigned rank);
 /* A tile in scope, with that shape. */
 draw_value draw_reshape(draw *d, draw_value v, draw_shape shape);
-/* An i32 less than `bound`, made of what is in scope; its name. */
+/* Computes an i32 less than `bound` from values in scope; out: its name. */
 void draw_index(draw *d, uint32_t bound, char out[DRAW_NAME]);
-/* An i1, made of what is in scope. */
+/* Computes an i1 from values in scope. */
 void draw_condition(draw *d, char out[DRAW_NAME]);
-/* A tile made of one or two in scope. */
+/* Computes a tile from one or two in scope. */
 draw_value draw_compute(draw *d);
 void draw_keep(draw *d, draw_value v);
 draw_value draw_any_value(draw *d);
-/* Elements that a view may reach, from its first to its last. */
+/* The number of elements that a view may span. */
 uint32_t draw_room(const draw *d);
 
 /* Their sum. */
@@ -147,32 +147,32 @@ void draw_add_counter(draw *d, const char *name, uint32_t bound);
 
 enum { DRAW_WORDS = DRAW_NAME + 8 };
 draw_tokens *draw_tokens_of(draw *d, unsigned array);
-/* The words that name the token an access comes after: " token=%t3", or "". */
+/* The text that names the token for an access: " token=%t3", or "". */
 void draw_before(draw *d, unsigned array, bool stores, char out[DRAW_WORDS]);
-/* The access has given that token. */
+/* Records the token that the access produced. */
 void draw_after(draw *d, unsigned array, bool stores, const char *token);
-/* Makes one token of all that each array has, so that a region can carry it. */
+/* Joins all tokens of each array into one, so that a region can carry it. */
 void draw_join(draw *d);
 unsigned draw_token_count(const draw *d);
 
 /* ---- draw_access.c: views, loads, stores ---- */
 
-/* Makes a view, if there is room for one. */
+/* Creates a view, if there is room for one. */
 void draw_make_view(draw *d);
-/* A load, store or atomic. */
+/* Generates a load, store or atomic. */
 void draw_access(draw *d);
-/* A load through a view; the tile is in scope. */
+/* Loads a tile through a view; the tile is in scope afterwards. */
 void draw_load(draw *d);
 void draw_store(draw *d);
-/* Loads a tile through a view of its own. */
+/* Loads a tile through a new view. */
 void draw_operand(draw *d, draw_shape tile, char out[DRAW_NAME]);
 
-/* A tile of a view. */
+/* The index of a tile in a view. */
 typedef struct draw_place {
     unsigned view;
     char index[DRAW_TYPE]; /* with commas */
 } draw_place;
-/* A place that may be stored to, if stores; false: there is none. */
+/* Chooses a tile. stores: one that may be stored to. False: there is none. */
 bool draw_a_place(draw *d, bool stores, draw_place *out);
 void draw_another_index(draw *d, draw_place *p);
 unsigned draw_array_of(const draw *d, const draw_place *p);
@@ -182,14 +182,14 @@ void draw_store_at(draw *d, const draw_place *p, draw_value v);
 /* ---- draw_idioms.c ---- */
 
 void draw_idiom(draw *d);
-/* A tile is loaded and what it has become is stored there, or nearly there, in either order. */
+/* Loads a tile and stores a value computed from it at the same index, or nearly the same, in either order. */
 void draw_in_place(draw *d);
 
 /* ---- draw_regions.c ---- */
 
 enum { DRAW_CARRIED = DRAW_ARRAYS + 3 };
 
-/* What a region carries in and out: tokens, then tiles and numbers. */
+/* The values that a region carries in and out: tokens, then tiles and numbers. */
 typedef struct draw_carried {
     char before[DRAW_NAME], inside[DRAW_NAME], after[DRAW_NAME], type[DRAW_TYPE];
 } draw_carried;
@@ -197,32 +197,32 @@ typedef struct draw_carried {
 typedef struct draw_region {
     draw_carried list[DRAW_CARRIED];
     unsigned count;
-    unsigned views, counters, values; /* in scope outside of it */
-    draw_value outside[DRAW_VALUES];  /* those values: new ones take the place of old ones */
-    bool has_value;                   /* a tile of the kernel's kind comes behind the tokens */
+    unsigned views, counters, values; /* in scope outside the region */
+    draw_value outside[DRAW_VALUES];  /* values outside, because new ones replace old ones */
+    bool has_value;                   /* a tile of the kernel's kind follows the tokens */
     draw_shape shape;                 /* its shape */
 } draw_region;
 
 typedef enum draw_word { DRAW_BEFORE, DRAW_INSIDE, DRAW_AFTER, DRAW_TYPES, DRAW_ENTERS } draw_word;
 
-/* A region that carries the tokens, and a tile where it is to. */
+/* A region that carries the tokens, and with has_value a tile. */
 draw_region draw_region_of(draw *d, bool has_value);
 void draw_carry(draw *d, draw_region *r, const char *name, const char *type);
 /* The names or types of what a region carries, with commas. */
 void draw_words(const draw_region *r, draw_word which, bc_text *out);
 /* The head of a branch: "... = if %c -> (...) {". */
 draw_region draw_branch(draw *d, const char *condition, bool has_value);
-/* The region's own names are in scope. */
+/* Brings the region's own names into scope. */
 void draw_enter(draw *d, const draw_region *r);
-/* Its end: "continue %t, %v : token, tile<...>". last: what has become of what it carries last, behind tokens and tile;
-   NULL: it carries no more. */
+/* Writes the end of the region: "continue %t, %v : token, tile<...>". last: the new value of the last carried value,
+   after tokens and tile. NULL: there is none. */
 void draw_leave(draw *d, const draw_region *r, const char *op, const char *last);
-/* What the region gives is in scope. */
+/* Brings the results of the region into scope. */
 void draw_behind(draw *d, const draw_region *r);
 
 /* ---- draw_pointers.c ---- */
 
-/* The whole text of a kernel that multiplies what pointers lead to; its arrays are of f16. */
+/* Generates the whole text of a kernel that multiplies tiles loaded through pointers. Its arrays are f16. */
 void draw_pointer_product(draw *d, random_kernel *out);
 
 #endif

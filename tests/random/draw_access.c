@@ -13,7 +13,7 @@ typedef struct tensor {
     bool dynamic_shape[DRAW_DIMS], dynamic_stride[DRAW_DIMS], bent[DRAW_DIMS];
 } tensor;
 
-/* From the first to the last element. */
+/* The number of elements from the first to the last. */
 static uint64_t span_of(const tensor *t)
 {
     uint64_t span = 1;
@@ -22,7 +22,7 @@ static uint64_t span_of(const tensor *t)
     return span;
 }
 
-/* Strides of rows that follow each other, the innermost dimension often the last. */
+/* Chooses strides of adjacent rows. The innermost dimension is often the last. */
 static void lay_out(draw *d, tensor *t)
 {
     unsigned order[DRAW_DIMS] = {0, 1, 2}, rank = t->shape.rank;
@@ -35,8 +35,8 @@ static void lay_out(draw *d, tensor *t)
     }
 }
 
-/* Rows that overlap, that are all one, or that have room between them. A tile that is stored has no element twice, as
-   its value would not be defined: then only rows of other tiles overlap. */
+/* Changes rows so that they overlap, coincide, or have gaps. A stored tile may not contain an element twice, because
+   its value would be undefined; then only rows of different tiles overlap. */
 static void bend(draw *d, tensor *t, draw_shape tile, bool stored)
 {
     unsigned dim = draw_below(d, t->shape.rank);
@@ -58,7 +58,7 @@ static void bend(draw *d, tensor *t, draw_shape tile, bool stored)
     }
 }
 
-/* A number that only the launch tells, or a constant, where it is dynamic; the words of an operand. */
+/* Writes an operand: the number itself or, if it is dynamic, a value that may be known only at launch. */
 static void operand(draw *d, uint64_t number, bool dynamic, char out[DRAW_NAME])
 {
     if (!dynamic) {
@@ -97,7 +97,7 @@ static void tensor_type(const draw *d, const tensor *t, char out[DRAW_TYPE])
     snprintf(out + at, DRAW_TYPE - at, "]>");
 }
 
-/* A pointer to where a view of an array begins: the array, or further on in it, as an index says. */
+/* A pointer to the start of a view: the start of the array, or an offset that depends on an index. */
 static void base_of(draw *d, unsigned array, bool moves, char out[DRAW_NAME])
 {
     char index[DRAW_NAME], step[DRAW_NAME], by[DRAW_NAME], moved[DRAW_NAME];
@@ -147,8 +147,8 @@ static void tile_words(draw_shape s, char out[DRAW_TYPE])
     }
 }
 
-/* The view of a tensor's tiles; v says which tensor, which tile and how many of them. map: the words that say which
-   dimensions of the tensor those of a partition are, or "". */
+/* Creates the view of a tensor's tiles. v has the tensor, the tile and the number of tiles. map: the text that maps
+   dimensions of the tensor to those of a partition, or "". */
 static void make_view(draw *d, draw_view *v, const uint32_t steps[DRAW_DIMS], const char *map)
 {
     static const char *const ops[] = {"make_partition_view", "make_strided_view", "make_gather_scatter_view"};
@@ -175,8 +175,8 @@ static void make_view(draw *d, draw_view *v, const uint32_t steps[DRAW_DIMS], co
     draw_line(d, "%s = %s %s : %s", v->name, ops[v->kind], v->tensor, v->type);
 }
 
-/* A partition of a tensor that has one, into other tiles, perhaps with two of its dimensions exchanged. False: there is
-   none, or a tile that is stored would have an element twice. */
+/* Creates another partition of an existing tensor, with other tiles, perhaps with two dimensions exchanged. False:
+   there is no tensor, or a stored tile would contain an element twice. */
 static bool part_again(draw *d, unsigned array, draw_shape tile, draw_view *out)
 {
     const draw_view *of = d->view_count ? &d->views[draw_below(d, d->view_count)] : NULL;
@@ -251,7 +251,7 @@ void draw_make_view(draw *d)
 
 /* ---- indices ---- */
 
-/* Rows of a gather view: some that follow each other, or every third. */
+/* Rows of a gather view: consecutive ones, or every third. */
 static void rows_of(draw *d, const draw_view *v, char out[DRAW_NAME])
 {
     uint32_t rows = v->tile.dims[0], step = v->counts[0] >= 3 * rows && draw_chance(d, 2) ? 3 : 1;
@@ -271,8 +271,8 @@ static void rows_of(draw *d, const draw_view *v, char out[DRAW_NAME])
     draw_line(d, "%s = addi %s, %s : tile<%uxi32>", out, by, wide, (unsigned)rows);
 }
 
-/* "%i, %0": which tile of a view. In a loop that the tile blocks share, what is stored lies in the iteration's row,
-   mostly if there is one block. */
+/* The index of a tile: "%i, %0". In a loop that the tile blocks share, stores mostly use the iteration's row, unless
+   there is only one block. */
 static void indices(draw *d, const draw_view *v, bool stores, char out[DRAW_TYPE])
 {
     char index[DRAW_NAME];
@@ -289,7 +289,7 @@ static void indices(draw *d, const draw_view *v, bool stores, char out[DRAW_TYPE
     }
 }
 
-/* The type of the indices behind that of the view. */
+/* The types of the indices, after that of the view. */
 static void index_types(const draw_view *v, char out[DRAW_TYPE])
 {
     if (v->kind == DRAW_GATHER)
@@ -321,7 +321,7 @@ void draw_operand(draw *d, draw_shape tile, char out[DRAW_NAME])
 
 /* ---- pointers ---- */
 
-/* A tile of pointers, to elements that follow each other or lie further apart; each another one. */
+/* A tile of pointers to different elements, adjacent or further apart. */
 static void pointers_to(draw *d, unsigned array, char out[DRAW_NAME])
 {
     const char *kind = draw_kind(d);
@@ -351,7 +351,7 @@ static void pointers_to(draw *d, unsigned array, char out[DRAW_NAME])
               n, kind);
 }
 
-/* The first so many of a tile: ", %mask"; or "". */
+/* A mask that selects the first elements: ", %mask"; or "". */
 static void mask_of(draw *d, char out[DRAW_WORDS])
 {
     unsigned n = (unsigned)d->elements;
@@ -414,7 +414,7 @@ static void store_pointers(draw *d, unsigned array)
     draw_after(d, array, true, token);
 }
 
-/* What is there before is used only where no other tile block can have changed it. */
+/* The old value is used only if no other tile block can have changed it. */
 static void add_atomically(draw *d, unsigned array)
 {
     unsigned n = (unsigned)d->elements;
@@ -435,7 +435,7 @@ static void add_atomically(draw *d, unsigned array)
 
 /* ---- any of them ---- */
 
-/* An array that is stored to. */
+/* An array that stores may change. */
 static unsigned target_of(draw *d)
 {
     unsigned array = draw_below(d, d->array_count);
@@ -444,7 +444,7 @@ static unsigned target_of(draw *d)
     return array;
 }
 
-/* A view whose array satisfies, from some place on; -1: none does. */
+/* A view whose array is suitable. -1: there is none. */
 static int view_for(draw *d, bool stores)
 {
     unsigned at = draw_chance(d, 3) ? draw_below(d, d->view_count) : d->view_count - 1;

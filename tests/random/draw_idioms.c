@@ -1,6 +1,6 @@
-/* Accesses in the forms that passes look for, and in forms that are nearly those: tiles that are changed in place, a
-   branch one side of which begins by loading what the other reaches, sums under a lock, storage of the kernel's own,
-   pointers that a loop advances. */
+/* Accesses in the forms that passes look for, and in similar forms: tiles that are changed in place; a branch one
+   side of which begins by loading the tile that the other side accesses; sums under a lock; storage of the kernel's
+   own; pointers that a loop advances. */
 #include <stdio.h>
 #include <string.h>
 
@@ -32,7 +32,7 @@ void draw_in_place(draw *d)
 
 /* ---- a branch whose condition waits for memory ---- */
 
-/* A number of memory, and whether it is odd. */
+/* Loads a number, and tests whether it is odd. */
 static bool memory_condition(draw *d, char out[DRAW_NAME])
 {
     char index[DRAW_NAME], pointer[DRAW_NAME], number[DRAW_NAME], token[DRAW_NAME], one[DRAW_NAME], odd[DRAW_NAME],
@@ -90,7 +90,7 @@ static void begin_by_loading(draw *d)
 
 /* ---- sums under a lock ---- */
 
-/* Takes the lock behind all that came before. */
+/* Takes the lock after all previous accesses. */
 static void take(draw *d, unsigned array, char out[DRAW_NAME])
 {
     char old[DRAW_NAME], now[DRAW_NAME], free[DRAW_NAME], taken[DRAW_NAME], busy[DRAW_NAME], inside[DRAW_NAME];
@@ -119,7 +119,7 @@ static void take(draw *d, unsigned array, char out[DRAW_NAME])
     draw_close(d, "}");
 }
 
-/* Adds to a tile, under the lock that the tile blocks share. */
+/* Adds to a tile, under the lock that all tile blocks use. */
 static void add_under_lock(draw *d)
 {
     char taken[DRAW_NAME], was[DRAW_NAME], zero[DRAW_NAME], given[DRAW_NAME];
@@ -145,7 +145,7 @@ static void add_under_lock(draw *d)
 
 /* ---- storage of the kernel's own ---- */
 
-/* Numbers that are stored and loaded again, one of them under a condition; what is loaded is an index from here on. */
+/* Stores numbers and loads them again, one of them under a condition. The loaded number is used as an index. */
 static void use_storage(draw *d)
 {
     char index[2][DRAW_NAME], storage[DRAW_NAME], pointer[2][DRAW_NAME], token[5][DRAW_NAME], step[DRAW_NAME],

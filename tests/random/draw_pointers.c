@@ -1,7 +1,7 @@
-/* Kernels that multiply tiles which come through tiles of pointers, as Triton's are written: rows times a stride and
-   columns, carried through the loop and advanced, under masks by extents and by the rest of K, rows modulo an extent.
-   And in forms that are nearly those: strides that are negative, not aligned or 0, offsets that wrap around at 32 bits,
-   masks that demand another extent, rows that start over and are stored. */
+/* Kernels that multiply tiles loaded through tiles of pointers, as Triton generates them: rows times a stride plus
+   columns, carried through the loop and advanced, with masks for extents and for the rest of K, and rows modulo an
+   extent. Similar forms that must not be changed are included: strides that are negative, unaligned or 0; offsets
+   that wrap at 32 bits; masks for another extent; rows that wrap around and are stored. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 enum { WORDS = 40, WORD = 260 };
 
-/* What stands for `$name$` in a text. */
+/* The texts that replace `$name$` in a text. */
 typedef struct words {
     unsigned count;
     const char *names[WORDS];
@@ -28,7 +28,7 @@ static void say(words *w, const char *name, const char *format, ...)
     va_end(args);
 }
 
-/* The text with words in their places; they may have words themselves. */
+/* Writes the text with all `$name$` replaced, also inside replacements. */
 static void write_text(bc_text *out, const char *text, const words *w)
 {
     while (*text) {
@@ -45,7 +45,7 @@ static void write_text(bc_text *out, const char *text, const words *w)
     }
 }
 
-/* Scalars are what only the launch tells: a number and 1, exclusive. */
+/* Scalars that are known only at launch: a number and 1, exclusive. */
 static const char head[] = "cuda_tile.module @m {\n"
                            "entry @k(%a0: tile<ptr<f16>>, %b0: tile<ptr<f16>>, %c0: tile<ptr<f16>>, %lock: "
                            "tile<ptr<i32>>, %one: tile<i32>) {\n"
@@ -66,7 +66,7 @@ static const char head[] = "cuda_tile.module @m {\n"
 static const char number[] = "%$name$.x = constant <i32: $number$> : tile<i32>\n"
                              "%$name$ = xori %$name$.x, %one : tile<i32>\n";
 
-/* A scalar spread over $to$, whose ones are $ones$. */
+/* A scalar broadcast to $to$, through the shape $ones$. */
 #define SPREAD(from, to, kind, ones, shape)                                       \
     "%" to ".1 = reshape %" from " : tile<" kind "> -> tile<" ones "x" kind ">\n" \
     "%" to " = broadcast %" to ".1 : tile<" ones "x" kind "> -> tile<" shape "x" kind ">\n"
@@ -162,7 +162,7 @@ static void put_number(draw *d, const char *name, int64_t value)
     write_text(d->out, number, &w);
 }
 
-/* The size of an extent, a stride: mostly one that suits. */
+/* A stride: mostly one that suits the pass. */
 static int64_t stride(draw *d, uint32_t least)
 {
     int64_t even = (least + 15) / 16 * 16 + 16 * (int64_t)draw_below(d, 3);
@@ -190,7 +190,7 @@ static void say_loads(draw *d, words *w, bool rest)
         say(w, "mask of b", plain, 'B', 'B');
 }
 
-/* How often the loop runs, and how far it has come: by a counter of iterations or of elements, from 0 or not. */
+/* The number of iterations, and the counter: of iterations or elements, from 0 or another number. */
 static void say_loop(draw *d, words *w, uint32_t depth, uint32_t k)
 {
     bool elements = draw_chance(d, 2), late = draw_chance(d, 4);
@@ -205,7 +205,7 @@ static void say_loop(draw *d, words *w, uint32_t depth, uint32_t k)
     put_number(d, "kend", depth);
 }
 
-/* Where A starts: at what multiple of its elements, and what is known of that. */
+/* The start of A: its alignment, and whether that is promised. */
 static void say_start(draw *d, words *w, uint32_t room)
 {
     uint32_t bytes = draw_chance(d, 8) ? 2 * draw_below(d, 8) : 0, elements = draw_chance(d, 4) ? draw_below(d, 16) : 0;

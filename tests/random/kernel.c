@@ -485,7 +485,7 @@ void random_kernel_draw(uint64_t seed, random_kernel *out)
     if (d.theme == DRAW_PERSISTENT && !draw_chance(&d, 3))
         out->grid = 1;
     d.alone = out->grid == 1;
-    /* sums of floats depend on who comes first */
+    /* sums of floats depend on the order */
     bool real = bc_kinds[d.kind].kind_class == BC_CLASS_FLOAT;
     d.has_atomics = d.kind == BC_I32 || d.kind == BC_I64 || (real && d.alone);
     /* twice the room of a tile block's own part, and indices beyond */

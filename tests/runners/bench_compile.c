@@ -175,7 +175,7 @@ static void bench_in_process(const bench *b, const char *version)
 typedef struct one_kernel {
     const char *path;
     measure_process cubin, ptx, reference;
-    bool counts; /* nobody refused it */
+    bool counts; /* no compiler refused it */
 } one_kernel;
 
 static measure_process run(const bench *b, char *tool, const char *path, bool to_ptx)

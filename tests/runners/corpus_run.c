@@ -3,7 +3,7 @@
 
      corpus_run FOLDER [--filter TEXT] [--version 13.N] [--threads N] [--seed N] [--jobs N] [--perf] [--times]
                 [--checks FILE] [--ptx TARGET] [--gpu TARGET] [--part I/N] [--tight] [--needs FILE]
-                [--cluster N] [--reference FOLDER] [--write FOLDER]
+                [--cluster N] [--choice N|each] [--reference FOLDER] [--write FOLDER]
 
    FOLDER is the unpacked corpus. --filter takes cases whose name or group holds the text. --seed draws the order of
    tile blocks. --jobs runs that many processes side by side. --perf runs the large cases instead, which have no
@@ -12,7 +12,9 @@
    failures.
    --ptx compiles for a target and runs what comes out on the simulator, --gpu on a GPU, by way of the driver's own
    assembler; with --perf it prints the median of 30 launches. --part takes every Nth case, from the one with number I
-   on. --cluster has kernels spread over so many thread blocks a tile block where they can be.
+   on. --cluster has kernels spread over so many thread blocks a tile block where they can be. --choice compiles them
+   with the choice of that number in place of what passes decide (cg_choice_at), which changes no result; `each`:
+   another one for each case.
    --reference runs the PTX of NVIDIA's compiler in FOLDER/NAME.cubin on the simulator instead of ours, where there is
    such a file, NAME being that of the bytecode. --write only writes the bytecode, as --cluster changes it, to that folder.
    --needs lists what targets lack (tests/corpus/unsupported.txt). --tight gives arrays on a GPU no guard zones, so that
@@ -27,6 +29,7 @@
 
 #include "bytecode/base/text.h"
 #include "bytecode/dtype.h"
+#include "codegen/explain.h"
 #include "tests/common/cases.h"
 #include "tests/common/files.h"
 #include "tests/common/gpu.h"
@@ -56,6 +59,8 @@ typedef struct driver {
     bool tight;
     test_part part;
     unsigned cluster;              /* of --cluster; 0: as kernels say */
+    const cg_choices *choices;     /* of --choice; NULL: as passes decide */
+    bool choice_each;              /* another one for each case */
     const char *reference, *write; /* folders, or NULL */
     const char *needs;             /* path of the list given to --needs, or NULL */
     const char *findings;          /* text of the file given to --checks, or NULL */
@@ -282,6 +287,24 @@ static tv_status run_machine(attempt *a, const tv_module *m, const void *const *
     return status;
 }
 
+/* That of --choice; another one for each case, by its name, if it is `each`. */
+static const cg_choices *choice_of(const attempt *a)
+{
+    uint32_t count = 0, number = 0;
+    while (cg_choice_at(count))
+        count++;
+    for (const char *p = a->c->name; *p; p++)
+        number = number * 31 + (unsigned char)*p;
+    return a->driver->choice_each ? cg_choice_at(number % count) : a->driver->choices;
+}
+
+static tv_status compile(const attempt *a, const tv_module *m, tv_sink sink, bc_text *ptx)
+{
+    const tv_compile_options options = {.target = a->driver->target, .opt_level = 3, .verify_each = true};
+    const cg_request request = {.choices = choice_of(a)};
+    return cg_compile_with(m, &options, &request, sink, (tv_writer){ptx, bc_text_append});
+}
+
 /* Whether the launch ended in a trap, and in nothing else. */
 static bool trapped(const ptxsim *sim)
 {
@@ -325,9 +348,7 @@ static tv_status run_simulator(attempt *a, const tv_module *m, const void *const
     bc_text ptx;
     char error[400];
     bc_text_init(&ptx, NULL);
-    tv_status status =
-        tv_compile_ptx(m, &(tv_compile_options){.target = a->driver->target, .opt_level = 3, .verify_each = true}, sink,
-                       (tv_writer){&ptx, bc_text_append});
+    tv_status status = compile(a, m, sink, &ptx);
     ptxsim *sim = status == TV_OK ? ptxsim_load(ptx.ptr, ptx.len, error, sizeof error) : NULL;
     if (sim) {
         status = simulate(a, sim, params);
@@ -425,9 +446,7 @@ static tv_status run_gpu(attempt *a, const tv_module *m, uint64_t *values, const
     bc_text ptx;
     gpu_module *loaded = NULL;
     bc_text_init(&ptx, NULL);
-    tv_status status =
-        tv_compile_ptx(m, &(tv_compile_options){.target = a->driver->target, .opt_level = 3, .verify_each = true}, sink,
-                       (tv_writer){&ptx, bc_text_append});
+    tv_status status = compile(a, m, sink, &ptx);
     bool ok = status == TV_OK && gpu_load(ptx.ptr, &loaded);
     for (size_t i = 0; i < c->param_count && ok; i++)
         if (c->params[i].kind == CASE_LIST)
@@ -763,7 +782,7 @@ static int usage(void)
 {
     fprintf(stderr, "usage: corpus_run FOLDER [--filter TEXT] [--version 13.N] [--threads N] [--seed N] [--jobs N]"
                     " [--perf] [--times] [--checks FILE] [--ptx TARGET] [--gpu TARGET] [--part I/N] [--tight]"
-                    " [--needs FILE] [--cluster N] [--reference FOLDER] [--write FOLDER]\n");
+                    " [--needs FILE] [--cluster N] [--choice N|each] [--reference FOLDER] [--write FOLDER]\n");
     return 2;
 }
 
@@ -812,6 +831,8 @@ static bool parse(driver *d, int argc, char **argv)
             d->reference = value;
         else if (strcmp(option, "--write") == 0)
             d->write = value;
+        else if (strcmp(option, "--choice") == 0)
+            d->choice_each = strcmp(value, "each") == 0, d->choices = cg_choice_at((uint32_t)atoi(value));
         else if (strcmp(option, "--needs") == 0)
             d->needs = value;
         else if (strcmp(option, "--alone") == 0)

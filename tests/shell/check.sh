@@ -125,6 +125,7 @@ if build build tests corpus; then
     run layers check-layers
     run sizes check-sizes
     run format check-format
+    run rules check-rules
     run docs check-docs
     run api-docs check-api-docs
     run examples-files check-examples
@@ -146,6 +147,7 @@ if build build tests corpus; then
     run toml check-toml ROUND="$round"
     run matrix-ptx check-matrix-ptx "$(in_parts 2)"
     run ptx check-ptx
+    run choices check-choices
     run loader check-loader
     run regress check-regress
     run corpus check-corpus

@@ -31,6 +31,7 @@ unit() {
 export PYTHONPATH="$root/tools/python" TILEVM_LIBRARY="$build/libtilevm.so" TILEVM_TEST_KERNELS="$kernels" PYTHONDONTWRITEBYTECODE=1
 unit package test_package.py
 unit interface test_abi.py
+unit variants test_variants.py
 if has numpy; then
     export LD_LIBRARY_PATH="$build/fakecuda" FAKECUDA_RUN=1 TILEVM_CACHE_DIR="$folder/cache"
     unit device test_device.py

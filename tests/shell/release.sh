@@ -81,7 +81,7 @@ says 'License: none-yet'
 
 # ---- what is refused ----
 run 2 release one VERSION=9.9.9
-says "include/tilevm/tilevm.h says version $version"
+says "include/tilevm/tilevm.h has version $version, not 9.9.9"
 run 2 release one VERSION=../x
 says 'is not a version such as 1.2.3'
 run 2 release one VERSION="$version" LICENSE_NAME=MIT
@@ -96,7 +96,7 @@ run 2 release one VERSION="$version"
 says "CHANGELOG.md has no section for $version"
 sed -i '1s/(.*)/(0.0.1)/' one/tools/debian/changelog && git -C one -c user.name=n -c user.email=e commit -q -am 'other packages'
 run 2 release one VERSION="$version"
-says 'tools/debian/changelog begins with version 0.0.1'
+says "tools/debian/changelog begins with version 0.0.1, not $version"
 
 echo "release: $passed passed, $failed failed"
 [ $failed -eq 0 ]

@@ -5,12 +5,9 @@
 
 #include "codegen/analysis/ring.h"
 #include "codegen/kernel/groups.h"
-#include "codegen/passes/budget.h"
-#include "codegen/passes/pass.h"
-#include "codegen/ptx/emit.h"
 #include "codegen/values/effects.h"
 #include "tests/ptxsim/ptxsim.h"
-#include "tests/unit/test.h"
+#include "tests/unit/passes.h"
 
 #define TENSOR "tensor_view<64x4096xf32, strides=[4096,1]>"
 #define ROW "partition_view<tile=(1x4096), " TENSOR ">"
@@ -124,48 +121,6 @@ static const struct expected {
     const char *target;
     uint32_t barriers, fences;
 } expected[] = {{"sm_90a", 2, 2}, {"sm_80", 1, 0}, {"sm_80", 0, 0}, {"sm_80", 4, 0}};
-
-static const bc_module *module;
-
-/* A kernel as `sync` has left it. */
-typedef struct sample {
-    cg_func c;
-    cg_written written;
-} sample;
-
-static void say(void *user, const tv_diag *d)
-{
-    (void)user;
-    printf("%.*s\n", (int)d->message.len, d->message.ptr);
-}
-
-static bool open_sample(sample *s, const char *target)
-{
-    static const tv_compile_options options = {.stop_after = "sync"};
-    *s = (sample){.c = {.m = module,
-                        .f = &module->functions[0],
-                        .target = cg_target_find(bc_str(target)),
-                        .options = &options,
-                        .sink = {NULL, say}}};
-    s->c.written = &s->written;
-    bc_arena_init(&s->c.arena, NULL, 0);
-    bc_arena_init(&s->written.arena, NULL, 0);
-    s->c.ir = ct_import(s->c.f, &s->c.arena);
-    cg_set_warps(&s->c);
-    cg_watch watch;
-    bool ok = cg_watch_of(module, &options, s->c.sink, &watch) == TV_OK;
-    watch.verifies = true;
-    cg_run_passes(&s->c, &watch);
-    CHECK(ok && !s->c.failed);
-    return ok && !s->c.failed;
-}
-
-static void close_sample(sample *s)
-{
-    cg_emit_end(&s->c);
-    bc_arena_release(&s->c.arena);
-    bc_arena_release(&s->written.arena);
-}
 
 /* ---- by the verifier ---- */
 
@@ -365,13 +320,13 @@ static void run(sample *s, const char *target, char *out, size_t size)
 }
 
 /* Without its barrier or fence number `dropped`, if it has that many. */
-static bool check_run(uint32_t kernel, uint32_t dropped)
+static bool check_run(const tv_module *m, uint32_t kernel, uint32_t dropped)
 {
     char found[1024];
     sample s;
     const char *wanted = NULL;
     uint32_t count = 0;
-    if (!open_sample(&s, expected[kernel].target))
+    if (!open_sample(&s, m, expected[kernel].target, "sync"))
         return false;
     for (uint32_t i = 0; i < s.c.sharing->effect_count; i++) {
         cg_effect *e = s.c.sharing->effects[i];
@@ -392,24 +347,16 @@ static bool check_run(uint32_t kernel, uint32_t dropped)
     return wanted;
 }
 
-static bool open_module(const char *text, tv_module **out)
-{
-    CHECK(tv_module_parse(text, strlen(text), 0, NULL, (tv_sink){NULL, say}, out) == TV_OK);
-    CHECK(*out && tv_module_verify(*out, NULL, (tv_sink){0}) == TV_OK); /* it warns of tokens that are left out */
-    module = *out;
-    return *out;
-}
-
 static void check(uint32_t kernel)
 {
     tv_module *m = NULL;
     sample s;
-    if (open_module(sources[kernel], &m) && open_sample(&s, expected[kernel].target)) {
+    if (open_module(sources[kernel], &m) && open_sample(&s, m, expected[kernel].target, "sync")) {
         check_barriers(&s, expected[kernel].barriers);
         check_fences(&s, expected[kernel].fences);
         check_places(&s);
         close_sample(&s);
-        for (uint32_t dropped = 0; check_run(kernel, dropped);)
+        for (uint32_t dropped = 0; check_run(m, kernel, dropped);)
             dropped++;
     }
     tv_module_close(m);
@@ -419,7 +366,7 @@ static void check_lives(const char *text, const char *target, void (*places)(sam
 {
     tv_module *m = NULL;
     sample s;
-    if (open_module(text, &m) && open_sample(&s, target)) {
+    if (open_module(text, &m) && open_sample(&s, m, target, "sync")) {
         places(&s);
         close_sample(&s);
     }

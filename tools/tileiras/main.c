@@ -313,7 +313,7 @@ static int write_output(const char *path, tv_str bytes, int code)
     }
     struct stat info;
     if (!written && file && !standard && lstat(path, &info) == 0 && S_ISREG(info.st_mode))
-        unlink(path); /* half of a file helps nobody; devices stay */
+        unlink(path); /* half a file is useless; devices are kept */
     if (!written && error == ENOMEM)
         return no_memory();
     return written ? EXIT_DONE : say(code, "cannot write '%s': %s", path, strerror(error));
@@ -395,7 +395,7 @@ static int compile_module(settings *s, tv_module *module, tv_sink sink)
     return code;
 }
 
-/* What makes no sense before the input is looked at. */
+/* Checks the options before the input is read. */
 static int check_settings(const settings *s)
 {
     if (s->opt_level > 3)

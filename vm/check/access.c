@@ -1,11 +1,11 @@
-/* Which op that touches memory gets which check of its accesses, and what loads leave open. */
+/* Selects the checks of each op that accesses memory, and handles elements that loads leave undefined. */
 #include "vm/check/access.h"
 
 #include <string.h>
 
 #include "vm/compile/compile.h"
 
-/* The rows of an op that touches memory; 0, a row of absi, where it has none. */
+/* The operand and attribute rows of an op that accesses memory. 0, a row of absi: it has none. */
 typedef struct access_rows {
     int pointers, view, index, inbounds, mask, value, compare, mode, order, scope, token;
 } access_rows;
@@ -28,7 +28,7 @@ static const struct {
     {OP_atomic_red_view_tko, {VIEW(atomic_red_view_tko)}},
 };
 
-/* NULL: it has no check of its own. */
+/* NULL: the op has no check of its own. */
 static const access_rows *rows_of(const bc_op *op)
 {
     for (size_t i = 0; i < TV_COUNT(accesses); i++)
@@ -126,15 +126,15 @@ static void emit_access(vm_emit *e, const bc_op *op, const access_rows *rows)
     vm_append(e, &c->head);
 }
 
-/* ---- open elements ---- */
+/* ---- undefined elements ---- */
 
-/* Elements of a load that lie outside a view without padding, or whose lane is masked off without a value for it (a
-   load or an atomic), may hold anything. */
+/* Elements of a load may hold anything if they are outside a view without padding, or masked off without a value (a
+   load or an atomic). */
 typedef struct open_check {
-    vm_access_check access; /* what is not open */
+    vm_access_check access; /* the elements that are defined */
     size_t result, count;
     uint8_t bytes;
-    uint64_t junk; /* pattern that open elements get */
+    uint64_t junk; /* pattern that undefined elements get */
     size_t inside; /* scratch: a byte for each element */
 } open_check;
 
@@ -159,7 +159,7 @@ static const vm_inst *open_run(vm_frame *f, const vm_inst *inst)
     return inst->next;
 }
 
-/* Far from 0, but a number of every kind; i1 has only one other value. */
+/* Such a number is far from 0, but a number of every kind; i1 has only one other value. */
 static uint64_t junk_of(bc_kind kind)
 {
     return kind == BC_I1                          ? 1

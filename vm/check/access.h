@@ -1,4 +1,4 @@
-/* What the checks of accesses share: memory.c runs them, access.c compiles them. */
+/* Declarations for the checks of accesses: access.c compiles them, memory.c runs them. */
 #ifndef TILEVM_VM_CHECK_ACCESS_H
 #define TILEVM_VM_CHECK_ACCESS_H
 
@@ -19,7 +19,7 @@ typedef struct vm_access_check {
     uint8_t mode;          /* rmw: bc_AtomicRMWMode */
     size_t token_in, token_out;
     bool has_token_in;
-    bool order, shadow, bounds; /* what is wanted */
+    bool order, shadow, bounds; /* the checks that are requested */
 } vm_access_check;
 
 enum { VM_MEMO = 16 };
@@ -32,34 +32,34 @@ typedef struct vm_touch {
     struct vm_check *check;
     vm_event event;
     uint32_t id;                  /* of the event */
-    const vm_clock *before;       /* what the token orders before this access */
-    const vm_clock *after;        /* that, and what was acquired */
-    const vm_clock *seen;         /* joined last into after */
-    const vm_clock *own;          /* release: what this one publishes by itself */
-    const vm_clock *old, *joined; /* the last clock that was joined with that, and the result */
-    const vm_region *region;      /* of the last element */
+    const vm_clock *before;       /* the events that the token orders before this access */
+    const vm_clock *after;        /* these, and those that were acquired */
+    const vm_clock *seen;         /* the clock that was joined into `after` last */
+    const vm_clock *own;          /* release: the events that this one publishes itself */
+    const vm_clock *old, *joined; /* the last clock that was joined with `own`, and the result */
+    const vm_region *region;      /* that contains the last element */
     struct {
         vm_cell from, to;
         bool writes, valid;
-    } memo[VM_MEMO];               /* cells change alike: what became of the last ones */
-    bool told_unwritten, told_gap; /* a finding of this execution; there may be one for every element */
-    uint64_t places;               /* as in vm_last, of the elements so far */
-    bool traps;                    /* the access itself will, at an element that it cannot reach */
+    } memo[VM_MEMO];               /* cells often change in the same way: the results for the last ones */
+    bool told_unwritten, told_gap; /* this execution has a finding already; there could be one for every element */
+    uint64_t places;               /* sum as in vm_last, of the elements so far */
+    bool traps;                    /* the access itself will trap, at an element outside memory */
     bool failed;                   /* out of memory */
 } vm_touch;
 
 typedef bool vm_visit(vm_touch *t, uint64_t address, size_t element);
 
-/* Calls visit for every element that the access reaches, until it gives false. */
+/* Calls visit for every element that is accessed, until it returns false. */
 bool vm_visit_all(vm_touch *t, vm_visit *visit);
 
 vm_handler vm_access_run;
 
-/* The parameter of the entry through which an access finds its memory; VM_NO_PARAM where that cannot be said. */
+/* The parameter of the entry from which the access derives its address. VM_NO_PARAM: it is not known. */
 uint32_t vm_param_of(const bc_function *f, const bc_op *op);
-/* The array that a parameter was given; NULL if none was described. */
+/* The array that was passed to a parameter. NULL: none was described. */
 const vm_array *vm_array_of_param(const vm_run *run, uint32_t param);
-/* Whether element i of what a store writes is made of element i of what the load gives, so that it comes later. */
+/* Is element i of the stored tile computed from element i of the load, so that the store must come later? */
 bool vm_stores_loaded(const bc_op *store, const bc_op *load);
 
 #endif

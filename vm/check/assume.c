@@ -1,4 +1,4 @@
-/* Facts that assume states: about blocks of elements, the base of a view, each element. */
+/* Checks of facts that assume states: about blocks of elements, the base of a view, and single elements. */
 #include <stdio.h>
 #include <string.h>
 
@@ -27,14 +27,14 @@ typedef struct block_check {
     const bc_type *type;
     bc_kind kind;
     uint8_t bytes;
-    const int64_t *sizes; /* same_elements: of a block, by dimension; 0 as 1 */
+    const int64_t *sizes; /* same_elements: of a block, by dimension; 0 counts as 1 */
     uint64_t divisor;     /* div_by */
-    size_t every, below;  /* elements of a run; elements between neighbours along the dimension */
+    size_t every, below;  /* elements per run; distance of neighbours along the dimension */
     size_t length;        /* of the dimension */
-    uint64_t grows;       /* by this from one element of a run to the next */
+    uint64_t grows;       /* increment from one element of a run to the next */
 } block_check;
 
-/* Place of the first element of the block that element i is in. */
+/* The index of the first element of the block that contains element i. */
 static size_t block_start(const block_check *c, size_t i)
 {
     size_t start = 0, below = 1;
@@ -106,7 +106,7 @@ static block_check *new_block_check(vm_emit *e, const bc_op *op, vm_handler *run
     return c;
 }
 
-/* div_by of a tensor_view is about its base address. */
+/* div_by of a tensor_view refers to its base address. */
 typedef struct base_check {
     vm_inst head;
     size_t record;
@@ -123,7 +123,7 @@ static const vm_inst *base_run(vm_frame *f, const vm_inst *inst)
     return inst->next;
 }
 
-/* A phrase with numbers in it, in the code's memory. */
+/* A phrase with numbers, in the memory of the code. */
 static const char *phrase(vm_emit *e, const char *format, ...) TV_PRINTF(2, 3);
 
 static const char *phrase(vm_emit *e, const char *format, ...)
@@ -150,7 +150,7 @@ static void emit_div_by(vm_emit *e, const bc_op *op, const bc_tagged *fact)
         vm_value_check *c = vm_new_check(e, op, false, is_no_multiple, BC_RULE_X_ASM_01, text);
         c->low = (int64_t)fact->u.bits;
         vm_append(e, &c->head);
-    } else if (fact->a > 0) { /* runs of 0 elements say nothing */
+    } else if (fact->a > 0) { /* runs of 0 elements state nothing */
         block_check *c = new_block_check(e, op, runs_run);
         uint32_t along = (uint32_t)fact->b;
         c->divisor = fact->u.bits;

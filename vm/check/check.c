@@ -1,4 +1,4 @@
-/* Findings: kept while the run goes on, once for each pair of ops, and reported at its end. */
+/* Findings: recorded during the run, once for each pair of ops, and reported at its end. */
 #include "vm/check/check.h"
 
 #include <stdio.h>
@@ -77,9 +77,9 @@ static bool is_known(const struct vm_check *check, bc_rule rule, const bc_op *op
         if (f->rule != rule)
             continue;
         if (f->op == op && f->other == other)
-            return op != NULL; /* what is not about an op is always news */
+            return op != NULL; /* findings that are not about an op are always new */
         if (other && f->op == other && f->other == op)
-            return true; /* the same pair, met the other way round */
+            return true; /* the same pair in the other order */
     }
     return false;
 }

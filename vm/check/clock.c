@@ -14,10 +14,10 @@ static int compare_ops(uint32_t block, uint32_t op, const vm_span *s)
     return 0;
 }
 
-/* Whether a span of the op holds the number. */
+/* Does a span of the op contain the number? */
 static bool has_number(const vm_clock *clock, uint32_t block, uint32_t op, uint32_t number)
 {
-    uint32_t low = 0, high = clock->count; /* looking for the first span that ends at or after it */
+    uint32_t low = 0, high = clock->count; /* searches the first span that ends at or after the number */
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
         const vm_span *s = &clock->spans[middle];
@@ -46,7 +46,7 @@ static vm_clock *new_clock(bc_arena *arena, const vm_clock *others, size_t spans
     return clock;
 }
 
-/* Adds a span that begins at or after all that are there. */
+/* Adds a span that begins after all others, or continues the last one. */
 static void append(vm_clock *clock, const vm_span *s)
 {
     vm_span *last = clock->count ? &clock->spans[clock->count - 1] : NULL;
@@ -64,7 +64,7 @@ static bool begins_before(const vm_span *a, const vm_span *b)
     return order < 0 || (order == 0 && a->first < b->first);
 }
 
-/* Whether every span of b lies in one of a; others do not count. */
+/* Is every span of b inside one of a? `others` are ignored. */
 static bool covers(const vm_clock *a, const vm_clock *b)
 {
     uint32_t i = 0;
@@ -135,7 +135,7 @@ const vm_clock *vm_clock_acquire(bc_arena *arena, const vm_clock *clock, const v
     return merge(arena, clock ? clock : &none, &none, others);
 }
 
-/* Whether the clock has every event of its block so far. */
+/* Does the clock contain every event of its block so far? */
 static bool is_complete(const vm_clock *clock, const uint32_t *instances, uint32_t op_count)
 {
     uint32_t i = 0;
@@ -193,7 +193,7 @@ void vm_events_release(vm_events *events, const tv_allocator *memory)
 
 /* ---- locations ---- */
 
-/* The entry of an address, or the free one where it would go. */
+/* The entry of an address, or the free one for it. */
 static vm_sync *sync_of(const vm_syncs *syncs, uint64_t address)
 {
     size_t i = (size_t)(address * 0x9e3779b97f4a7c15u >> 20) & (syncs->capacity - 1);

@@ -1,4 +1,4 @@
-/* The entry points of the checks: what the compiler of an entry emits before an op, and a run of the whole grid. */
+/* The entry points of the checks: the code that is emitted before an op, and a run of the whole grid. */
 #include "vm/check/check.h"
 
 void vm_emit_checks(vm_emit *e, const bc_op *op)

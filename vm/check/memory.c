@@ -1,9 +1,9 @@
-/* Accesses, looked at element by element before they are made: whether they lie between elements, read what nothing has
-   written, or conflict with another access that nothing orders.
+/* Checks accesses, element by element, before they are executed: are they inside arrays, do they read memory that was
+   never written, or do they conflict with another access that is not ordered?
 
-   Two accesses of a location conflict when one of them writes. They are ordered when the token that the later one takes
-   knows the earlier one (memory reference 3.4: without such a path they may happen in any order, even against the order
-   of the program), or when both are strong and the scope of each reaches the other (section 4). */
+   Two accesses to an address conflict if one of them writes. They are ordered if the token that the later one takes
+   knows the earlier one (memory reference 3.4: without such a path they may happen in any order, even against that
+   of the program), or if both are strong and the scope of each includes the other (section 4). */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #include "vm/run/atomic.h"
 #include "vm/run/view.h"
 
-/* ---- the place in words ---- */
+/* ---- places in messages ---- */
 
 static void print_block(bc_text *out, const vm_run *run, uint32_t block)
 {
@@ -24,7 +24,7 @@ static const char *verb_of(const vm_check_op *what)
     return !what->writes ? "reads" : what->reads ? "updates" : "writes";
 }
 
-/* As the parameter has it that the access goes through. */
+/* Prints the place as an element of the parameter from which the access derives its address. */
 static void print_place(bc_text *out, const vm_touch *t, uint64_t address)
 {
     const vm_array *array = vm_array_of_param(t->f->run, t->what->param);
@@ -34,7 +34,7 @@ static void print_place(bc_text *out, const vm_touch *t, uint64_t address)
 
 /* ---- conflicts ---- */
 
-/* The name of the parameter that the other access goes through, where this one goes through another; else NULL. */
+/* The name of the other access's parameter, if it is a different one; else NULL. */
 static const char *other_name(const vm_touch *t, const vm_check_op *other)
 {
     if (t->what->param == VM_NO_PARAM || other->param == t->what->param)
@@ -79,8 +79,8 @@ static bool visit_place(vm_touch *t, uint64_t address, size_t element)
     return true;
 }
 
-/* Whether every element of this store goes where the load, when it ran last, took the same element of its tile from,
-   and is made of it: then the store comes after the load without any token. */
+/* Does the store write each element to the address from which the load's last execution read the same element of its
+   tile, and is it computed from it? Then the store follows the load without any token. */
 static bool is_update_of(const vm_touch *t, uint32_t id, const vm_check_op *other)
 {
     const vm_last *last = &t->f->check->last[vm_event_at(&t->check->events, id)->op];
@@ -102,7 +102,7 @@ static void find_unordered(vm_touch *t, uint32_t id, const vm_check_op *other, u
         find_conflict(t, BC_RULE_X_TOK_01, a, address, ", and no token orders the two");
 }
 
-/* Whether event a may happen at the same time as this one, or after it; they touch the same place, and one writes. */
+/* Checks event a against the current access. Both access the same memory, and one of them writes. */
 static void look_at(vm_touch *t, uint32_t id, uint64_t address)
 {
     const vm_event *a = vm_event_at(&t->check->events, id);
@@ -127,7 +127,7 @@ static void look_at(vm_touch *t, uint32_t id, uint64_t address)
     }
 }
 
-/* The set with this event added. Readers that it is ordered after say nothing more than it does. */
+/* Adds this event to the set, and removes readers that it follows, since they add no information. */
 static uint32_t add_reader(vm_touch *t, uint32_t set)
 {
     vm_readers items[VM_MAX_READERS] = {{t->id, t->id, 0}};
@@ -206,7 +206,7 @@ static unsigned element_bytes(const vm_access_check *c)
     return c->bytes ? c->bytes : 1;
 }
 
-/* Whether the access can reach the element; it traps where it cannot. */
+/* Is the element inside memory? If not, the access traps. */
 static bool can_reach(vm_touch *t, uint64_t address)
 {
     unsigned bytes = element_bytes(t->c);
@@ -215,7 +215,7 @@ static bool can_reach(vm_touch *t, uint64_t address)
     return t->region && !(address & (bytes - 1)) && (!t->what->writes || t->region->writable);
 }
 
-/* Notes what the access is about to do with an element that it can reach. False: out of memory. */
+/* Records the access to an element inside memory. False: out of memory. */
 static bool touch_element(vm_touch *t, uint64_t address, bool writes)
 {
     const vm_access_check *c = t->c;
@@ -240,7 +240,7 @@ static bool touch_element(vm_touch *t, uint64_t address, bool writes)
 
 /* ---- all elements ---- */
 
-/* The element as it is; only for those that the access can reach. */
+/* The current value of an element inside memory. */
 static uint64_t contents(const vm_touch *t, uint64_t address)
 {
     uint64_t x = 0;
@@ -255,7 +255,7 @@ static uint64_t operand(const vm_touch *t, size_t at, size_t element)
     return x;
 }
 
-/* Whether a write changes the element at all; an update may leave it as it is. */
+/* Does a write change the element? An update may leave it unchanged. */
 static bool changes_memory(const vm_touch *t, uint64_t address, size_t element)
 {
     const vm_access_check *c = t->c;
@@ -328,8 +328,8 @@ static bool visit_touch(vm_touch *t, uint64_t address, size_t element)
     return true;
 }
 
-/* What others see who acquire this location from now on. A release that is a store begins anew; an update adds to what
-   is there, and a relaxed one leaves it (a release sequence); any other store ends it. */
+/* Sets the clock that later acquires of this address obtain. A store with release starts a new one; an update with
+   release adds to it; a relaxed update leaves it (a release sequence); any other store removes it. */
 static bool visit_publish(vm_touch *t, uint64_t address, size_t element)
 {
     struct vm_check *check = t->check;
@@ -358,8 +358,7 @@ static uint64_t index_of(const vm_frame *f, const vm_tile_dim *d)
     return x;
 }
 
-/* Along the dimension that a tile of indices selects anything may be an index, unless all were promised to lie inside.
- */
+/* Along the dimension that a tile of indices selects, all indices are permitted unless inbounds is promised. */
 static void look_at_sparse_indices(vm_touch *t, uint32_t i, uint64_t size)
 {
     const vm_tile_dim *d = &t->c->info.dims[i];
@@ -375,7 +374,7 @@ static void look_at_sparse_indices(vm_touch *t, uint32_t i, uint64_t size)
     }
 }
 
-/* An index outside the index space means nothing, and a promise of inbounds must hold. */
+/* An index outside the index space has no meaning, and a promise of inbounds must hold. */
 static void look_at_indices(vm_touch *t)
 {
     const vm_access_check *c = t->c;
@@ -406,8 +405,8 @@ static bool visit_only_reads(vm_touch *t, uint64_t address, size_t element)
     return can_reach(t, address) && !writes_element(t, address, element);
 }
 
-/* A strong access that only reads, again and again, waits for something. It stays one event as long as nothing else
-   came before it, or a block that waits long would fill the memory. */
+/* A strong access that only reads, again and again, is waiting. It stays one event as long as its token is the same,
+   so that a block that waits long does not fill the memory. */
 static bool is_again(vm_touch *t)
 {
     const vm_last *last = &t->f->check->last[t->c->number];
@@ -432,7 +431,7 @@ static bool begin_event(vm_touch *t)
     return t->id != 0;
 }
 
-/* The clock of the result: what came before, what was acquired, and the event itself. */
+/* Sets the clock of the result: the events before it, the acquired ones, and the event itself. */
 static void end_event(vm_touch *t)
 {
     vm_last *last = &t->f->check->last[t->c->number];

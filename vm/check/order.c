@@ -1,5 +1,5 @@
-/* Whether results depend on the order of the tile blocks, or on elements that a load leaves open: what memory held
-   before the first run is put back, the grid runs again, and what it leaves is compared with what that run left. */
+/* Finds out whether results depend on the order of tile blocks, or on undefined elements: restores the memory of
+   before the first run, runs the grid again, and compares the results. */
 #include <math.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "bytecode/print/report.h"
 #include "vm/check/check.h"
 
-/* The contents of all memory that a kernel may write: regions one after the other. */
+/* The contents of all writable memory, region after region. */
 struct vm_saved {
     unsigned char *bytes;
     size_t size;
@@ -23,7 +23,7 @@ static size_t writable_bytes(const tv_vm *vm)
     return size;
 }
 
-/* Copies from or to the saved bytes. */
+/* Copies to the saved bytes, or from them if `restore`. */
 static void copy_all(const tv_vm *vm, unsigned char *saved, bool restore)
 {
     for (size_t i = 0; i < vm->regions.count; i++) {
@@ -54,11 +54,11 @@ static void forget(struct vm_check *check, struct vm_saved *saved)
 
 /* ---- comparing ---- */
 
-/* What differs in one region. */
+/* The differences in one region. */
 typedef struct difference {
-    uint64_t count;        /* elements */
-    uint64_t address;      /* of the one to show */
-    const vm_array *array; /* that it is an element of, or NULL */
+    uint64_t count;        /* differing elements */
+    uint64_t address;      /* of the one in the message */
+    const vm_array *array; /* that contains it, or NULL */
     uint64_t got, want;    /* its patterns */
     bool only_rounding;
 } difference;
@@ -70,7 +70,7 @@ static uint64_t load(const unsigned char *at, size_t bytes)
     return x;
 }
 
-/* Floats whose upper half of digits agrees: sums of the same numbers in another order. */
+/* Are these floats whose upper half of bits agrees? Sums of the same numbers in another order differ like that. */
 static bool differ_in_rounding(bc_kind kind, uint64_t a, uint64_t b)
 {
     const bc_float_format *format = bc_float_format_of(kind);
@@ -84,7 +84,7 @@ static bool differ_in_rounding(bc_kind kind, uint64_t a, uint64_t b)
     return fabs(x - y) <= ldexp(fmax(fabs(x), fabs(y)), -(format->mantissa_bits / 2));
 }
 
-/* Address of the first byte of the element that a byte is part of, and its size. */
+/* The address and size of the element that contains a byte. */
 static uint64_t element_start(const vm_array *array, uint64_t address, size_t *out_bytes)
 {
     int64_t index[TV_MAX_RANK];
@@ -157,7 +157,7 @@ static void find_difference(struct vm_check *check, const difference *d, uint64_
     bc_text_release(&text);
 }
 
-/* Looks at every region; gives the number of those that differ. */
+/* Compares all regions, and returns the number of those that differ. */
 static size_t compare(struct vm_check *check, const struct vm_saved *first, uint64_t seed)
 {
     const tv_vm *vm = check->vm;
@@ -187,14 +187,14 @@ static bool wants_orders(const struct vm_check *check, const vm_launch *launch)
     return (check->vm->options.checks & TV_CHECK_ORDER) && blocks > 1;
 }
 
-/* The grid once more; *out_differs: the run stopped, or a region holds something else. */
+/* Runs the grid again. *out_differs: the run stopped, or the results differ. */
 static tv_status try_again(struct vm_check *check, const vm_launch *launch, const struct vm_saved *before,
                            const struct vm_saved *first, uint64_t seed, bool *out_differs, tv_sink sink)
 {
     copy_all(check->vm, before->bytes, true);
     tv_status status = vm_run_order(check, launch, seed, true, sink);
     *out_differs = status == TV_TRAP || (status == TV_OK && compare(check, first, seed));
-    return status == TV_TRAP ? TV_OK : status; /* that is a finding */
+    return status == TV_TRAP ? TV_OK : status; /* a trap is a finding */
 }
 
 static tv_status try_all(struct vm_check *check, const vm_launch *launch, const struct vm_saved *before,

@@ -1,7 +1,7 @@
-/* Where an access finds its memory, and which loads a store cannot come before.
+/* Finds the parameter from which an access derives its address, and the loads that a store cannot precede.
 
-   The parameter of the entry that the address comes from names the array in messages: two parameters may share memory,
-   and the address alone does not tell which of them the kernel went through. */
+   Messages name the array of that parameter. Two parameters may refer to the same memory, and the address alone does
+   not tell which of them the kernel used. */
 #include "vm/check/access.h"
 
 /* ---- the parameter ---- */
@@ -22,8 +22,8 @@ static uint64_t pointer_of(const vm_run *run, uint32_t param)
     return pointer;
 }
 
-/* Arrays are described in the order of the parameters: of several that begin at one address, the n-th belongs to the
-   n-th pointer there. */
+/* Arrays are described in the order of the parameters. If several begin at one address, the n-th belongs to the n-th
+   pointer with that address. */
 const vm_array *vm_array_of_param(const vm_run *run, uint32_t param)
 {
     const vm_arrays *arrays = &run->vm->arrays;
@@ -41,10 +41,10 @@ const vm_array *vm_array_of_param(const vm_run *run, uint32_t param)
 
 /* ---- loads that come first ---- */
 
-enum { MOST_VALUES = 256 }; /* that a search looks at */
+enum { MOST_VALUES = 256 }; /* that a search visits */
 
 typedef struct search {
-    const bc_value *values[MOST_VALUES]; /* those before `next` have been looked at */
+    const bc_value *values[MOST_VALUES]; /* those before `next` have been visited */
     uint32_t count, next;
 } search;
 

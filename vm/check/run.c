@@ -1,8 +1,9 @@
-/* Running a grid with checks: all tile blocks on one thread. A block runs until it ends, or until it has made so many
-   strong accesses that it may be waiting for another one; then others get their turn. The order of turns depends on
-   nothing but the program and the order of the blocks, so every run finds the same.
+/* Runs a grid with checks: all tile blocks on one thread. A block runs until it ends, or until it has made so many
+   strong accesses that it may be waiting for another block; then it is another block's turn. The turns depend only on
+   the program and the order of the blocks, so that every run has the same findings.
 
-   When all blocks that have begun took many turns and memory never changed, they wait for each other: a deadlock. */
+   If all blocks that have begun have had many turns and memory has not changed, they wait for each other: a
+   deadlock. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,34 +11,34 @@
 #include "vm/check/check.h"
 
 enum {
-    TURN = 16,            /* strong accesses of a turn */
-    PATIENCE = 1024,      /* strong accesses of every block without a change, before it is a deadlock */
-    MAX_STARTED = 1 << 16 /* blocks under way at a time */
+    TURN = 16,            /* strong accesses per turn */
+    PATIENCE = 1024,      /* strong accesses of every block without a change, until it is a deadlock */
+    MAX_STARTED = 1 << 16 /* blocks that have begun and not ended */
 };
 
-/* A tile block under way. */
+/* A tile block that has begun. */
 typedef struct started {
     vm_worker worker;
     struct vm_check_block check;
-    const vm_inst *next;   /* instruction to go on with */
-    const vm_inst *last;   /* that made the last access of the last turn */
+    const vm_inst *next;   /* the instruction at which it continues */
+    const vm_inst *last;   /* the last access of the last turn */
     struct started *later; /* in the queue, or in the list of free ones */
 } started;
 
 typedef struct turns {
     vm_run *run;
     struct vm_check *check;
-    started *first, *last; /* queue of those that wait for their turn */
-    started *idle;         /* ended: frames to use again */
+    started *first, *last; /* queue of blocks that wait for their turn */
+    started *idle;         /* frames of blocks that have ended, for reuse */
     size_t opened, under_way;
     uint64_t next_block;
     uint64_t quiet_turns; /* since memory changed, or a block began or ended */
-    uint64_t turn;        /* strong accesses of one */
+    uint64_t turn;        /* strong accesses per turn */
 } turns;
 
 /* ---- frames ---- */
 
-/* What a block keeps for each op that touches memory; one more, so that it is never nothing. */
+/* The records for each op that accesses memory. There is one more, so that the size is not zero. */
 static size_t ops_bytes(const vm_code *code)
 {
     return (code->check_op_count + 1) * (sizeof(vm_last) + sizeof(uint32_t));
@@ -124,7 +125,7 @@ static void queue_up(turns *t, started *s)
     t->last = s;
 }
 
-/* Who comes next: a block that has not begun while there is room for one, else the one that has waited longest. */
+/* The block whose turn is next: one that has not begun, if there is room, otherwise the one that has waited longest. */
 static started *next_turn(turns *t)
 {
     started *s = NULL;

@@ -1,4 +1,4 @@
-/* Cells of memory, and sets of readers. */
+/* The records of memory, and sets of readers. */
 #include "vm/check/shadow.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@ static size_t chunk_bytes(unsigned shift)
     return sizeof(vm_chunk) + ((size_t)1 << VM_CHUNK_BITS >> shift) * sizeof(vm_cell);
 }
 
-/* Where the chunk is, or would go. */
+/* The slot of the chunk, or the free one for it. */
 static vm_chunk **place_of(const vm_shadow *s, uint64_t key)
 {
     size_t i = (size_t)(key * 0x9e3779b97f4a7c15u >> 24) & (s->chunk_capacity - 1);
@@ -60,7 +60,7 @@ static vm_chunk *new_chunk(const tv_allocator *memory, uint64_t key, unsigned sh
     return chunk;
 }
 
-/* The chunk with smaller cells, each with what the larger one it is part of held. */
+/* Replaces the chunk by one with smaller cells, each with the contents of the larger cell that contained it. */
 static vm_chunk *refine(vm_shadow *s, const tv_allocator *memory, vm_chunk *coarse, unsigned shift)
 {
     vm_chunk *fine = new_chunk(memory, coarse->key, shift);

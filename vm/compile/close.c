@@ -80,7 +80,7 @@ static void give_buffer(buffers *b, size_t at, uint8_t bytes)
     }
 }
 
-/* The inputs of a step that nobody reads after it give their buffers back, before the step takes its own. */
+/* The inputs of a step that are not read after it release their buffers before the step gets its own. */
 static void give_inputs(vm_group *g, vm_step *steps, uint32_t step, buffers *b)
 {
     for (unsigned i = 0; i < steps[step].map.operands; i++) {
@@ -252,8 +252,8 @@ void vm_close_group(vm_emit *e, vm_group *g)
 
 /* ---- lanes ---- */
 
-/* Whether a step that is yielded may write over the arguments: it is the last to read them, and nobody has claimed its
-   result. */
+/* May a step whose result is yielded write it to the arguments? It must be the last to read them, and its result
+   must not have a buffer yet. */
 static bool can_go_straight(vm_group *g, uint16_t node)
 {
     if (node < VM_STEP || vm_node_of(g, node)->sink >= 0)

@@ -49,8 +49,7 @@ void vm_begin_segment(vm_emit *e, vm_ctx *ctx, const bc_op *op);
 /* v is there: packed or laid out as said, in storage. */
 void vm_set_stored(vm_emit *e, const bc_value *v, vm_storage storage, const vm_layout *layout, vm_inst *maker);
 
-/* Floating-point operations of one execution; and its work, VM_UNIT_ELEMENTS and VM_UNIT_FLOPS being one. */
-uint64_t vm_flops(const bc_op *op);
+/* The work of one execution, VM_UNIT_ELEMENTS and VM_UNIT_FLOPS being one. */
 uint64_t vm_work_of(const bc_op *op);
 
 /* The innermost `for` that is being emitted; NULL: none. */

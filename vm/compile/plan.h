@@ -9,7 +9,7 @@
 
 /* Whether an op may be moved to where its operands are ready. */
 bool vm_is_pure(const bc_op *op);
-/* Whether it may be left out when nobody uses its results. */
+/* May it be removed if its results are unused? */
 bool vm_is_removable(const bc_op *op);
 
 typedef struct vm_plan {

@@ -163,8 +163,8 @@ static bool copied_at_home(const vm_storages *s, const vm_pair *pair, vm_storage
     return false;
 }
 
-/* `to` lives around the whole life of `from`, which is made anew before each copy: may `from` be made in `to` right
-   away? Yes if `to` is not touched between. */
+/* `to` is live throughout the life of `from`, which is computed again before each copy. May `from` be computed in
+   `to` directly? It may if `to` is not accessed in between. */
 static bool untouched_meanwhile(vm_emit *e, const vm_pair *pair, vm_storage from, vm_storage to)
 {
     vm_storages *s = e->storages;

@@ -1,6 +1,6 @@
-/* Widening an entry, op by op: element-wise ops work on wide tiles as on any other, ops on dimensions on the same ones
-   behind the new first dimension. Not widened: products, ops that touch memory in another way than weak loads and
-   stores, control flow that differs from block to block. Accesses are in widen_access.c. */
+/* Widens an entry, op by op. Element-wise ops work on wide tiles as on any others; ops on dimensions work on the
+   same dimensions, which follow the new first one. Products, memory accesses other than weak loads and stores, and
+   control flow that differs between blocks cannot be widened. Accesses are in widen_access.c. */
 #include "vm/compile/widen.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@
 
 enum { MOST_BLOCKS_OF_AXIS = 1 << 24 };
 
-/* ---- what varies ---- */
+/* ---- values that vary between blocks ---- */
 
 static void vary(vm_widener *w, const bc_value *v)
 {
@@ -32,7 +32,7 @@ static const bc_op *loop_around(const bc_op *op)
     return loop;
 }
 
-/* What leaves a region varies where it arrives. */
+/* If an operand of a terminator varies, so does the value that it becomes. */
 static void mark_exit(vm_widener *w, const bc_op *op)
 {
     const bc_op *to = op->opcode == OP_continue ? loop_around(op) : op->block->parent;
@@ -80,7 +80,7 @@ static void mark_block(vm_widener *w, const bc_block *block)
 
 /* ---- linear values ---- */
 
-/* A number that the program gives, or that addition, subtraction and multiplication make of such and the block id. */
+/* The value of a constant scalar integer. */
 static bool number_of(const bc_value *v, int64_t *out)
 {
     if (!v->op || v->op->opcode != OP_constant || v->type->rank || bc_kinds[bc_elem_kind(v->type)].kind_class)
@@ -103,7 +103,7 @@ static void bound(vm_wide_value *x, const bc_type *type, int64_t low, int64_t hi
     x->high = high;
 }
 
-/* Bounds of products stay small: each factor is below 2^31. */
+/* Bounds of products stay small, because each factor is at most 2^31. */
 static bool is_small(const vm_wide_value *x)
 {
     const int64_t limit = (int64_t)1 << 31;
@@ -118,7 +118,7 @@ static void note_constant(const vm_widener *w, const bc_op *op)
         bound(vm_wide_value_of(w, v), v->type, number, number);
 }
 
-/* What is known of the result of a scalar integer op, before it is made: is it linear, and within which bounds? */
+/* Notes whether the result of a scalar integer op is linear, and its bounds, before the op is copied. */
 static void note_linear(const vm_widener *w, const bc_op *op)
 {
     vm_wide_value *x = vm_wide_value_of(w, bc_results(op));
@@ -151,7 +151,7 @@ static void note_linear(const vm_widener *w, const bc_op *op)
         if (small && a->low >= 0 && b->low >= 0)
             bound(x, bc_results(op)->type, a->low * b->low, a->high * b->high);
         break;
-    case OP_exti: /* of a value that wraps nowhere in the batch, whether as a signed or an unsigned number */
+    case OP_exti: /* of a value that does not wrap in the batch, neither as a signed nor as an unsigned number */
         x->is_linear = is_small(a) && a->low >= 0;
         x->step = step_a;
         if (x->is_linear)
@@ -165,7 +165,7 @@ static void note_linear(const vm_widener *w, const bc_op *op)
 
 static bool copy_block(vm_widener *w, const bc_block *from, bc_op *parent, bc_block **out);
 
-/* The op with the operands that all blocks have. */
+/* Copies the op with operands that are the same in all blocks. */
 static bool copy_op(vm_widener *w, const bc_op *op)
 {
     bc_op *copy = vm_wide_op(w, op, (bc_opcode)op->opcode, op->result_count, op->operand_count);
@@ -202,7 +202,8 @@ static bc_block *new_block(vm_widener *w, bc_op *parent, const bc_block *from)
     return block;
 }
 
-/* The body of a reduce or scan: scalar work, the same in the wide function. What it captures is the same for all. */
+/* Copies the body of a reduce or scan. It is scalar, and so unchanged; captured values must be the same in all
+   blocks. */
 static bool copy_block(vm_widener *w, const bc_block *from, bc_op *parent, bc_block **out)
 {
     bc_block *outer = w->to, *block = new_block(w, parent, from);
@@ -217,7 +218,7 @@ static bool copy_block(vm_widener *w, const bc_block *from, bc_op *parent, bc_bl
 
 /* ---- wide ops ---- */
 
-/* The op on wide tiles; extra: operands to be added before the one at `at`. */
+/* Copies the op for wide tiles. extra: the number of operands that are added in front of the one at `at`. */
 static bc_op *wide_copy(vm_widener *w, const bc_op *op, uint32_t extra)
 {
     bc_op *copy = vm_wide_op(w, op, (bc_opcode)op->opcode, op->result_count, op->operand_count + extra);
@@ -254,7 +255,7 @@ static bool widen_map(vm_widener *w, const bc_op *op)
     return true;
 }
 
-/* The dimensions that the op is about stand behind the new one. */
+/* Adapts the attributes: the op's dimensions follow the new one. */
 static bool move_dimensions(vm_widener *w, const bc_op *op, bc_op *copy)
 {
     if (op->opcode == OP_permute) {
@@ -303,7 +304,7 @@ static bc_value *zero_like(vm_widener *w, const bc_op *like, const bc_type *type
     return bc_results(op);
 }
 
-/* extract and insert: the part of each block, at the indices that all have. */
+/* extract and insert: takes or sets the part of every block, at indices that are the same in all blocks. */
 static bool widen_part(vm_widener *w, const bc_op *op)
 {
     bc_range indices = bc_operand_range(op, op->opcode == OP_extract ? F_extract_indices : F_insert_indices);
@@ -323,7 +324,7 @@ static bool widen_part(vm_widener *w, const bc_op *op)
     return true;
 }
 
-/* The id of the first block, and those of all: that and 0, 1, 2... */
+/* The ids of all blocks: that of the first block, plus 0, 1, 2... */
 static bool widen_block_id(vm_widener *w, const bc_op *op)
 {
     bc_op *copy = vm_wide_op(w, op, OP_get_tile_block_id, 3, 0);
@@ -354,7 +355,7 @@ static bool widen_block_id(vm_widener *w, const bc_op *op)
 
 static bool widen_block(vm_widener *w, const bc_block *from);
 
-/* Operands in the form that the values have which they arrive in. */
+/* Gives each operand the form, wide or the same in all blocks, of the value that it becomes. */
 static bool pass(vm_widener *w, const bc_op *op, bc_value *const *from, const bc_value *arrive, uint32_t count,
                  bc_value **to)
 {
@@ -364,7 +365,7 @@ static bool pass(vm_widener *w, const bc_op *op, bc_value *const *from, const bc
     return true;
 }
 
-/* if and for whose condition and bounds are the same in all blocks, so that all go the same way. */
+/* Widens an if or for whose condition or bounds are the same in all blocks, so that all blocks take the same path. */
 static bool widen_region_op(vm_widener *w, const bc_op *op)
 {
     uint32_t control = op->opcode == OP_for ? 3 : 1;
@@ -448,7 +449,7 @@ static bool widen_op(vm_widener *w, const bc_op *op)
     case OP_load_ptr_tko: return vm_widen_load(w, op);
     case OP_store_view_tko:
     case OP_store_ptr_tko: return vm_widen_store(w, op);
-    case OP_assume: { /* promises say nothing to a run without checks */
+    case OP_assume: { /* promises have no effect without checks */
         vm_wide_value *x = vm_wide_value_of(w, bc_results(op));
         *x = *vm_wide_value_of(w, bc_operands(op)[0]);
         return x->varies || x->base;

@@ -1,6 +1,6 @@
-/* Widening loads and stores. Through pointers, a wide access has more pointers. Through a view, the tiles of a batch
-   must lie one behind the other along one dimension: its index there is linear with step 1, and a step of the index is
-   as long as the tile; together they are one longer tile. */
+/* Widening of loads and stores. Through pointers, a wide access has more pointers. Through a view, the tiles of a
+   batch must be adjacent along one dimension: the index there is linear with step 1, and a step of the index is as
+   long as the tile. Together they are one longer tile. */
 #include "vm/compile/widen_access.h"
 
 #include "vm/compile/access.h"
@@ -17,7 +17,7 @@ static bool list_access(vm_widener *w, const bc_op *op, vm_wide_access access)
     return true;
 }
 
-/* A store waits until all else is done. */
+/* Stores wait until all other ops are done. */
 static void add_store(vm_widener *w, bc_op *op)
 {
     if (w->last_store)
@@ -32,7 +32,7 @@ static bool is_weak(const bc_op *op, int row)
     return bc_attr_u(op, row) == BC_MemoryOrderingSemantics_weak;
 }
 
-/* Elements of four bits share bytes, so that neighbours are not apart. */
+/* 4-bit elements share bytes, so that neighbouring elements cannot be written independently. */
 static bool is_addressed(const bc_type *elem)
 {
     return bc_kind_memory_bytes((bc_kind)elem->kind) != 0;
@@ -46,7 +46,8 @@ static void set_result(vm_widener *w, const bc_op *op, uint32_t i, bc_value *now
 
 /* ---- views ---- */
 
-/* The index that differs from block to block: one, of step 1. False: some other kind of access. -1: there is none. */
+/* Finds the dimension whose index varies between blocks: only one may, with step 1. *out_dim is -1 if none does.
+   False: the access is of another kind. */
 static bool find_dim(vm_widener *w, const bc_op *op, bc_range indices, int32_t *out_dim)
 {
     *out_dim = -1;
@@ -61,7 +62,7 @@ static bool find_dim(vm_widener *w, const bc_op *op, bc_range indices, int32_t *
     return true;
 }
 
-/* The view whose tile along dim is as long as those of all blocks. */
+/* The view whose tile along dim has the length of all blocks' tiles. */
 static bc_value *wide_view(vm_widener *w, const bc_op *op, const bc_value *view, uint32_t dim)
 {
     const bc_type *from = view->type;
@@ -83,8 +84,8 @@ static bc_value *wide_view(vm_widener *w, const bc_op *op, const bc_value *view,
     return vm_wide_unary(w, op, OP_make_strided_view, type, vm_same_of(w, bc_operands(view->op)[0]));
 }
 
-/* [.., count * s, ..] and [count, .., s, ..] are the same elements; this gives the order of dimensions of the one from
-   the other, with the long dimension in two. */
+/* [.., count * s, ..] and [count, .., s, ..] have the same elements. Returns the permutation of dimensions from one
+   to the other, with the long dimension split in two. */
 static const bc_ints *order_of(vm_widener *w, uint32_t rank, uint32_t dim, bool outwards)
 {
     bc_ints *ints = bc_new(w->arena, bc_ints, 1);
@@ -108,7 +109,7 @@ static bc_value *permuted(vm_widener *w, const bc_op *op, const bc_type *type, b
     return result;
 }
 
-/* The type of the long tile with its dimension in two: [.., count, s, ..]. */
+/* The type of the long tile with that dimension split in two: [.., count, s, ..]. */
 static const bc_type *split_type(vm_widener *w, const bc_type *tile, uint32_t dim)
 {
     int64_t shape[BC_MAX_RANK + 1];
@@ -119,7 +120,7 @@ static const bc_type *split_type(vm_widener *w, const bc_type *tile, uint32_t di
     return vm_wide_tile(w, tile->elem, 0, shape, tile->rank + 1);
 }
 
-/* Dimensions before it of one element do not count: the elements lie in the wanted order as they are. */
+/* Is dim outermost, apart from dimensions of one element? Then the elements are already in the required order. */
 static bool is_outermost(const bc_type *tile, uint32_t dim)
 {
     for (uint32_t i = 0; i < dim; i++)
@@ -146,7 +147,7 @@ static bc_value *to_long_tile(vm_widener *w, const bc_op *op, const bc_type *til
     return vm_wide_unary(w, op, OP_reshape, type, split);
 }
 
-/* Copies the operands of a view access but for those already set. Indices are those of the first block. */
+/* Copies the operands of a view access, except those already set. Indices are those of the first block. */
 static bool view_operands(vm_widener *w, const bc_op *op, bc_range indices, bc_op *copy)
 {
     bc_value **to = bc_operands(copy), **from = bc_operands(op);
@@ -233,7 +234,7 @@ static bool store_view(vm_widener *w, const bc_op *op)
 
 /* ---- pointers ---- */
 
-/* The same op with all tiles wide, or (wide false) as it is. */
+/* Copies the op with all tiles wide, or unchanged if `wide` is false. */
 static bc_op *pointer_access(vm_widener *w, const bc_op *op, bool wide)
 {
     bc_op *copy = vm_wide_op(w, op, (bc_opcode)op->opcode, op->result_count, op->operand_count);

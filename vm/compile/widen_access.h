@@ -4,7 +4,7 @@
 
 #include "vm/compile/widen_build.h"
 
-/* Makes the access of all blocks; a store waits in w->stores. False: not possible, or out of memory. */
+/* Creates the access for all blocks; stores wait in w->stores. False: it cannot be widened, or out of memory. */
 bool vm_widen_load(vm_widener *w, const bc_op *op);
 bool vm_widen_store(vm_widener *w, const bc_op *op);
 

@@ -1,4 +1,4 @@
-/* Types, ops and values of a wide function as it is made. */
+/* Creates the types, ops and values of a wide function. */
 #include "vm/compile/widen_build.h"
 
 #include <string.h>

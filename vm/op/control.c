@@ -115,7 +115,8 @@ static void bind_moves(vm_emit *e, vm_inst *inst, vm_moves *all, bc_value *const
             bind_move(e, inst, all, sources[i], to, i);
 }
 
-/* Storage for values that edges bring: VM_NO_STORAGE for what nobody uses, and for tokens unless checks need them. */
+/* Storage for values that terminators pass on. VM_NO_STORAGE: the value is unused, or a token that checks do not
+   need. */
 static void make_targets(vm_emit *e, vm_target_slots *to, const bc_value *values, uint32_t count, vm_ctx *home)
 {
     to->count = count;

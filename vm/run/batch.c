@@ -1,21 +1,21 @@
-/* Notes of what a batch touches, and whether its blocks would meet. */
+/* Records the memory that a batch accesses, and decides whether its blocks conflict. */
 #include "vm/run/batch.h"
 
 #include <string.h>
 
 #include "vm/run/schedule.h"
 
-/* Nothing has been written yet; the blocks run one by one. */
+/* Ends the batch: nothing has been written yet, and its blocks run one by one. */
 static const vm_inst *give_up(vm_frame *f)
 {
     f->trapped = true;
     return NULL;
 }
 
-/* ---- the shape of what is touched ---- */
+/* ---- the shape of an access ---- */
 
-/* Two dimensions of which the outer one goes on where the inner one ends are one. The dimension of the blocks stays the
-   outer part of what it becomes, so that each block has `own` elements in a row of it. */
+/* Joins two dimensions if the outer one continues where the inner one ends. The dimension of the blocks stays the
+   outer part of a joined one, so that each block has `own` consecutive elements of it. */
 static void join_dims(vm_batch_span *s)
 {
     for (uint32_t d = s->dims; d-- > 1;) {
@@ -41,7 +41,8 @@ static uint64_t magnitude(int64_t x)
     return x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
 }
 
-/* Whether each dimension steps over all that those with smaller steps reach. Steps are below 2^36, extents 2^24. */
+/* Does each dimension step over the whole range of those with smaller steps? Steps are below 2^36, extents below
+   2^24. */
 static bool no_element_twice(const vm_batch_span *s, uint64_t bytes)
 {
     bool done[VM_BATCH_DIMS] = {false};
@@ -59,7 +60,7 @@ static bool no_element_twice(const vm_batch_span *s, uint64_t bytes)
     return true;
 }
 
-/* The box as the shape of a span; the dimensions of one element that boxes leave out are counted in. */
+/* Sets the shape of a span from a box, which omits dimensions of one element. */
 static void shape_of_box(const vm_view_note *n, const vm_box *box, vm_batch_span *s)
 {
     if (box->dims > VM_BATCH_DIMS || !n->note.is_wide)
@@ -90,16 +91,16 @@ static void touch(vm_batch_span *s, const vm_batch_span *now)
     s->is_apart = false; /* in a loop */
 }
 
-/* Whether a store of the span traps nowhere. */
+/* Can a store write the whole span without a trap? */
 static bool may_write(vm_frame *f, const vm_batch_span *s)
 {
     const vm_region *region = vm_region_of(f, s->low, s->high - s->low);
     return region && region->writable;
 }
 
-/* ---- notes ---- */
+/* ---- recording ---- */
 
-/* Indices of the blocks are base, base + 1, ...: not around the end of their type. */
+/* Do the indices of the blocks, base, base + 1, ..., exceed their type? */
 static bool index_wraps(const vm_frame *f, const vm_view_note *n)
 {
     const vm_tile_dim *d = &n->info.dims[n->dim];
@@ -129,7 +130,8 @@ const vm_inst *vm_view_note_run(vm_frame *f, const vm_inst *inst)
     return inst->next;
 }
 
-/* Low, high, and whether the pointers step on in equal strides of one element; false: one is misaligned. */
+/* Finds the range of the pointers, and whether they are one element apart in equal strides. False: one is
+   misaligned. */
 static bool scan_pointers(const vm_frame *f, const vm_pointer_note *n, vm_batch_span *s, size_t *out_count)
 {
     const uint64_t *pointers = vm_at(f, n->pointers);
@@ -177,7 +179,7 @@ const vm_inst *vm_pointer_note_run(vm_frame *f, const vm_inst *inst)
 
 /* ---- commit ---- */
 
-/* Whether element i of the one belongs to the block that element i of the other belongs to, at the same place. */
+/* Does element i of both spans belong to the same block, at the same address? */
 static bool same_parts(const vm_batch_span *a, const vm_batch_span *b)
 {
     if (!a->is_apart || !b->is_apart || a->base != b->base || a->dims != b->dims || a->split != b->split
@@ -189,7 +191,8 @@ static bool same_parts(const vm_batch_span *a, const vm_batch_span *b)
     return true;
 }
 
-/* Whether the order of the two accesses could show: another block's, or a load that the entry has after the store. */
+/* Could the order of the two accesses be observable? It could if they are of different blocks, or if a load follows
+   the store in the entry. */
 static bool meet(const vm_batch_span *store, const vm_note *store_note, const vm_batch_span *other,
                  const vm_note *other_note)
 {

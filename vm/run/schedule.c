@@ -285,7 +285,7 @@ bool tv_vm_until_readable(void *user, uint64_t done, uint64_t total)
     return poll(&watched, 1, 0) <= 0;
 }
 
-/* Of the outermost loop that goes round more than once. */
+/* The outermost loop with more than one iteration. */
 static void find_round(const vm_frame *f, tv_vm_place *place)
 {
     for (const vm_inst *l = f->code->segments[f->segment].loop; l; l = ((const vm_for_loop *)l)->outer) {

@@ -77,7 +77,7 @@ class InvalidError(Error, ValueError):
 
 
 class UsageError(Error, ValueError):
-    """An argument makes no sense."""
+    """An argument is wrong."""
 
 
 class MemoryLimitError(Error, MemoryError):
@@ -99,7 +99,7 @@ class DeviceError(Error, RuntimeError):
 # tv_status: the exception, and its words where nothing was reported
 _BY_STATUS: dict[int, tuple[type[Error], str]] = {
     1: (InvalidError, "the input is not valid"),
-    2: (UsageError, "an argument makes no sense"),
+    2: (UsageError, "an argument is wrong"),
     3: (Error, "the output could not be written"),
     4: (MemoryLimitError, "out of memory"),
     5: (UnsupportedError, "this build cannot do it"),

@@ -1,6 +1,7 @@
 /* The walk over the ops of an entry: every integer is followed as a range, or as an offset from a pointer parameter,
    for one grid. In order; of what loops carry, only the array is known that it points into. Beside the ranges it is
    noted which values depend on arguments that are made up. */
+#include <math.h>
 #include <string.h>
 
 #include "tools/tilevm/args/study.h"
@@ -420,8 +421,8 @@ static bool is_copy(const bc_op *op)
 static void see_ids(arg_student *s, const bc_op *op)
 {
     for (unsigned i = 0; i < 3 && i < op->result_count; i++) {
-        int64_t n = s->grid[i];
-        *of(s, &bc_results(op)[i]) = op->opcode == OP_get_tile_block_id ? arg_range_between(0, n - 1)
+        int64_t n = s->grid[i], low = s->block ? s->block[i] : 0, high = s->block ? s->block[i] : n - 1;
+        *of(s, &bc_results(op)[i]) = op->opcode == OP_get_tile_block_id ? arg_range_between(low, high)
                                                                         : arg_range_between(n, n);
     }
 }
@@ -552,4 +553,24 @@ void arg_study_walk(arg_study *study, const bc_function *f, const uint32_t grid[
     for (unsigned i = 0; i < ROUNDS; i++)
         walk_once(&s);
     arg_student_origins(&s);
+}
+
+void arg_study_block(arg_study *study, const bc_function *f, const uint32_t grid[3], const uint32_t block[3])
+{
+    arg_student s = {.f = f, .grid = grid, .block = block, .slots = study->slots, .study = study};
+    walk_once(&s);
+}
+
+double arg_study_rounds(const arg_study *study, const bc_op *loop)
+{
+    double bounds[3];
+    static const int rows[] = {F_for_lower_bound, F_for_upper_bound, F_for_step};
+    for (unsigned i = 0; i < TV_COUNT(rows); i++) {
+        const arg_range *r = loop->opcode == OP_for ? &study->ranges[bc_operand(loop, rows[i])->id] : NULL;
+        if (!r || !arg_range_is_plain(r))
+            return -1;
+        bounds[i] = ((double)r->low + (double)r->high) / 2;
+    }
+    double rounds = bounds[2] > 0 ? ceil((bounds[1] - bounds[0]) / bounds[2]) : -1;
+    return bounds[2] > 0 && rounds < 0 ? 0 : rounds;
 }

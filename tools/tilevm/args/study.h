@@ -119,6 +119,7 @@ typedef struct arg_study {
     size_t count;
     arg_demand *demands;  /* one an entry parameter; only those of pointers mean something */
     arg_number *numbers;  /* likewise; those of integers do */
+    arg_slot *slots;      /* what is given, by slot; NULL: see the walk */
     int64_t *places;      /* by slot: the elements become addresses, indices, extents or strides, and should be below
                              this; 0: they do not */
     uint8_t *made;        /* by op index: ARG_MADE_* of what the op works on; of accesses: of the address */
@@ -143,6 +144,11 @@ bool arg_synthesise(arg_set *set, const arg_context *context, const tv_module *m
 
 /* The same of a kernel whose arguments are all there. False: out of memory. */
 bool arg_study_arguments(const arg_set *set, const bc_function *f, const uint32_t grid[3], arg_study *out);
+/* Walks once more for one tile block, after that: then the ranges are those of the block. */
+void arg_study_block(arg_study *study, const bc_function *f, const uint32_t grid[3], const uint32_t block[3]);
+/* How often a `for` runs in one tile block, halfway between the least and the most where that is not the same for all;
+   below 0: not known. */
+double arg_study_rounds(const arg_study *study, const bc_op *loop);
 
 /* Did what was made up lead to a finding by this rule about that op? What of it, as ARG_MADE_*; 0: the kernel is to
    blame. */
@@ -152,6 +158,7 @@ uint8_t arg_study_excuses(const arg_study *study, const char *rule, uint32_t op_
 typedef struct arg_student {
     const bc_function *f;
     const uint32_t *grid;
+    const uint32_t *block; /* NULL: any */
     const arg_slot *slots;
     bool first;
     arg_study *study;

@@ -447,6 +447,7 @@ bool arg_study_arguments(const arg_set *set, const bc_function *f, const uint32_
         return false;
     for (size_t i = 0; i < set->count; i++)
         set_slots(set, &set->values[i], slots);
+    out->slots = slots;
     arg_study_walk(out, f, grid, slots, false);
     return true;
 }

@@ -12,8 +12,7 @@ int cli_program_run(char *const argv[], bc_text *log);
 double cli_seconds(void);
 
 enum { CLI_TIMED_OUT = -2 };
-/* The same, but a program that runs for longer than so many seconds is ended, and the status is CLI_TIMED_OUT. 0: no
-   limit. */
+/* The same with a limit: a program that runs longer is stopped, and the status is CLI_TIMED_OUT. 0: no limit. */
 int cli_program_run_for(char *const argv[], double seconds, bc_text *log);
 
 #endif

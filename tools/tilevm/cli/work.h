@@ -1,4 +1,5 @@
-/* Many things that several threads do, each the next that nobody has begun; what came of them is taken in order. */
+/* Distributes items over several threads: each takes the next item that is not begun. Results are collected in
+   order. */
 #ifndef TILEVM_TOOLS_CLI_WORK_H
 #define TILEVM_TOOLS_CLI_WORK_H
 
@@ -19,7 +20,8 @@ typedef struct cli_work {
 /* False: out of memory, and nothing was done. */
 bool cli_work_run(const cli_work *work);
 
-/* Threads for so many things: jobs, or 0 for one for each processor; not more than things, nor than most. */
+/* The number of threads for that many items: jobs, or if that is 0, one per processor; not more than items, nor than
+   `most`. */
 size_t cli_thread_count(unsigned jobs, size_t things, size_t most);
 
 #endif

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "bytecode/rules.h"
-#include "codegen/compile.h"
+#include "codegen/explain.h"
 #include "tools/tilevm/compile/assemble.h"
 #include "tools/tilevm/args/args.h"
 #include "tools/tilevm/compile/remarks.h"
@@ -29,6 +29,7 @@ enum {
     OPT_EXPLAIN,
     OPT_GRID,
     OPT_ARGUMENTS,
+    OPT_GPU,
     OPT_JSON
 };
 enum { EMIT_PTX, EMIT_CUBIN, EMIT_UNSAID };
@@ -37,6 +38,7 @@ enum { MOST_ARGUMENTS = 256 }; /* that --arguments can name */
 
 #define FORMS "ptx|cubin"
 #define REMARK_FORMS "text|yaml"
+#define GPUS "a100|h100|h200" /* as cg_gpu counts them, from 1 */
 
 #define PASS(name, needs, gives, keeps, summary) "\n  " #name ": " summary
 static const char dump_help[] = "print the results of passes to standard error; LIST: names with commas\n"
@@ -66,6 +68,7 @@ static const cli_option options[] = {
     {OPT_GRID, 'G', "grid", "X[,Y[,Z]]", "tile blocks of a launch, for the time that --explain and --remarks predict"},
     {OPT_ARGUMENTS, 'A', "arguments", "N=INT,...",
      "integer arguments of that launch, by parameter position, such as sizes\nand strides of arrays"},
+    {OPT_GPU, 0, "gpu", GPUS, "the GPU that predictions are for (default: h200, for sm_80 to sm_89 a100)"},
     {OPT_REMARKS, 0, "remarks", "LIST", remarks_help},
     {OPT_REMARK_FORMAT, 0, "remark-format", REMARK_FORMS, "form of the remarks (default text)"},
     {OPT_REMARKS_OUTPUT, 0, "remarks-output", "FILE", "write the remarks to FILE, not to standard error"},
@@ -195,6 +198,11 @@ static bool take_option(compile_job *job, int id, const char *value)
     case OPT_EXPLAIN: job->explain = true; return true;
     case OPT_GRID: return take_grid(job, value);
     case OPT_ARGUMENTS: return take_arguments(job, value);
+    case OPT_GPU:
+        if (!cli_choice(job->args, "--gpu", value, GPUS, &form))
+            return false;
+        job->launch.gpu = (cg_gpu)(form + 1);
+        return true;
     case OPT_REMARKS: return take_remarks(job, value);
     case OPT_REMARKS_OUTPUT: job->remarks_output = value; return true;
     case OPT_REMARK_FORMAT:
@@ -320,11 +328,28 @@ static int assemble(compile_job *job, const char *target, tv_str ptx, bc_text *c
     return fine ? CLI_OK : CLI_FAILED;
 }
 
+static bool predicts(const compile_job *job)
+{
+    return job->launch.grid[0] || job->launch.params || job->launch.gpu;
+}
+
 static tv_status compile_ptx(const compile_job *job, tv_writer out)
 {
-    bool predicts = job->launch.grid[0] || job->launch.params;
-    return predicts ? cg_compile_for(job->module, &job->compile, &job->launch, job->sink, out)
-                    : tv_compile_ptx(job->module, &job->compile, job->sink, out);
+    return predicts(job)
+               ? cg_compile_with(job->module, &job->compile, &(cg_request){.launch = &job->launch}, job->sink, out)
+               : tv_compile_ptx(job->module, &job->compile, job->sink, out);
+}
+
+/* The plans of each kernel, beside the remarks of the one that was taken. */
+static tv_status explain(const compile_job *job)
+{
+    for (size_t i = 0; i < tv_module_entry_count(job->module); i++) {
+        cg_explanation plans;
+        TV_TRY(cg_explain(job->module, i, &job->compile, predicts(job) ? &job->launch : NULL, job->sink, &plans));
+        cg_report_explanation(&plans, job->compile.remarks);
+        cg_explanation_release(&plans);
+    }
+    return TV_OK;
 }
 
 static int compile_for(compile_job *job, const char *target)
@@ -338,6 +363,8 @@ static int compile_for(compile_job *job, const char *target)
     int code = cli_exit_of(tv_module_verify(job->module, &verify, job->sink), job->name);
     if (code == CLI_OK)
         code = cli_exit_of(compile_ptx(job, (tv_writer){.user = &ptx, .write = bc_text_append}), job->name);
+    if (code == CLI_OK && job->explain)
+        code = cli_exit_of(explain(job), job->name);
     bool writes = !job->compile.stop_after;
     if (code == CLI_OK && writes && job->emit == EMIT_CUBIN)
         code = assemble(job, target, bc_text_get(&ptx), &cubin);

@@ -118,24 +118,6 @@ static bool get_tolerance(cli_args *args, const char *what, const char *value, b
     return true;
 }
 
-/* "auto", "cpu", "cuda", "cuda:N" */
-static bool get_device(cli_args *args, const char *value, run_options *o)
-{
-    uint64_t ordinal = 0;
-    o->says_where = true;
-    o->where = strcmp(value, "cpu") == 0 ? RUN_ON_CPU : strcmp(value, "auto") == 0 ? RUN_ON_AUTO : RUN_ON_CUDA;
-    if (o->where != RUN_ON_CUDA || strcmp(value, "cuda") == 0)
-        return true;
-    if (strncmp(value, "cuda:", 5) != 0) {
-        cli_usage(args, "--device: '%s' is not one of auto, cpu, cuda, cuda:N", value);
-        return false;
-    }
-    if (!cli_number(args, "--device cuda:N", value + 5, 0, 1023, &ordinal))
-        return false;
-    o->ordinal = (int)ordinal;
-    return true;
-}
-
 static bool get_batch(cli_args *args, const char *value, run_options *o)
 {
     static const char *const words[] = {[TV_BATCH_AUTO] = "auto", [TV_BATCH_OFF] = "off", [TV_BATCH_ALWAYS] = "always"};
@@ -152,7 +134,7 @@ static bool get_batch(cli_args *args, const char *value, run_options *o)
 static bool take_option(cli_args *args, int id, const char *value, run_options *o)
 {
     switch (id) {
-    case OPT_DEVICE: return get_device(args, value, o);
+    case OPT_DEVICE: return run_take_device(args, value, o);
     case OPT_AGAINST: o->against = value; return true;
     case OPT_PARAMS: o->params = true; return true;
     case OPT_SAVE: return run_add_pair(args, "--save", value, o->saves, &o->save_count);

@@ -65,7 +65,7 @@ fleet_needs *fleet_needs_of(ld_artifact_form form, tv_str code, tv_str launch, b
 
 /* Thread blocks on a multiprocessor; without registers an upper bound. 0: threads is 0, or it does not fit. */
 unsigned fleet_blocks(const fleet_needs *needs, const fleet_capability *capability);
-/* Share of the multiprocessor's threads that so many blocks are, 0 to 1. */
+/* The share of the multiprocessor's threads that this number of blocks has, 0 to 1. */
 double fleet_occupancy(const fleet_needs *needs, const fleet_capability *capability, unsigned blocks);
 
 /* ---- the matrix ---- */

@@ -117,7 +117,7 @@ static bc_op *gen_if(generator *g, unsigned ops)
     return op;
 }
 
-/* lower, upper and step of a `for` that goes round a few times. */
+/* The lower bound, upper bound and step of a `for` with a few iterations. */
 static bool set_few_rounds(generator *g, bc_op *op)
 {
     const uint64_t bounds[] = {gen_below(g, 3), gen_below(g, 6), 1 + gen_below(g, 2)};

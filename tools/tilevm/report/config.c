@@ -1,10 +1,10 @@
-/* The tilevm.toml of a command that looks for findings. */
+/* Reads the tilevm.toml of a command that reports findings. */
 #include "tools/tilevm/report/config.h"
 
 #include <cjson/cJSON.h>
 #include <unistd.h>
 
-#define MOST_USES 9007199254740992.0 /* 2^53: more is no count of ours */
+#define MOST_USES 9007199254740992.0 /* 2^53: no real count is larger */
 
 bool suppress_config_read(suppress_config *c, const char *given)
 {
@@ -69,7 +69,7 @@ int suppress_config_write_uses(const suppress_config *c, const char *path)
     return cli_error("out of memory");
 }
 
-/* The number of uses of an entry. False: it is none. */
+/* The number of uses of an entry. False: the member is missing or invalid. */
 static bool read_uses(const cJSON *item, uint64_t *out)
 {
     const cJSON *uses = cJSON_GetObjectItemCaseSensitive(item, "uses");

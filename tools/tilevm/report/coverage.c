@@ -43,7 +43,7 @@ static tv_str member_text(const cJSON *item, const char *name)
     return cJSON_IsString(member) ? bc_str(member->valuestring) : bc_str("");
 }
 
-/* Up to 2^53: more is no count of ours. */
+/* Up to 2^53: no real count is larger. */
 static uint64_t member_number(const cJSON *item, const char *name)
 {
     const cJSON *member = cJSON_GetObjectItemCaseSensitive(item, name);
@@ -59,7 +59,7 @@ static bool add_kernel(coverage *all, const cJSON *item)
         return false;
     coverage_kernel *kernel =
         coverage_kernel_of(all, member_text(item, "path"), member_text(item, "entry"), (size_t)count);
-    coverage_op *op = kernel ? kernel->ops : NULL; /* the next */
+    coverage_op *op = kernel ? kernel->ops : NULL; /* the next free one */
     bool fresh = op && !op->name.len;
     if (!kernel)
         return false;
@@ -93,7 +93,7 @@ bool coverage_add(coverage *all, const void *bytes, size_t size)
 typedef struct line_runs {
     tv_str file;
     uint32_t line;
-    uint64_t runs; /* the most of its ops */
+    uint64_t runs; /* the most of any of its ops */
 } line_runs;
 
 typedef struct line_list {
@@ -167,7 +167,7 @@ void coverage_json(json_doc *doc, cJSON *parent, const coverage *all)
     }
 }
 
-/* A tracefile of lcov: for each source file its lines. False: out of memory. */
+/* Writes a tracefile of lcov, which lists the lines of each source file. False: out of memory. */
 static bool put_lcov(const coverage *all, bc_text *out)
 {
     line_list lines;

@@ -28,18 +28,18 @@ typedef struct coverage {
 void coverage_init(coverage *all);
 void coverage_release(coverage *all);
 
-/* The kernel of that name, which is added with ops that are zero if it is not there. NULL: memory ran out, or it is
-   there with another number of ops. path, entry: copied. */
+/* The kernel with that name; if there is none, it is added with all ops at zero. NULL: out of memory, or it exists
+   with another number of ops. path and entry are copied. */
 coverage_kernel *coverage_kernel_of(coverage *all, tv_str path, tv_str entry, size_t op_count);
 
-/* Adds a document that coverage_write wrote. False: it is not one, or it is about other files than before. */
+/* Adds a document that coverage_write wrote. False: the document is invalid, or describes other files. */
 bool coverage_add(coverage *all, const void *bytes, size_t size);
 
 /* Adds the member "kernels". */
 void coverage_json(json_doc *doc, cJSON *parent, const coverage *all);
-/* A document of its own to a file: JSON, or the trace format of lcov if the name ends in .info. Gives the exit code. */
+/* Writes a document to a file: JSON, or the trace format of lcov if the name ends in .info. Returns the exit code. */
 int coverage_write(const coverage *all, const char *path);
-/* A line for each kernel: how many ops and lines ran, and which lines did not. */
+/* Appends a line for each kernel: how many ops and lines ran, and which lines did not. */
 void coverage_text(const coverage *all, bc_text *out);
 
 #endif

@@ -13,7 +13,7 @@ static void add_summary(json_doc *doc, cJSON *root, const report_totals *totals)
     json_uint(doc, summary, "warnings", totals->warnings);
 }
 
-/* Where it is; members that do not apply are left out. */
+/* Adds the location; members that do not apply are omitted. */
 static void add_place(json_doc *doc, cJSON *item, const tv_diag *diag)
 {
     if (diag->offset != TV_NO_OFFSET)

@@ -1,5 +1,5 @@
-/* The findings as JUnit XML: one test case a file, failed when the file is invalid, in error when it could not be read.
- */
+/* Writes findings as JUnit XML: one test case per file, with a failure if the file is invalid, and an error if it
+   could not be read. */
 #include <string.h>
 
 #include "bytecode/base/visible.h"
@@ -37,7 +37,7 @@ static void put_attribute(bc_text *out, const char *name, tv_str value)
     bc_text_char(out, '"');
 }
 
-/* What a test case says: all diagnostics as text, or what a program printed. */
+/* The contents of a test case: all diagnostics as text, or the output of a program. */
 static void put_lines(bc_text *out, tv_str all)
 {
     for (size_t start = 0; start < all.len;) {
@@ -101,7 +101,7 @@ static void put_case(bc_text *out, const report_file *file, const char *command)
     bc_text_puts(out, "    </testcase>\n");
 }
 
-/* Warnings of valid files, so that they are not lost: a test case has no place for them. */
+/* Warnings of valid files, for which a test case has no element. */
 static void put_warnings(bc_text *out, const report_file *files, size_t count)
 {
     bc_text all;
@@ -117,7 +117,7 @@ static void put_warnings(bc_text *out, const report_file *files, size_t count)
     bc_text_release(&all);
 }
 
-/* Ant's schema wants a place and a time of a run; ours has neither, so that the same findings give the same bytes. */
+/* Ant's schema requires a host and a time; both are constants here, so that the same findings give the same bytes. */
 static void put_suite(bc_text *out, const report_totals *totals, const char *command)
 {
     bc_text_printf(out, "  <testsuite id=\"0\" package=\"tilevm\" name=\"tilevm %s\"", command);

@@ -1,4 +1,4 @@
-/* Findings of many files: keeping them, counting them. */
+/* Records and counts the findings of many files. */
 #include "tools/tilevm/report/report.h"
 
 #include <stdlib.h>

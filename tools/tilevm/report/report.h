@@ -1,5 +1,5 @@
-/* What `tilevm verify` and `tilevm check` found, and the forms it can be written in. Each <form>.c writes one
-   form; all of them give the same bytes for the same findings, whatever the order in which threads made them. */
+/* The findings of `tilevm verify` and `tilevm check`, and the formats in which they are written. Each <format>.c
+   writes one format. The same findings give the same bytes, in whatever order threads recorded them. */
 #ifndef TILEVM_TOOLS_REPORT_REPORT_H
 #define TILEVM_TOOLS_REPORT_REPORT_H
 
@@ -16,19 +16,19 @@ typedef struct report_file {
     report_outcome outcome;
     char *problem;  /* why it is unreadable; owned (free); NULL: out of memory */
     size_t size;    /* bytes */
-    unsigned minor; /* of its version; 0 when the reader did not get that far */
-    char *output;   /* what a program printed, instead of diags: the first line says it all; owned (free); or NULL */
+    unsigned minor; /* minor version; 0: the reader did not get that far */
+    char *output; /* the output of a program, in place of diags; its first line is the summary; owned (free); or NULL */
     bc_arena arena; /* holds the strings of diags */
     tv_diag *diags; /* in the order they were reported */
     size_t count, capacity;
-    unsigned errors, warnings;  /* without those that are suppressed */
-    suppressions *suppressions; /* what is asked for each diagnostic; borrowed, or NULL */
-    suppression **by;           /* what suppresses a diagnostic, or NULL; as many as diags */
+    unsigned errors, warnings;  /* without suppressed ones */
+    suppressions *suppressions; /* that apply to the diagnostics; borrowed, or NULL */
+    suppression **by;           /* by diagnostic: the entry that suppresses it, or NULL */
     size_t by_capacity;
     unsigned suppressed;
-    tv_sink told; /* gets what is not suppressed at once; none if it has no function */
-    bool lost;    /* a diagnostic did not fit into memory */
-    bool image;   /* of a program, not a file of its own */
+    tv_sink told; /* gets diagnostics that are not suppressed immediately; no function: none */
+    bool lost;    /* memory ran out for a diagnostic */
+    bool image;   /* it is an image inside a program */
 } report_file;
 
 typedef struct report_totals {
@@ -47,22 +47,21 @@ void report_file_release(report_file *file);
 /* A sink that copies diagnostics into the file's list. */
 tv_sink report_file_sink(report_file *file);
 
-/* Why diagnostic i is suppressed; NULL: it is not. */
+/* The reason why diagnostic i is suppressed. NULL: it is not. */
 static inline const char *report_reason(const report_file *file, size_t i)
 {
     return file->by[i] ? file->by[i]->reason : NULL;
 }
-/* The last error counts after all, and is told: it has stopped the kernel. */
+/* Reports the last error although it is suppressed, because it has stopped the kernel. */
 void report_unsuppress(report_file *file);
 
 void report_count(const report_file *files, size_t count, report_totals *out);
-/* Why the file is unreadable; NULL when it is not. */
+/* The reason why the file is unreadable. NULL: it is readable. */
 const char *report_problem(const report_file *file);
 const char *report_severity(tv_severity severity);
 const char *report_outcome_name(report_outcome outcome);
 
-/* Text: the diagnostics of one file, with a remark when there were as many errors as were asked for; and the last line.
- */
+/* Text: the diagnostics of one file, with a note if the limit of errors was reached; and the last line. */
 void report_text_file(const report_file *file, unsigned max_errors, bool color, cli_out *out);
 void report_text_summary(const report_totals *totals, bool color, cli_out *out);
 

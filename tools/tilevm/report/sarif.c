@@ -15,7 +15,7 @@ static void add_uri(json_doc *doc, cJSON *parent, tv_str path)
     if (path.len && path.ptr[0] == '/')
         bc_text_puts(&uri, "file://");
     else if (path.len && memchr(path.ptr, ':', path.len))
-        bc_text_puts(&uri, "./"); /* else what is before the colon would be a scheme */
+        bc_text_puts(&uri, "./"); /* otherwise the part before the colon would be a scheme */
     for (size_t i = 0; i < path.len; i++) {
         unsigned char c = (unsigned char)path.ptr[i];
         if (isalnum(c) || (c && strchr("-._~/!$&'()*+,;=:@", c)))
@@ -33,7 +33,7 @@ static void add_message(json_doc *doc, cJSON *parent, const char *key, tv_str te
     json_str(doc, json_object(doc, parent, key), "text", text);
 }
 
-/* ---- rules: those that occur, in published order ---- */
+/* ---- rules that occur, in published order ---- */
 
 typedef struct rule_map {
     int *index;   /* by place in the published order: index in the driver's list, or -1 */
@@ -130,7 +130,7 @@ static void add_source(json_doc *doc, cJSON *list, unsigned id, const char *mess
         json_uint(doc, region, "startColumn", diag->column);
 }
 
-/* The message, with the help as a second sentence: viewers show nothing else of a result. */
+/* The message, followed by the help, because viewers show nothing else of a result. */
 static void add_result_message(json_doc *doc, cJSON *result, const tv_diag *diag)
 {
     bc_text text;

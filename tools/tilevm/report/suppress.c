@@ -1,4 +1,4 @@
-/* The entries of tilevm.toml: what they may hold, and which findings they are about. */
+/* Reads the entries of tilevm.toml, and finds the entry for a finding. */
 #include "tools/tilevm/report/suppress.h"
 
 #include <ctype.h>
@@ -38,7 +38,7 @@ static bool refuse(parse_state *p, const char *format, ...)
 
 /* ---- reading ---- */
 
-/* Characters of UTF-8 that is known to be valid. */
+/* The number of characters in valid UTF-8. */
 static size_t characters(const char *text)
 {
     size_t count = 0;

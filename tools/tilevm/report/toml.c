@@ -1,4 +1,4 @@
-/* Reading the subset of TOML that toml.h names. A NUL in a string is refused, as strings end with one here. */
+/* Reads the subset of TOML that toml.h describes. A NUL in a string is rejected, because strings end with one here. */
 #include "tools/tilevm/report/toml.h"
 
 #include <stdarg.h>
@@ -53,7 +53,8 @@ static void skip_blanks(toml_reader *r)
         r->at++;
 }
 
-/* Bytes of the UTF-8 sequence at the place; 0: it is none, or a control character other than a tab. */
+/* The length of the UTF-8 sequence at the current position. 0: it is invalid, or a control character other than a
+   tab. */
 static size_t character(const toml_reader *r)
 {
     const unsigned char *p = (const unsigned char *)r->text + r->at;
@@ -73,7 +74,7 @@ static size_t character(const toml_reader *r)
     return too_long || surrogate || too_large ? 0 : n;
 }
 
-/* What may stand behind a header or a value. False: something else does, and r->error says so. */
+/* Reads the rest of a line after a header or a value. False: something invalid follows, and r->error says so. */
 static bool finish_line(toml_reader *r)
 {
     skip_blanks(r);
@@ -116,7 +117,7 @@ static int hex_digit(int c)
                                   : -1;
 }
 
-/* The UTF-8 of a code point; its bytes. */
+/* Encodes a code point as UTF-8 and returns its length. */
 static size_t encode(uint32_t c, char out[4])
 {
     if (c < 0x80)
@@ -128,7 +129,7 @@ static size_t encode(uint32_t c, char out[4])
     return n;
 }
 
-/* Behind \u or \U. 0: it is not a character, or NUL. */
+/* Reads the digits after \u or \U. 0: they are not a character, or are NUL. */
 static uint32_t read_point(toml_reader *r, unsigned digits)
 {
     uint32_t c = 0;
@@ -141,7 +142,7 @@ static uint32_t read_point(toml_reader *r, unsigned digits)
     return c > 0x10ffff || (c >= 0xd800 && c < 0xe000) ? 0 : c;
 }
 
-/* Behind a backslash: its bytes; 0: there is no such escape. */
+/* Reads an escape after the backslash and returns its length in bytes. 0: there is no such escape. */
 static size_t read_escape(toml_reader *r, char out[4])
 {
     static const char names[] = "btnfr\"\\", values[] = "\b\t\n\f\r\"\\";
@@ -154,7 +155,7 @@ static size_t read_escape(toml_reader *r, char out[4])
     return point ? encode(point, out) : 0;
 }
 
-/* The string that begins here. False: r->error says why not. */
+/* Reads the string that begins here. False: r->error says why it is invalid. */
 static bool read_string(toml_reader *r, char *out, size_t most, size_t *length)
 {
     char quote = r->text[r->at++];
@@ -255,7 +256,7 @@ static toml_event read_header(toml_reader *r)
     return is_array ? TOML_ITEM : TOML_TABLE;
 }
 
-/* Behind the sign: digits, the first of several not 0. */
+/* Reads the digits after the sign. A leading 0 must be the only digit. */
 static toml_event read_integer(toml_reader *r, bool negative)
 {
     size_t first = r->at;

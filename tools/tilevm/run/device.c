@@ -144,21 +144,16 @@ void run_device_unload(run_kernel *kernel)
 
 /* ---- what kernels print ---- */
 
-/* The driver prints to standard output when the kernel has ended. capture_begin puts a file in its place. */
-typedef struct capture {
-    FILE *file;
-    int saved;
-} capture;
-
-static void capture_begin(capture *c, bool wanted)
+/* The driver prints to standard output when the kernel has ended: a file takes its place. */
+void run_capture_begin(run_capture *c, bool wanted)
 {
     fflush(stdout);
-    *c = (capture){.file = wanted ? tmpfile() : NULL, .saved = -1};
+    *c = (run_capture){.file = wanted ? tmpfile() : NULL, .saved = -1};
     if (c->file && (c->saved = dup(STDOUT_FILENO)) >= 0)
         dup2(fileno(c->file), STDOUT_FILENO);
 }
 
-static void capture_end(capture *c, bc_text *out)
+void run_capture_end(run_capture *c, bc_text *out)
 {
     char part[4096];
     if (c->saved >= 0) {
@@ -175,7 +170,7 @@ static void capture_end(capture *c, bc_text *out)
 
 /* ---- running ---- */
 
-static tvResult copy_there(const run_device *d)
+tvResult run_device_copy_there(const run_device *d)
 {
     tvResult code = LD_CUDA_SUCCESS;
     for (size_t i = 0; code == LD_CUDA_SUCCESS && i < d->memory.count; i++)
@@ -192,8 +187,8 @@ static tvResult copy_back(const run_device *d)
     return code;
 }
 
-/* Addresses of lists, which the call has for the host, are replaced. The parameters are the caller's to free. */
-static void **make_params(const run_device *d, tvDevicePtr *extra)
+/* Addresses of lists, which the call has for the host, are replaced. */
+void **run_device_params(const run_device *d, tvDevicePtr *extra)
 {
     size_t count, size;
     void *bytes;
@@ -215,16 +210,16 @@ static void **make_params(const run_device *d, tvDevicePtr *extra)
 
 static tvResult launch(run_device *d, const run_kernel *k, tvDevicePtr *extra, double *out_ms)
 {
-    void **params = make_params(d, extra);
+    void **params = run_device_params(d, extra);
     if (!params)
         return run_device_no_memory();
     ld_launch l = {.function = k->function, .shared_bytes = k->shared_bytes, .params = params};
     memcpy(l.grid, d->job->options.grid, sizeof l.grid);
     memcpy(l.block, k->block, sizeof l.block);
-    capture c;
-    capture_begin(&c, d->output != NULL);
+    run_capture c;
+    run_capture_begin(&c, d->output != NULL);
     tvResult code = ld_device_run(&d->gpu, &l, out_ms);
-    capture_end(&c, d->output);
+    run_capture_end(&c, d->output);
     free(params);
     return code;
 }
@@ -236,7 +231,7 @@ tvResult run_device_run(run_device *d, const run_kernel *kernel, void *extra, si
     if (code == LD_CUDA_SUCCESS && extra)
         code = ld_device_write(&d->gpu, place, extra, extra_size);
     if (code == LD_CUDA_SUCCESS)
-        code = copy_there(d);
+        code = run_device_copy_there(d);
     if (code == LD_CUDA_SUCCESS)
         code = launch(d, kernel, &place, out_ms);
     if (code == LD_CUDA_SUCCESS)

@@ -43,6 +43,20 @@ void run_device_unload(run_kernel *kernel);
    the device is the last parameter; it is copied both ways, too. After an error the arrays are as they were. */
 tvResult run_device_run(run_device *device, const run_kernel *kernel, void *extra, size_t extra_size, double *out_ms);
 
+/* The parts of that. Copies the arrays to the device as they are here. */
+tvResult run_device_copy_there(const run_device *device);
+/* The parameters of a launch, the last of which is extra (NULL: there is none); the caller frees them. NULL: out of
+   memory. */
+void **run_device_params(const run_device *device, tvDevicePtr *extra);
+
+/* What goes to standard output from begin on, as the driver prints what kernels print, is appended to out by end. */
+typedef struct run_capture {
+    FILE *file;
+    int saved;
+} run_capture;
+void run_capture_begin(run_capture *capture, bool wanted);
+void run_capture_end(run_capture *capture, bc_text *out);
+
 /* Reports that the host has no memory left. */
 tvResult run_device_no_memory(void);
 

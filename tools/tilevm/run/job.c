@@ -59,6 +59,24 @@ bool run_take_option(cli_args *args, int id, const char *value, run_options *o)
     return true;
 }
 
+/* "auto", "cpu", "cuda", "cuda:N" */
+bool run_take_device(cli_args *args, const char *value, run_options *o)
+{
+    uint64_t ordinal = 0;
+    o->says_where = true;
+    o->where = strcmp(value, "cpu") == 0 ? RUN_ON_CPU : strcmp(value, "auto") == 0 ? RUN_ON_AUTO : RUN_ON_CUDA;
+    if (o->where != RUN_ON_CUDA || strcmp(value, "cuda") == 0)
+        return true;
+    if (strncmp(value, "cuda:", 5) != 0) {
+        cli_usage(args, "--device: '%s' is not one of auto, cpu, cuda, cuda:N", value);
+        return false;
+    }
+    if (!cli_number(args, "--device cuda:N", value + 5, 0, 1023, &ordinal))
+        return false;
+    o->ordinal = (int)ordinal;
+    return true;
+}
+
 static bool add_check(tv_str word, uint32_t *checks)
 {
     const tv_check_info *info;

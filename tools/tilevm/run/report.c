@@ -177,7 +177,7 @@ static void put_expect(bc_text *out, const run_expect *e)
     }
 }
 
-/* Where it ran, unless that is the CPU and nobody asked. */
+/* The device, unless it is the CPU and none was requested. */
 static void put_device(const run_job *job, bc_text *out)
 {
     if (job->device[0])

@@ -147,7 +147,7 @@ typedef struct run_job {
     struct run_watch *watch; /* while a machine runs */
     bool synthesised;        /* some arguments were made up */
     arg_study study;         /* then: what depends on them */
-    tv_sink told;            /* then: where sink hands on what it gets */
+    tv_sink told;            /* where sink passes on its findings */
     unsigned excused;        /* findings that made-up arguments may have led to */
     unsigned blamed;         /* other errors */
     run_sums sums;           /* with --against: what the order of sums may change */
@@ -165,6 +165,8 @@ typedef struct run_job {
 
 /* Takes one of the shared options, or an operand: the file, then arguments. False: args->exit_code is set. */
 bool run_take_option(cli_args *args, int id, const char *value, run_options *options);
+/* "auto", "cpu", "cuda", "cuda:N", the value of --device. False as above. */
+bool run_take_device(cli_args *args, const char *value, run_options *options);
 /* Keeps one of several values of an option. False as above. */
 bool run_add_pair(cli_args *args, const char *what, const char *value, const char **list, size_t *count);
 
@@ -212,7 +214,7 @@ bool run_report_text(const run_job *job);
 /* The same, and the diagnostics, as one JSON document on standard output. */
 bool run_report_json(const run_job *job);
 
-/* Works out which ops to trace and dump, and adds the dumped values to what is saved. False: an option makes no sense.
+/* Works out which ops to trace and dump, and adds the dumped values to what is saved. False: an option is invalid.
  */
 bool run_trace_prepare(run_job *job, io_error *error);
 /* Adds the hooks to the machine's options, whose user must be the job. */

@@ -1,4 +1,4 @@
-/* Expectations that are files: the argument file of the run that writes them. */
+/* Tests whose expected results are files: creates the argument file of the run that writes them. */
 #include <cjson/cJSON.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 
 enum { MAX_SIZE = 4 << 20 };
 
-/* The file of "ref.npy" or "file(ref.npy, rtol=1e-3)", if that is what it is. */
+/* The path in "ref.npy" or "file(ref.npy, rtol=1e-3)"; empty: the value is something else. */
 static tv_str golden_path(const char *value)
 {
     static const char call[] = "file(", ending[] = ".npy";
@@ -21,7 +21,7 @@ static tv_str golden_path(const char *value)
     return (tv_str){path, fits ? len : 0};
 }
 
-/* Moves what is a file from "expect" to "save". Gives how many, or -1: out of memory. */
+/* Moves files from "expect" to "save". Returns their number. -1: out of memory. */
 static int move_expectations(cJSON *root)
 {
     cJSON *expect = cJSON_GetObjectItemCaseSensitive(root, "expect"), *item = expect ? expect->child : NULL;

@@ -1,5 +1,5 @@
-/* Running the cases. A test is `tilevm run`, by this program, in a process of its own: what a kernel does to its
-   process or to the context of its GPU is no other test's affair. */
+/* Runs the cases. Each test is a `tilevm run` by this program in a process of its own, so that a kernel cannot
+   affect the process or the GPU context of other tests. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -41,7 +41,7 @@ bool suite_find_kernel(const char *args_path, char **out_kernel)
 
 enum { MAX_WORDS = 24 };
 
-/* What is said to `tilevm run`. */
+/* The arguments of `tilevm run`. */
 typedef struct run_words {
     char *argv[MAX_WORDS + 1];
     size_t count;
@@ -64,12 +64,12 @@ static void add_pair(run_words *words, const char *option, const char *value)
     add_word(words, value);
 }
 
-/* Files that `tilevm run` writes what it counts to; NULL: it does not count. */
+/* Files to which `tilevm run` writes coverage and uses. NULL: it writes none. */
 typedef struct run_files {
     const char *covered, *used;
 } run_files;
 
-/* The exit status of `tilevm run`, what it says appended. */
+/* Returns the exit status of `tilevm run`, and appends its output to said. */
 static int run_kernel(const char *kernel, const char *args_path, const char *device, const suite_options *options,
                       run_files files, bc_text *said)
 {
@@ -103,7 +103,7 @@ static int run_kernel(const char *kernel, const char *args_path, const char *dev
     return status;
 }
 
-/* Writes the expected files by a run with an argument file beside the other. */
+/* Writes the expected files, with a temporary argument file next to the original. */
 static bool update(const suite_case *one, const char *kernel, const suite_options *options, bc_text *said)
 {
     bc_text text, name;
@@ -124,7 +124,7 @@ static bool update(const suite_case *one, const char *kernel, const suite_option
     return status == CLI_OK;
 }
 
-/* A test that could not be run is unreadable, one that did not come to what is expected invalid. */
+/* Sets the outcome: a test that could not run is unreadable; one with a wrong result is invalid. */
 static void tell(suite_case *one, int status, const bc_text *said, const char *otherwise)
 {
     tv_str text = said->failed ? bc_str("out of memory") : bc_text_get(said);
@@ -138,7 +138,7 @@ static void tell(suite_case *one, int status, const bc_text *said, const char *o
     *(status == CLI_ERROR ? &one->report.problem : &one->report.output) = copy;
 }
 
-/* The file that the process which runs a case writes its coverage to, beside what all of it goes to. */
+/* The file to which the process of a case writes its coverage, next to that of the whole suite. */
 static const char *coverage_file(bc_text *name, const suite_options *options, size_t number)
 {
     if (!options->coverage)
@@ -147,7 +147,8 @@ static const char *coverage_file(bc_text *name, const suite_options *options, si
     return name->failed ? NULL : name->ptr;
 }
 
-/* The file for the suppressions, new and empty. NULL: nothing is suppressed; or there can be no file, as said tells. */
+/* A new, empty file for the uses of suppressions. NULL: nothing is suppressed, or the file cannot be created, as
+   `said` tells. */
 static const char *used_file(bc_text *name, const suite_options *options, bc_text *said)
 {
     const char *top = getenv("TMPDIR");
@@ -163,7 +164,7 @@ static const char *used_file(bc_text *name, const suite_options *options, bc_tex
     return name->ptr;
 }
 
-/* What was written to the file, which goes. False: it cannot be read, or is not there. */
+/* Reads the file and removes it. False: it does not exist or cannot be read. */
 static bool take_file(const char *path, cli_file *out)
 {
     if (!path)
@@ -175,7 +176,7 @@ static bool take_file(const char *path, cli_file *out)
     return fine;
 }
 
-/* Runs the kernel until it passes, at most once more than there are retries; said is about the last time. */
+/* Runs the kernel until it passes, but no more than retries + 1 times. `said` gets the output of the last run. */
 static int run_attempts(suite_case *one, const char *kernel, const suite_options *options, size_t number, bc_text *said)
 {
     int status = CLI_ERROR;

@@ -1,4 +1,4 @@
-/* Suites of tests: every NAME.args.json with the kernel beside it, run by a process of its own, many at a time. */
+/* Suites of tests: every NAME.args.json and its kernel, each in a process of its own, many at a time. */
 #ifndef TILEVM_TOOLS_SUITE_SUITE_H
 #define TILEVM_TOOLS_SUITE_SUITE_H
 
@@ -9,27 +9,27 @@
 #define SUITE_ENDING ".args.json"
 
 typedef struct suite_options {
-    bool cpu, cuda;       /* where */
-    bool update;          /* files of expected results that do not hold are written anew */
-    unsigned jobs;        /* 0: one for each processor */
+    bool cpu, cuda;       /* devices */
+    bool update;          /* expected files that do not match are rewritten */
+    unsigned jobs;        /* 0: one per processor */
     bool quiet;           /* no progress */
-    double timeout;       /* seconds after which a test is ended and has failed; 0: none */
-    unsigned retries;     /* times that a test which did not pass runs again */
-    const char *checks;   /* what tests on the CPU look for besides, as `tilevm run --check` takes it; or NULL */
-    const char *config;   /* with checks: the file of suppressions; NULL: there is none */
-    const char *coverage; /* a file beside which tests on the CPU write their own; or NULL */
+    double timeout;       /* seconds after which a test is stopped and fails; 0: never */
+    unsigned retries;     /* how often a failed test runs again */
+    const char *checks;   /* checks for tests on the CPU, as in `tilevm run --check`; or NULL */
+    const char *config;   /* with checks: the file of suppressions; or NULL */
+    const char *coverage; /* the file of coverage; tests on the CPU write their own next to it; or NULL */
 } suite_options;
 
-/* A test in a place. */
+/* A test on a device. */
 typedef struct suite_case {
     const char *args_path; /* borrowed */
     const char *device;    /* "cpu" or "cuda" */
-    report_file report;    /* path: what it is called */
+    report_file report;    /* path: the name of the test */
     bool updated;
     unsigned attempts;   /* how often it ran */
     double seconds;      /* all of them together */
-    cli_file covered;    /* with coverage: what the last wrote; size 0: nothing; owned */
-    cli_file used;       /* with config: the same of the suppressions */
+    cli_file covered;    /* with coverage: the output of the last run; size 0: none; owned */
+    cli_file used;       /* with config: the same for uses of suppressions */
     bool lost;           /* used could not be read */
     uint64_t suppressed; /* findings */
 } suite_case;

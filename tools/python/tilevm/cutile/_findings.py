@@ -67,7 +67,7 @@ class Suppression:
 
 
 def read_config(path: "str | os.PathLike[str]") -> list[Suppression]:
-    """The suppressions of a file. Raises UsageError for what makes no sense, with the number of the entry."""
+    """The suppressions of a file. Raises UsageError for an invalid entry, with its number."""
     try:
         with open(path, "rb") as file:
             data = file.read(_MOST_BYTES + 1)

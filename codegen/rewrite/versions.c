@@ -5,11 +5,11 @@
 
    Why it is right: both versions compute what the ops computed, whatever the condition is. Ops on which their operands
    do not depend stay in front. Loops of the second version are marked plain, so that nothing is prepared for them. */
-#include "codegen/passes/lift.h"
+#include "codegen/rewrite/versions.h"
 
-enum { MOST_OPS = 600 /* that are there twice */, MOST_RESULTS = 64 };
+#include "codegen/kernel/limits.h"
 
-/* ---- which ops stay in front ---- */
+/* ---- ops that stay in front ---- */
 
 static bool is_in(const ct_op *op, const ct_op *first, const ct_op *last)
 {
@@ -78,19 +78,19 @@ bool cg_may_version(const ct_op *first, const ct_op *last)
                     return false;
             }
     }
-    return ops <= MOST_OPS;
+    return ops <= CG_VERSION_OPS;
 }
 
 /* ---- making them ---- */
 
-/* The values of the range that others ask for. */
+/* The values of the range that are used outside. */
 static uint32_t results_of(const ct_op *first, const ct_op *last, ct_value **out)
 {
     uint32_t count = 0;
     for (const ct_op *op = first; op; op = op == last ? NULL : op->next)
         for (uint32_t i = 0; i < op->result_count; i++)
             if (is_used_outside(&op->results[i], first, last)) {
-                if (count == MOST_RESULTS)
+                if (count == CG_VERSION_RESULTS)
                     return UINT32_MAX;
                 out[count++] = &op->results[i];
             }
@@ -112,7 +112,7 @@ static bool copy_range(cg_func *c, const ct_op *first, const ct_op *last, ct_blo
 
 bool cg_version(cg_func *c, ct_op *first, ct_op *last, ct_value *condition, ct_block **out_otherwise)
 {
-    ct_value *results[MOST_RESULTS], *copies[MOST_RESULTS];
+    ct_value *results[CG_VERSION_RESULTS], *copies[CG_VERSION_RESULTS];
     uint32_t count = results_of(first, last, results);
     ct_map map;
     if (count == UINT32_MAX)

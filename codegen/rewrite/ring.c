@@ -1,5 +1,5 @@
 /* Places the ops of rings; see the header. */
-#include "codegen/passes/ring.h"
+#include "codegen/rewrite/ring.h"
 
 #include "codegen/kernel/remarks.h"
 
@@ -12,11 +12,11 @@ void cg_remark_stays(const cg_func *c, const ct_op *load, const char *why)
 
 void cg_remark_ring(const cg_func *c, const ct_op *loop, const cg_ring *ring)
 {
-    const char *by = ring->by_maps      ? "TMA"
-                     : ring->puts       ? "producer warps, through registers"
-                     : ring->by_groups  ? "producer warps"
-                     : ring->by_threads ? "the threads that read them"
-                                        : "all threads";
+    const char *by = ring->role == CG_RING_OF_MAPS      ? "TMA"
+                     : cg_ring_puts(ring)               ? "producer warps, through registers"
+                     : cg_is_between_groups(ring)       ? "producer warps"
+                     : ring->role == CG_RING_OF_THREADS ? "the threads that read them"
+                                                        : "all threads";
     if (loop)
         cg_remark(c, loop, CG_REMARK_Pipelined, TV_REMARK_PASSED,
                   "pipelined: {Loads=%u} loads in {Stages=%u} stages, copied by {By=%s}; {InFlight=%u} bytes in "
@@ -27,6 +27,27 @@ void cg_remark_ring(const cg_func *c, const ct_op *loop, const cg_ring *ring)
         cg_remark(c, ring->loads[i].op, CG_REMARK_LoadAhead, TV_REMARK_PASSED,
                   "loaded ahead: {Bytes=%u} bytes in each of {Stages=%u} stages, copied by {By=%s}",
                   cg_ring_load_bytes(&ring->loads[i]), ring->slots, by);
+}
+
+void cg_remark_few_slots(const cg_func *c, const ct_op *loop, const char *why, uint32_t bytes, uint32_t room)
+{
+    cg_remark(c, loop, CG_REMARK_NotPipelined, TV_REMARK_MISSED,
+              "not pipelined: {Why=%s}; two stages need {Bytes=%u} of {Room=%u} bytes of shared memory",
+              why                      ? why
+              : cg_loops_stay_plain(c) ? "optimisation level 0 pipelines no loop"
+                                       : "too little shared memory",
+              2 * bytes, room);
+}
+
+/* ---- its loads ---- */
+
+const char *cg_ring_add(cg_ring *ring, cg_obstacle_fn *obstacle, const void *user, ct_op *load)
+{
+    if (ring->load_count == CG_RING_LOADS)
+        return "the limit of prefetched loads is reached";
+    const char *why = obstacle(user, load, &ring->loads[ring->load_count]);
+    ring->load_count += !why;
+    return why;
 }
 
 /* ---- its ops ---- */
@@ -104,7 +125,7 @@ void cg_ring_stage_loads(cg_func *c, cg_ring *ring, ct_value *value)
             return;
         }
         op->opcode = CT_staged;
-        op->in_registers = ring->by_threads;
+        op->in_registers = ring->role == CG_RING_OF_THREADS;
         op->detail = &ring->loads[i];
     }
 }

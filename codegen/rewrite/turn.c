@@ -2,9 +2,9 @@
    product itself rounds f32 to tf32, and producers round or transpose tiles of A that need it (codegen/ops/put.c),
    since copies do neither and wgmma truncates. */
 #include "codegen/analysis/product.h"
-#include "codegen/passes/ring.h"
+#include "codegen/rewrite/ring.h"
 
-/* Does the op round to nearest, as the product can do by itself, what nobody else takes? */
+/* Does the op round f32 to tf32, to nearest, for one user? The product can do this itself. */
 static bool is_rounding(const ct_op *op)
 {
     return op->opcode == OP_ftof && bc_elem_kind(op->results[0].type) == BC_TF32
@@ -14,17 +14,17 @@ static bool is_rounding(const ct_op *op)
 
 void cg_set_turned(ct_op *product, bool turned)
 {
-    product->turned = turned;
+    product->way = turned ? CT_TURNED : CT_AS_IT_IS;
     for (uint32_t i = 0; i < 2; i++)
         for (ct_op *op = product->operands[i]->op; op && (is_rounding(op) || cg_is_seen(op)); op = op->operands[0]->op)
             if (op->opcode == OP_ftof)
-                op->turned = turned;
+                op->way = product->way;
 }
 
 ct_op *cg_turned_product(const ct_block *body)
 {
     for (ct_op *op = body->first; op; op = op->next)
-        if (cg_is_product(op) && op->turned)
+        if (cg_is_product(op) && op->way == CT_TURNED)
             return op;
     return NULL;
 }
@@ -61,13 +61,12 @@ static void read_by(cg_ring_load *load, cg_feed feed)
 
 static void set_straight(ct_op *product, cg_ring_load *right, bool straight)
 {
-    product->direct = straight;
-    product->turned = !straight;
+    product->way = straight ? CT_DIRECT : CT_TURNED;
     read_by(right, straight ? CG_FEED_ROWS : CG_FEED_SECONDS);
 }
 
-/* Of a product of which both operands have K contiguous: wgmma reads both of them from the ring, once they are rounded
-   there; else it is turned, and rounds the right one as fragments. */
+/* For a product whose operands both have K contiguous: wgmma reads both from the ring, if they are rounded there;
+   otherwise the product is transposed, and rounds the right operand in fragments. */
 static void choose_side(const cg_func *c, ct_op *product, cg_ring *ring, bool maps)
 {
     cg_ring_load *left = load_of(ring, product->operands[0]), *right = load_of(ring, product->operands[1]);
@@ -76,23 +75,27 @@ static void choose_side(const cg_func *c, ct_op *product, cg_ring *ring, bool ma
     set_straight(product, right, maps);
     cg_product p = cg_product_of(c, product);
     if (maps
-        && !(p.async && cg_wgmma_reads(&p, true, false, &left->encoding)
+        && !(p.instruction == CG_BY_WGMMA && cg_wgmma_reads(&p, true, false, &left->encoding)
              && cg_wgmma_reads(&p, false, false, &right->encoding)))
         set_straight(product, right, false);
 }
 
+/* What becomes of the tile, which is to be rounded or not. */
+static cg_passage passage_of(const cg_ring_load *load, bool rounds, bool is_left, bool maps)
+{
+    if (cg_is_transposed(load) || (rounds && !maps && is_left))
+        return rounds ? CG_ROUNDED_BY_THREADS : CG_TRANSPOSED_BY_THREADS;
+    return !rounds ? CG_UNCHANGED : maps ? CG_ROUNDED_BY_MAP : CG_ROUNDED_BY_PRODUCT;
+}
+
 void cg_set_roundings(const cg_func *c, ct_op *product, cg_ring *ring, bool maps)
 {
-    ring->rounds = ring->puts = false;
     for (uint32_t i = 0; i < ring->load_count; i++) {
         cg_ring_load *load = &ring->loads[i];
         bool rounds = bc_elem_kind(product->operands[0]->type) == BC_TF32
                       && bc_elem_kind(load->op->results[0].type) == BC_F32;
-        load->is_put = load->is_transposed || (rounds && !maps && load == load_of(ring, product->operands[0]));
-        load->is_rounded = rounds && (load->is_put || maps);
-        ring->puts = ring->puts || load->is_put;
-        ring->rounds = ring->rounds || rounds;
+        load->passage = passage_of(load, rounds, load == load_of(ring, product->operands[0]), maps);
     }
-    if (ring->rounds)
+    if (cg_ring_rounds(ring))
         choose_side(c, product, ring, maps);
 }

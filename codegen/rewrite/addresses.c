@@ -2,11 +2,10 @@
    conjunctions are reordered so that these parts are combined first. The sum of a row's address and a column, as in
    gathers, becomes one addition per row. */
 #include "codegen/facts/facts.h"
-#include "codegen/passes/ring.h"
+#include "codegen/kernel/limits.h"
+#include "codegen/rewrite/ring.h"
 
-enum { MOST_PARTS = 8 /* of a mask */ };
-
-/* An op like that one on two other operands, about whose result nothing is known; NULL: no memory. */
+/* An op like `like` on two other operands, with empty facts. NULL: out of memory. */
 static ct_op *op_like(cg_func *c, const ct_op *like, ct_value *left, ct_value *right, ct_op *place)
 {
     ct_op *op = ct_op_new(c->ir, like->opcode, like, 2, 1);
@@ -24,7 +23,7 @@ static ct_op *op_like(cg_func *c, const ct_op *like, ct_value *left, ct_value *r
     return op;
 }
 
-/* The op's result is now `v`, of which the same is known. */
+/* Replaces the op's result by `v`, which gets its facts. */
 static void replace(ct_op *op, ct_value *v)
 {
     v->fact = op->results[0].fact;
@@ -32,13 +31,13 @@ static void replace(ct_op *op, ct_value *v)
     ct_remove(op);
 }
 
-/* Sums of 32 bits are extended before they are added to an address, so they must not wrap. */
+/* May the sum be split? Sums of 32 bits are extended before they are added to an address, so they must not wrap. */
 static bool may_be_split(const ct_value *sum)
 {
     return sum->op && sum->op->opcode == OP_addi && (bc_elem_kind(sum->type) == BC_I64 || sum->fact->ranged);
 }
 
-/* base + (x + y) becomes (base + x) + y, where only y changes in the loop. */
+/* Replaces base + (x + y) by (base + x) + y, if only y changes in the loop. */
 static void split_offset(cg_func *c, ct_op *offset, ct_op *loop)
 {
     const ct_block *body = loop->regions[0];
@@ -56,24 +55,24 @@ static void split_offset(cg_func *c, ct_op *offset, ct_op *loop)
 }
 
 typedef struct parts {
-    ct_value *of[MOST_PARTS];
+    ct_value *of[CG_MASK_PARTS];
     uint32_t count;
 } parts;
 
-/* The operands of the conjunction as far as it is made in the body, those from outside apart. False: too many. */
+/* Finds the operands of the conjunction; those from outside the body separately. False: there are too many. */
 static bool find_parts(ct_value *v, const ct_block *body, parts *outer, parts *inner)
 {
     bool is_outer = !ct_is_inside(v->block, body);
     if (!is_outer && v->op && v->op->opcode == OP_andi)
         return find_parts(v->op->operands[0], body, outer, inner) && find_parts(v->op->operands[1], body, outer, inner);
     parts *p = is_outer ? outer : inner;
-    if (p->count == MOST_PARTS)
+    if (p->count == CG_MASK_PARTS)
         return false;
     p->of[p->count++] = v;
     return true;
 }
 
-/* The conjunction of first and the parts from number `from` on. */
+/* The conjunction of `first` and the parts from number `from` on. */
 static ct_value *all_of(cg_func *c, const ct_op *like, ct_value *first, const parts *p, uint32_t from, ct_op *place)
 {
     for (uint32_t i = from; i < p->count && first; i++) {

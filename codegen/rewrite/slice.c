@@ -1,6 +1,7 @@
 /* Finds the ops of a loop's body that compute the indices, pointers and masks of its loads: they are repeated for the
    later iterations whose tiles are prefetched. */
-#include "codegen/passes/ring.h"
+#include "codegen/kernel/limits.h"
+#include "codegen/rewrite/ring.h"
 
 bool cg_is_slice_op(const ct_op *op, bool tiles)
 {
@@ -13,21 +14,20 @@ static bool is_slice(cg_ring *ring, const ct_block *body, const ct_value *v, boo
 {
     if (!v->op)
         return v->block != body || v == &body->args[0];
-    if (!ct_is_inside(v->op->block, body) || ring->in_slice[v->id])
+    if (!ct_is_inside(v->op->block, body) || ring->slice.has[v->id])
         return true;
     if (depth == 0 || v->op->block != body || !cg_is_slice_op(v->op, tiles))
         return false;
     for (uint32_t i = 0; i < v->op->operand_count; i++)
         if (!is_slice(ring, body, ct_operands(v->op)[i], tiles, depth - 1))
             return false;
-    ring->in_slice[v->id] = true;
+    ring->slice.has[v->id] = true;
     return true;
 }
 
 static bool takes(cg_ring *ring, const ct_block *body, const ct_value *v, bool tiles)
 {
-    enum { DEPTH = 32 };
-    return is_slice(ring, body, v, tiles, DEPTH);
+    return is_slice(ring, body, v, tiles, CG_SLICE_DEPTH);
 }
 
 const char *cg_ring_takes_pointers(cg_ring *ring, const ct_block *body, const ct_op *op)
@@ -52,8 +52,8 @@ const char *cg_ring_takes_view(cg_ring *ring, const ct_block *body, const ct_op 
     return NULL;
 }
 
-/* Is the value computed element by element from constants, scalars and the places of elements, as threads can do for
-   themselves? seen, by id: this was asked before. */
+/* Can each thread compute the value by itself: element by element from constants, scalars and positions? seen: by
+   value id. */
 static bool is_of_indices(const ct_value *v, bool *seen, uint32_t depth)
 {
     if (!bc_is_tile(v->type) || !v->type->rank || seen[v->id])
@@ -69,9 +69,9 @@ static bool is_of_indices(const ct_value *v, bool *seen, uint32_t depth)
 
 bool cg_are_of_indices(cg_func *c, const cg_ptr_op *p)
 {
-    enum { DEPTH = 64 };
     bool *seen = bc_new(&c->arena, bool, c->ir->value_count + 1u);
     if (!seen)
         cg_no_memory(c);
-    return seen && is_of_indices(p->pointers, seen, DEPTH) && (!p->mask || is_of_indices(p->mask, seen, DEPTH));
+    return seen && is_of_indices(p->pointers, seen, CG_INDEX_DEPTH)
+           && (!p->mask || is_of_indices(p->mask, seen, CG_INDEX_DEPTH));
 }

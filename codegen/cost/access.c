@@ -1,0 +1,102 @@
+/* What accesses to global memory take of the multiprocessor that makes them: instructions, by how many bytes one may
+   have, and passes through L1, by how many lines of 128 bytes the lanes of a warp reach. */
+#include "codegen/access/bins.h"
+#include "codegen/access/pointers.h"
+#include "codegen/analysis/ring.h"
+#include "codegen/cost/cost.h"
+
+enum { LINE = 128, LANES = 1 << CG_LANE_BITS };
+
+/* The accesses of a tile: of a warp for all of it, the bytes that a lane has, the lines that the lanes reach. */
+typedef struct accesses {
+    double count, bytes, lines;
+} accesses;
+
+static bool is_by_pointers(const ct_op *op)
+{
+    if (op->opcode == CT_staged) /* of either */
+        return bc_is_tile(op->operands[0]->type);
+    return op->opcode == OP_load_ptr_tko || op->opcode == OP_store_ptr_tko || op->opcode == OP_atomic_rmw_tko
+           || op->opcode == OP_atomic_cas_tko;
+}
+
+/* The dimension that is contiguous in memory, and logarithms of elements: of an access at most, of a row. */
+typedef struct rows {
+    uint32_t fast, bits, run;
+} rows;
+
+/* Pointers lie in rows; those that come from memory as far as is known. */
+static rows rows_of(cg_func *c, const ct_op *op, const bc_type *tile, const cg_layout *l)
+{
+    rows r = {.fast = 0};
+    cg_shape s = cg_shape_of(tile);
+    if (is_by_pointers(op)) {
+        cg_ptr_op p = cg_ptr_op_of(op);
+        r.bits = cg_pointer_vector(c, &p, &r.fast);
+        const cg_axis *axes = p.pointers->fact ? p.pointers->fact->axes : NULL;
+        uint32_t known = s.rank && axes && axes[r.fast].likely > r.bits ? axes[r.fast].likely : r.bits;
+        r.run = s.rank && cg_is_of_indices(p.pointers) ? s.bits[r.fast] : known;
+        return r;
+    }
+    cg_view_op v = cg_view_op_of(op);
+    cg_view_lengths n = cg_view_lengths_of(c, &v, l, CG_MAX_VECTOR_BITS);
+    r.bits = n.inside;
+    r.run = s.rank && cg_view_contiguous(&v, &r.fast) ? s.bits[r.fast] : 0;
+    return r;
+}
+
+/* Of a warp: lanes whose elements lie in the same line along the dimension that is contiguous in memory share it. */
+static double lines_of(const cg_layout *l, uint32_t from, uint32_t bits, uint32_t bytes)
+{
+    enum { LINE_BITS = 7 };
+    uint32_t of_line = LINE_BITS - cg_log2_up(bytes), low = bits < of_line ? bits : of_line;
+    uint32_t inside = (((uint32_t)1 << low) - 1) << from;
+    double lines = 1;
+    for (uint32_t i = 0; i < CG_LANE_BITS; i++)
+        if (l->lane[i] & ~inside)
+            lines *= 2;
+    return lines;
+}
+
+static accesses accesses_of(cg_func *c, const ct_op *op, const bc_type *tile, const cg_layout *layout)
+{
+    uint32_t bytes = cg_memory_bytes(bc_elem_kind(tile));
+    uint8_t reg_bit[8];
+    cg_layout l = cg_layout_drop_replicas(layout, NULL);
+    cg_shape s = cg_shape_of(tile);
+    rows r = rows_of(c, op, tile, &l);
+    uint32_t from = s.rank ? s.shift[r.fast] : 0, most = (uint32_t)cg_widest_access(c) - cg_log2_up(bytes);
+    uint32_t bits = r.run ? cg_layout_vector(&l, from, r.bits < most ? r.bits : most, reg_bit) : 0;
+    return (accesses){.count = (double)((uint64_t)1 << (l.reg_bits - bits + c->warp_bits)),
+                      .bytes = bytes << bits,
+                      .lines = lines_of(&l, from, r.run, bytes)};
+}
+
+/* Each of a line, or of as many bytes as one has. */
+static double passes_of(const accesses *a)
+{
+    double wide = a->bytes * LANES / LINE;
+    return a->lines > wide ? a->lines : wide;
+}
+
+static bool is_atomic(const ct_op *op)
+{
+    return op->opcode == OP_atomic_rmw_tko || op->opcode == OP_atomic_cas_tko || op->opcode == OP_atomic_red_view_tko;
+}
+
+void cg_add_accesses(cg_func *c, const cg_machine *m, const ct_op *op, const bc_type *tile, const cg_layout *layout,
+                     cg_work *w)
+{
+    enum { CONFLICTS = 4 /* of a warp that adds to addresses anywhere, about */ };
+    enum { INSTRUCTIONS = 3 }; /* an address or a predicate beside it */
+    accesses a = accesses_of(c, op, tile, layout);
+    w->cycles[CG_ISSUE] += a.count * INSTRUCTIONS / m->issue;
+    w->cycles[CG_HALF] += a.count / m->half_rate;
+    w->cycles[CG_SHARED_MEMORY] += a.count * passes_of(&a);
+    cg_bins bins;
+    if (cg_find_bins(c, op, &bins)) { /* which are summed up in shared memory, and added once */
+        w->cycles[CG_SHARED_MEMORY] += a.count * CONFLICTS;
+        w->cycles[CG_ATOMICS] += bins.count / m->atomics;
+    } else if (is_atomic(op))
+        w->cycles[CG_ATOMICS] += a.count * LANES / (a.lines == LANES ? m->scattered : m->atomics);
+}

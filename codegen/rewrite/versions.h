@@ -1,0 +1,15 @@
+/* Ops in two versions, one of which runs by a condition. */
+#ifndef TILEVM_CODEGEN_REWRITE_VERSIONS_H
+#define TILEVM_CODEGEN_REWRITE_VERSIONS_H
+
+#include "codegen/kernel/kernel.h"
+
+/* Moves values that do not depend on any of the ops from *first to `last` in front of them. */
+void cg_clear_range(ct_op **first, ct_op *last);
+/* May the ops be there twice? */
+bool cg_may_version(const ct_op *first, const ct_op *last);
+/* Executes the ops from `first` to `last`, in one block, if the condition holds, and a copy of them, in *out_otherwise,
+   if it does not. False: the ops are unchanged. */
+bool cg_version(cg_func *c, ct_op *first, ct_op *last, ct_value *condition, ct_block **out_otherwise);
+
+#endif

@@ -1,0 +1,46 @@
+/* What the parts of codegen/explain.h share: the kernel that is weighed, and how a plan of it is found out. */
+#ifndef TILEVM_CODEGEN_WEIGH_H
+#define TILEVM_CODEGEN_WEIGH_H
+
+#include "codegen/explain.h"
+
+/* An op of the source that loads or multiplies in a loop. */
+typedef struct cg_weighed_op {
+    uint64_t offset;
+    uint32_t loop; /* position in cg_weighing.loops */
+} cg_weighed_op;
+
+typedef struct cg_weighed_loop {
+    uint64_t offset;
+    const char *op;
+    uint32_t loads;
+} cg_weighed_loop;
+
+/* One kernel that is weighed. */
+typedef struct cg_weighing {
+    const tv_module *m;
+    const bc_function *f;
+    const tv_compile_options *options;
+    const cg_launch *launch;
+    tv_sink sink; /* of the plan that is taken */
+    cg_explanation *out;
+    cg_weighed_loop *loops; /* that load or multiply, in the order of the source */
+    uint32_t loop_count;
+    cg_weighed_op *ops;
+    uint32_t op_count;
+    bool *seen;        /* by op: it is told to run ahead in the plan that is looked at */
+    cg_candidate *now; /* that one */
+    bool lost;         /* memory was out for what a remark says */
+    bool first;        /* it is the plan that is taken: its obstacles are kept */
+} cg_weighing;
+
+/* Finds the loops of the source. False: out of memory. */
+bool cg_find_weighed(cg_weighing *x);
+/* Compiles the kernel with plan->choices and fills in the rest of the plan, without name and needs. */
+tv_status cg_weigh_plan(cg_weighing *x, cg_candidate *plan);
+/* A copy in the explanation's memory; NULL: out of memory. */
+const char *cg_weighed_text(cg_weighing *x, tv_str text);
+/* What can be done about it (codegen/remedies.def); NULL: nothing that is known. */
+const char *cg_remedy_of(tv_str why);
+
+#endif

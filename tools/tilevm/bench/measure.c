@@ -1,0 +1,159 @@
+/* Warm-up, then rounds: in each every subject gives one sample, in an order that is drawn anew, so that what changes
+   with time (clocks, temperature, other processes) meets all of them alike. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/tilevm/bench/bench.h"
+#include "tools/tilevm/cli/progress.h"
+
+enum {
+    LEAST_ROUNDS = 10,
+    MOST_ROUNDS = 1000,
+    WHATEVER_ROUNDS = 3, /* as many there are, however long they take */
+    WARM_UP_US = 100000,
+    OTHERS = 10,       /* warm up for a tenth of that */
+    LEAST_WARM_UP = 3, /* samples: the first launch takes longer */
+    MOST_WARM_UP = 200,
+    SAMPLE_US = 500, /* that a sample should take, so that the clock's steps do not count */
+    MOST_LAUNCHES = 256
+};
+
+typedef struct measuring {
+    bench_bed *bed;
+    bench_subject *subjects;
+    size_t count;
+    uint64_t start_ns;
+    cli_progress bar;
+} measuring;
+
+static double seconds_since(uint64_t start_ns)
+{
+    return (double)(cli_clock_ns() - start_ns) * 1e-9;
+}
+
+/* ---- warm-up ---- */
+
+/* A sample of a short kernel is of several launches, unless something is done before each. */
+static unsigned choose_launches(const bench_options *o, double us)
+{
+    double wanted = us > 0 ? ceil(SAMPLE_US / us) : MOST_LAUNCHES;
+    return o->cold || o->restore || wanted < 1 ? 1 : wanted > MOST_LAUNCHES ? MOST_LAUNCHES : (unsigned)wanted;
+}
+
+/* Until clocks have risen, which the first subject waits for, and everything is where it stays; not longer than a
+   quarter of the time. */
+static bool warm_up(measuring *m, bench_subject *s, io_error *error)
+{
+    double wanted = s == m->subjects ? WARM_UP_US : WARM_UP_US / OTHERS;
+    const bench_options *o = m->bed->options;
+    double us = 0, all = 0;
+    uint64_t start = cli_clock_ns();
+    s->launches = 1;
+    for (unsigned i = 0; i < LEAST_WARM_UP || (i < MOST_WARM_UP && all < wanted); i++) {
+        if (!bench_bed_sample(m->bed, s, s->launches, &us, error))
+            return false;
+        all += us * s->launches;
+        s->launches = choose_launches(o, us);
+        if (i + 1 >= LEAST_WARM_UP && seconds_since(start) * 4 * (double)m->count > o->seconds)
+            break;
+    }
+    return true;
+}
+
+/* ---- rounds ---- */
+
+static bool take_sample(measuring *m, bench_subject *s, io_error *error)
+{
+    double us;
+    if (s->count == s->capacity) {
+        size_t capacity = s->capacity ? 2 * s->capacity : 64;
+        double *larger = realloc(s->samples, capacity * sizeof *larger);
+        if (!larger)
+            return io_fail(error, "out of memory");
+        s->samples = larger;
+        s->capacity = capacity;
+    }
+    if (!bench_bed_sample(m->bed, s, s->launches, &us, error))
+        return false;
+    s->samples[s->count++] = us;
+    return true;
+}
+
+static bool summarize(bench_subject *s, io_error *error)
+{
+    double *sorted = malloc(s->count * sizeof *sorted);
+    if (!sorted)
+        return io_fail(error, "out of memory");
+    memcpy(sorted, s->samples, s->count * sizeof *sorted);
+    s->summary = bench_summarize(sorted, s->count);
+    free(sorted);
+    return true;
+}
+
+/* Summarizes all. out_enough: no subject needs another sample. */
+static bool look_back(measuring *m, size_t rounds, bool *out_enough, io_error *error)
+{
+    const bench_options *o = m->bed->options;
+    bool precise = true;
+    for (size_t i = 0; i < m->count; i++) {
+        if (!summarize(&m->subjects[i], error))
+            return false;
+        precise = precise && bench_spread(&m->subjects[i].summary) <= o->precision;
+    }
+    bool late = seconds_since(m->start_ns) >= o->seconds;
+    *out_enough = o->repeat ? rounds >= o->repeat
+                            : (rounds >= LEAST_ROUNDS && precise) || (rounds >= WHATEVER_ROUNDS && late)
+                                  || rounds >= MOST_ROUNDS;
+    return true;
+}
+
+/* Every round at first; later, when one more sample changes little, not each time. */
+static bool is_time_to_look(const bench_options *o, size_t rounds)
+{
+    enum { EVERY = 10 };
+    return o->repeat ? rounds == o->repeat : rounds < 5 * EVERY || rounds % EVERY == 0;
+}
+
+static void shuffle(bench_random *random, size_t *order, size_t count)
+{
+    for (size_t i = count; i > 1; i--) {
+        size_t k = bench_draw(random, (uint32_t)i), other = order[k];
+        order[k] = order[i - 1];
+        order[i - 1] = other;
+    }
+}
+
+static bool take_rounds(measuring *m, size_t *order, io_error *error)
+{
+    const bench_options *o = m->bed->options;
+    bench_random random = {o->seed};
+    bool enough = false;
+    for (size_t i = 0; i < m->count; i++)
+        order[i] = i;
+    m->start_ns = cli_clock_ns();
+    cli_progress_start(&m->bar, "rounds", o->repeat ? o->repeat : MOST_ROUNDS);
+    for (size_t rounds = 0; !enough; cli_progress_update(&m->bar, rounds)) {
+        shuffle(&random, order, m->count);
+        for (size_t i = 0; i < m->count; i++)
+            if (!take_sample(m, &m->subjects[order[i]], error))
+                return false;
+        rounds++;
+        if (is_time_to_look(o, rounds) && !look_back(m, rounds, &enough, error))
+            return false;
+    }
+    return true;
+}
+
+bool bench_measure(bench_bed *bed, bench_subject *subjects, size_t count, io_error *error)
+{
+    measuring m = {.bed = bed, .subjects = subjects, .count = count};
+    size_t *order = calloc(count, sizeof *order);
+    bool good = order || io_fail(error, "out of memory");
+    for (size_t i = 0; good && i < count; i++)
+        good = subjects[i].count || warm_up(&m, &subjects[i], error);
+    good = good && take_rounds(&m, order, error);
+    cli_progress_clear(&m.bar);
+    free(order);
+    return good;
+}
