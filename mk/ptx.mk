@@ -17,6 +17,15 @@ check-ptx: all $(OUT)/corpus_run $(BUILD)/corpus/unpacked
 check-choices: all $(OUT)/corpus_run $(BUILD)/corpus/unpacked
 	$(Q)status=0; for t in $(PTX_TARGETS); do $(CORPUS_PTX) --ptx $$t --choice each || status=1; done; exit $$status
 
+REFERENCE_TARGETS ?= sm_90 sm_100 sm_103 sm_110 sm_120
+REFERENCE_BLOCKS ?= 1 2
+## check-sim-reference: run the PTX of NVIDIA's tile compiler for the corpus on the simulator (tests/README.md)
+##   TILEIR_TOOLS: the folder of tileiras; REFERENCE_TARGETS, REFERENCE_BLOCKS: for what; TEST_PART=I/N: every Nth case
+.PHONY: check-sim-reference
+check-sim-reference: $(OUT)/corpus_run $(BUILD)/corpus/unpacked
+	$(Q)TILEIR_TOOLS="$(TILEIR_TOOLS)" sh tests/shell/reference.sh $(OUT) $(BUILD)/corpus $(BUILD)/reference \
+	    "$(REFERENCE_TARGETS)" "$(REFERENCE_BLOCKS)" $(TEST_PART)
+
 PTX_SUMS = $(OUT)/ptx_sums $(BUILD)/corpus/bytecode/13.5 tests/ptx/sums.txt $(BUILD)/ptx-sums
 ## check-ptx-sums: check that the PTX of every kernel is unchanged (`make golden` accepts a change)
 .PHONY: check-ptx-sums

@@ -270,3 +270,14 @@ bool ps_float_compare(const ps_insn *in, uint64_t a, uint64_t b)
     default: return x >= y;
     }
 }
+
+/* Sources of 16 bits are converted, which is exact; then it is the operation on f32. */
+uint64_t ps_float_mixed(const ps_insn *in, const uint64_t *v)
+{
+    uint64_t wide[3] = {v[0], v[1], v[2]};
+    for (unsigned i = 0; i + 1u < in->count; i++)
+        if (in->source_type[i] != PS_F32)
+            wide[i] = bc_float_convert(BC_F32, (bc_kind)ps_types[in->source_type[i]].kind, v[i],
+                                       BC_RoundingMode_nearest_even);
+    return in->inner(in, wide);
+}

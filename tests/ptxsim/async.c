@@ -188,21 +188,34 @@ ps_flow ps_exec_cp_wait(ps_warp *w, const ps_insn *in, uint32_t active)
 
 /* ---- arrivals ---- */
 
-/* An arrival of lanes of a warp that happens when the copies before it have. */
+/* An arrival of lanes of a warp that happens when the copies before it have, or that of a commit of tcgen05. */
 typedef struct ps_arrival {
     ps_warp *w;
     const ps_insn *in;
     uint32_t lanes, number; /* of the warp's arrivals, from 1 */
+    uint32_t commit;        /* of tcgen05; 0: of copies */
     uint32_t *times;        /* what the warp knew */
+    uint16_t blocks;        /* the mbarriers of these at the address; 0: as it says */
     uint64_t address[PS_LANES];
 } ps_arrival;
+
+/* An arrival that tells what the warp knows now. */
+static ps_arrival *add_arrival(ps_warp *w, const ps_arrival *a)
+{
+    ps_cluster *c = w->block->cluster;
+    size_t bytes = c->clock_count * sizeof *a->times;
+    c->arrivals = ps_grow(c->arrivals, c->arrival_count, &c->arrival_size, sizeof *c->arrivals);
+    ps_arrival *added = &c->arrivals[c->arrival_count++];
+    *added = *a;
+    added->times = ps_alloc(1, bytes);
+    memcpy(added->times, w->times, bytes);
+    return added;
+}
 
 /* The thread's copies so far, then an arrival; without .noinc the arrival is not one of those that were counted. */
 ps_flow ps_exec_cp_mbarrier(ps_warp *w, const ps_insn *in, uint32_t active)
 {
-    ps_cluster *c = w->block->cluster;
     ps_arrival a = {.w = w, .in = in, .lanes = active, .number = ++w->arrivals};
-    size_t bytes = c->warp_count * sizeof *a.times;
     ps_addresses(w, in, &in->operands[0], active, a.address);
     PS_FOR_LANES(l, active)
     {
@@ -218,11 +231,36 @@ ps_flow ps_exec_cp_mbarrier(ps_warp *w, const ps_insn *in, uint32_t active)
             w->copies[i].arrival_time = w->times[w->clock_index];
         }
     ps_tick(w);
-    a.times = ps_alloc(1, bytes);
-    memcpy(a.times, w->times, bytes);
-    c->arrivals = ps_grow(c->arrivals, c->arrival_count, &c->arrival_size, sizeof *c->arrivals);
-    c->arrivals[c->arrival_count++] = a;
+    add_arrival(w, &a);
     return PS_NEXT;
+}
+
+void ps_arrive_later(ps_warp *w, const ps_insn *in, unsigned lane, uint64_t address, uint16_t blocks, uint32_t commit)
+{
+    ps_arrival a = {.w = w,
+                    .in = in,
+                    .lanes = (uint32_t)1 << lane,
+                    .number = w->arrivals, /* no copies belong to it */
+                    .commit = commit,
+                    .blocks = blocks};
+    a.address[lane] = address;
+    add_arrival(w, &a)->times[2 * w->block->cluster->warp_count + w->clock_index] = commit;
+}
+
+/* At the mbarriers of a lane. */
+static void arrive_at(const ps_arrival *a, unsigned lane)
+{
+    ps_cluster *c = a->w->block->cluster;
+    uint64_t offset = a->address[lane] & ps_mask(PS_RANK_SHIFT);
+    for (uint32_t i = 0; i < (a->blocks ? c->size : 1); i++) {
+        if (a->blocks && !(a->blocks >> i & 1))
+            continue;
+        ps_mbarrier *b =
+            a->blocks ? ps_mbarrier_at(a->w, a->in, lane, PS_SHARED_CLUSTER, ((uint64_t)i << PS_RANK_SHIFT) + offset)
+                      : ps_mbarrier_at(a->w, a->in, lane, (ps_space)a->in->space, a->address[lane]);
+        if (b)
+            ps_mbarrier_arrive(a->w, a->in, lane, b, 1, a->times);
+    }
 }
 
 static void arrive(ps_cluster *c, size_t index)
@@ -231,16 +269,14 @@ static void arrive(ps_cluster *c, size_t index)
     ps_warp *w = a.w;
     size_t due = 0;
     memmove(&c->arrivals[index], &c->arrivals[index + 1], (--c->arrival_count - index) * sizeof a);
-    for (size_t i = 0; i < w->copy_count; i++)
+    for (size_t i = 0; i < w->copy_count && !a.commit; i++)
         if (a.lanes >> w->copies[i].thread & 1 && w->copies[i].arrival && w->copies[i].arrival <= a.number)
             bring_forward(w, i, &due);
     finish_first(w, due);
+    if (a.commit)
+        ps_commit_arrives(w, a.commit);
     PS_FOR_LANES(l, a.lanes)
-    {
-        ps_mbarrier *b = ps_mbarrier_at(w, a.in, l, (ps_space)a.in->space, a.address[l]);
-        if (b)
-            ps_mbarrier_arrive(w, a.in, l, b, 1, a.times);
-    }
+    arrive_at(&a, l);
     free(a.times);
 }
 

@@ -123,7 +123,7 @@ ps_flow ps_exec_cp_bulk(ps_warp *w, const ps_insn *in, uint32_t active)
             if (t.from_block) {
                 ps_shadow_touch(w, in, l, t.from_block, (uint32_t)t.from, t.bytes, PS_LOADS);
                 if (t.from_block == w->block)
-                    ps_proxy_read(w, in, (uint32_t)t.from, t.bytes);
+                    ps_proxy_read(w, in, w->block, (uint32_t)t.from, t.bytes);
             }
             ps_transfer_start(&t);
         }
@@ -136,8 +136,11 @@ static void finish(ps_cluster *c, size_t index)
     ps_transfer t = c->transfers[index];
     c->transfers[index] = c->transfers[--c->transfer_count];
     uint8_t *to = t.to_block ? t.to_block->shared + t.to
+                  : t.is_box ? NULL
                              : ps_place(t.w, t.in, t.lane, PS_GLOBAL, t.to, t.bytes, 16, PS_STORES);
-    if (is_from_global(&t)) {
+    if (t.is_box && t.from_block) {
+        ps_tensor_move(&t, t.from_block->shared + t.from);
+    } else if (is_from_global(&t)) {
         bring(&t, to);
         if (crc32(0, to, t.bytes) != t.was)
             ps_report(t.w, t.in, (int)t.lane, PTXSIM_ASYNC, "'%s' reads what has been written since the copy began",

@@ -19,19 +19,20 @@ typedef struct ps_transfer {
     const ps_insn *in;
     ps_warp *w;
     unsigned lane;
-    uint64_t to, from; /* global address, or offset in a block's shared memory; of a box `from` is its map's */
+    uint64_t to, from; /* global address, or offset in a block's shared memory; not used for a tensor */
     ps_block *to_block, *from_block, *mbarrier_block;
     uint32_t bytes, mbarrier;
     uint32_t group; /* of the thread, for copies to global memory */
     uint32_t was;   /* sum of what it would have brought from global memory when it began */
     bool is_box;    /* of a tensor: */
+    uint64_t map_address;
     ps_tensor_map map;
     int64_t at[PS_TENSOR_DIMS];
 } ps_transfer;
 
 /* The copy is on its way; its bytes of shared memory are marked. */
 void ps_transfer_start(const ps_transfer *t);
-/* The bytes of a box, where `to` is. */
-void ps_tensor_move(const ps_transfer *t, uint8_t *to);
+/* The elements of a box between the tensor and its bytes in shared memory (or a copy of them). */
+void ps_tensor_move(const ps_transfer *t, uint8_t *shared);
 
 #endif

@@ -252,11 +252,25 @@ static void finish_lanes(ps_decoder *d, const char *signature, ps_type type)
     in->type = (uint8_t)signature_type(d, signature[0], type);
     ps_want(d, 0, (ps_type)in->type, false);
     for (unsigned i = 1; i < in->count && !d->error[0]; i++) {
-        ps_type source = signature_type(d, signature[i], type);
+        bool narrow = d->narrow != PS_NO_TYPE && i + 1u < in->count;
+        ps_type source = narrow ? d->narrow : signature_type(d, signature[i], type);
         in->source_type[i - 1] = (uint8_t)source;
         ps_want(d, i, source, false);
     }
     in->exec = ps_exec_lanes;
+}
+
+/* add.f32.f16 d, a, c and fma.f32.f16 d, a, b, c: the sources before the last are narrower. */
+static void take_mixed(ps_decoder *d)
+{
+    ps_insn *in = d->in;
+    d->narrow = ps_take(d, "f16") ? PS_F16 : ps_take(d, "bf16") ? PS_BF16 : PS_NO_TYPE;
+    if (d->narrow == PS_NO_TYPE)
+        return;
+    if (in->lane != ps_float_fma && in->lane != ps_float_add && in->lane != ps_float_sub)
+        ps_decode_fail(d, "no form with two types");
+    in->inner = in->lane;
+    in->lane = ps_float_mixed;
 }
 
 static void decode_lanes(ps_decoder *d)
@@ -284,7 +298,9 @@ static void decode_lanes(ps_decoder *d)
     in->lane = ps_types[type].class_ == PS_CLASS_FLOAT ? d->row->floating : d->row->integer;
     if (!in->lane)
         ps_decode_fail(d, "not for .%s", ps_types[type].text);
-    else
+    if (type == PS_F32 && !d->error[0])
+        take_mixed(d);
+    if (!d->error[0])
         finish_lanes(d, d->row->signature, type);
 }
 
@@ -585,7 +601,7 @@ static const ps_opcode opcodes[] = {
     {"elect.sync", ps_decode_elect, NULL, NULL, NULL, NULL, 0},
     {"griddepcontrol", ps_decode_ignored, NULL, NULL, NULL, NULL, 0},
     {"nanosleep", ps_decode_ignored, NULL, NULL, NULL, NULL, 0},
-    {"setmaxnreg", ps_decode_ignored, NULL, NULL, NULL, NULL, 0},
+    {"setmaxnreg", ps_decode_setmaxnreg, NULL, NULL, NULL, NULL, 0},
     {"pmevent", ps_decode_ignored, NULL, NULL, NULL, NULL, 0},
 
     {"ldmatrix", ps_decode_ldmatrix, NULL, NULL, NULL, NULL, 0},
@@ -608,6 +624,20 @@ static const ps_opcode opcodes[] = {
     {"tensormap.replace", ps_decode_map_replace, NULL, NULL, NULL, NULL, 0},
     {"tensormap.cp_fenceproxy", ps_decode_map_publish, NULL, NULL, NULL, NULL, 0},
     {"fence.proxy.tensormap::generic", ps_decode_map_acquire, NULL, NULL, NULL, NULL, 0},
+
+    {"tcgen05.alloc", ps_decode_tm_alloc, NULL, NULL, NULL, ps_exec_tm_alloc, 0},
+    {"tcgen05.dealloc", ps_decode_tm_alloc, NULL, NULL, NULL, ps_exec_tm_dealloc, 1},
+    {"tcgen05.relinquish_alloc_permit", ps_decode_tm_alloc, NULL, NULL, NULL, ps_exec_tm_relinquish, 2},
+    {"tcgen05.ld", ps_decode_tm_ld, NULL, NULL, NULL, ps_exec_tm_ld, 0},
+    {"tcgen05.st", ps_decode_tm_ld, NULL, NULL, NULL, ps_exec_tm_st, 1},
+    {"tcgen05.wait::ld", ps_decode_tm_wait, NULL, NULL, NULL, ps_exec_tm_wait_ld, 0},
+    {"tcgen05.wait::st", ps_decode_tm_wait, NULL, NULL, NULL, ps_exec_tm_wait_st, 0},
+    {"tcgen05.cp", ps_decode_tm_cp, NULL, NULL, NULL, NULL, 0},
+    {"tcgen05.shift", ps_decode_tm_shift, NULL, NULL, NULL, NULL, 0},
+    {"tcgen05.mma", ps_decode_tc_mma, NULL, NULL, NULL, NULL, 0},
+    {"tcgen05.commit", ps_decode_tc_commit, NULL, NULL, NULL, NULL, 0},
+    {"tcgen05.fence::before_thread_sync", ps_decode_tc_fence, NULL, NULL, NULL, ps_exec_tc_before, 0},
+    {"tcgen05.fence::after_thread_sync", ps_decode_tc_fence, NULL, NULL, NULL, ps_exec_tc_after, 0},
 
     {"wgmma.mma_async", ps_decode_wgmma, NULL, NULL, NULL, NULL, 0},
     {"wgmma.fence", ps_decode_wgmma_sync, NULL, NULL, NULL, ps_exec_wgmma_fence, 0},
@@ -645,7 +675,7 @@ static bool split_modifiers(ps_decoder *d, const char *rest)
 
 bool ps_decode(ps_module *m, ps_insn *in, const char *opcode, char *error, size_t error_size)
 {
-    ps_decoder d = {.m = m, .in = in, .opcode = opcode, .error = error, .error_size = error_size};
+    ps_decoder d = {.m = m, .in = in, .opcode = opcode, .narrow = PS_NO_TYPE, .error = error, .error_size = error_size};
     error[0] = '\0';
     d.row = find_opcode(opcode);
     if (!d.row) {

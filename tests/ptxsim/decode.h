@@ -26,7 +26,8 @@ struct ps_decoder {
     char modifiers[PS_MAX_MODIFIERS][40];
     bool used[PS_MAX_MODIFIERS];
     unsigned count;
-    char *error; /* empty: none */
+    ps_type narrow; /* of the first sources of forms with two types */
+    char *error;    /* empty: none */
     size_t error_size;
 };
 
@@ -51,6 +52,8 @@ void ps_want_address(ps_decoder *d, unsigned index);
 void ps_want_count(ps_decoder *d, unsigned least, unsigned most);
 /* An operand that is `count` registers of a type: a vector, or one register when count is 1. */
 void ps_want_vector(ps_decoder *d, unsigned index, unsigned count, ps_type type, bool relaxed);
+/* The cache policy, which comes behind `count` operands, if it is there. */
+void ps_drop_policy(ps_decoder *d, unsigned count);
 /* Notes the size of an access to shared or global memory (bytes, a power of two). */
 void ps_note_access(ps_decoder *d, ps_space space, unsigned bytes);
 
@@ -61,8 +64,10 @@ ps_decode_fn ps_decode_ld, ps_decode_st, ps_decode_atom, ps_decode_red, ps_decod
     ps_decode_cp_tensor;
 ps_decode_fn ps_decode_bra, ps_decode_brx, ps_decode_call, ps_decode_ret, ps_decode_bar, ps_decode_warp_bar,
     ps_decode_cluster_bar, ps_decode_fence, ps_decode_shfl, ps_decode_vote, ps_decode_match, ps_decode_activemask,
-    ps_decode_redux, ps_decode_elect, ps_decode_mbarrier, ps_decode_ignored;
+    ps_decode_redux, ps_decode_elect, ps_decode_mbarrier, ps_decode_ignored, ps_decode_setmaxnreg;
 ps_decode_fn ps_decode_ldmatrix, ps_decode_stmatrix, ps_decode_movmatrix, ps_decode_mma, ps_decode_wgmma,
     ps_decode_wgmma_sync;
+ps_decode_fn ps_decode_tm_alloc, ps_decode_tm_ld, ps_decode_tm_wait, ps_decode_tm_cp, ps_decode_tm_shift,
+    ps_decode_tc_mma, ps_decode_tc_commit, ps_decode_tc_fence;
 
 #endif

@@ -10,7 +10,7 @@ ps_lane ps_int_add, ps_int_sub, ps_int_mul, ps_int_mad, ps_int_mul24, ps_int_mad
     ps_int_shr, ps_int_and, ps_int_or, ps_int_xor, ps_int_not, ps_int_cnot, ps_int_slct, ps_int_selp, ps_int_fns;
 ps_lane ps_float_add, ps_float_sub, ps_float_mul, ps_float_fma, ps_float_div, ps_float_min, ps_float_max, ps_float_neg,
     ps_float_abs, ps_float_sqrt, ps_float_rcp, ps_float_rsqrt, ps_float_ex2, ps_float_lg2, ps_float_sin, ps_float_cos,
-    ps_float_tanh, ps_float_testp, ps_float_copysign;
+    ps_float_tanh, ps_float_testp, ps_float_copysign, ps_float_mixed;
 ps_lane ps_cvt;
 
 /* int (alu_int.c), float (alu_float.c): does the comparison hold? */

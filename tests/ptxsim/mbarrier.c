@@ -103,7 +103,8 @@ static void init_mbarrier(ps_warp *w, const ps_insn *in, unsigned lane, uint64_t
     if (!ps_place(w, in, lane, (ps_space)in->space, address, 8, 8, PS_STORES)
         || !ps_shared_offset(w, (ps_space)in->space, address, &block, &offset))
         return;
-    if (count == 0 || count >= 1u << 20)
+    bool unused = count == 0 && w->sim->module.is_dialect; /* in blocks that are not told */
+    if ((count == 0 && !unused) || count >= 1u << 20)
         ps_report(w, in, (int)lane, PTXSIM_MBARRIER, "'%s': %llu arrivals; 1 to 2^20 - 1 are possible", in->opcode,
                   (unsigned long long)count);
     if (ps_mbarrier_find(block, offset))
@@ -117,16 +118,30 @@ static void init_mbarrier(ps_warp *w, const ps_insn *in, unsigned lane, uint64_t
         block->mbarriers =
             ps_grow(block->mbarriers, block->mbarrier_count, &block->mbarrier_size, sizeof *block->mbarriers);
         b = &block->mbarriers[block->mbarrier_count++];
-        b->times = ps_alloc((size_t)block->cluster->warp_count * 2, sizeof(uint32_t));
+        b->times = ps_alloc((size_t)block->cluster->clock_count * 2, sizeof(uint32_t));
     }
     uint32_t *times = b->times;
-    memset(times, 0, (size_t)block->cluster->warp_count * 2 * sizeof *times);
+    memset(times, 0, (size_t)block->cluster->clock_count * 2 * sizeof *times);
     *b = (ps_mbarrier){.address = offset,
                        .live = true,
                        .expected = (int64_t)count,
                        .pending = (int64_t)count,
                        .times = times,
-                       .done_times = times + block->cluster->warp_count};
+                       .done_times = times + block->cluster->clock_count};
+}
+
+/* NVIDIA's compiler writes it before the first .init, too. */
+static void end_mbarrier(ps_warp *w, const ps_insn *in, unsigned lane, uint64_t address)
+{
+    ps_block *block;
+    uint32_t offset;
+    ps_mbarrier *b = NULL;
+    if (!w->sim->module.is_dialect)
+        b = ps_mbarrier_at(w, in, lane, (ps_space)in->space, address);
+    else if (ps_shared_offset(w, (ps_space)in->space, address, &block, &offset))
+        b = ps_mbarrier_find(block, offset);
+    if (b)
+        b->live = false;
 }
 
 /* mode 1: inval */
@@ -137,13 +152,10 @@ ps_flow ps_exec_mbarrier_init(ps_warp *w, const ps_insn *in, uint32_t active)
     const uint64_t *count = in->mode ? NULL : ps_source(w, in, &in->operands[1], active, scratch);
     PS_FOR_LANES(l, active)
     {
-        if (count) {
+        if (count)
             init_mbarrier(w, in, l, address[l], count[l]);
-        } else {
-            ps_mbarrier *b = ps_mbarrier_at(w, in, l, (ps_space)in->space, address[l]);
-            if (b)
-                b->live = false;
-        }
+        else
+            end_mbarrier(w, in, l, address[l]);
     }
     return PS_NEXT;
 }
@@ -155,7 +167,7 @@ static void mbarrier_step(ps_warp *w, ps_mbarrier *b)
         return;
     b->phase++;
     b->pending = b->expected;
-    memcpy(b->done_times, b->times, w->block->cluster->warp_count * sizeof *b->times);
+    memcpy(b->done_times, b->times, w->block->cluster->clock_count * sizeof *b->times);
     w->sim->progress++;
 }
 

@@ -9,8 +9,9 @@
 void ps_addresses(ps_warp *w, const ps_insn *in, const ps_operand *o, uint32_t active, uint64_t *out)
 {
     if (!o->sub) {
+        bool shared = o->var && o->var->space == PS_SHARED;
         for (unsigned l = 0; l < PS_LANES; l++)
-            out[l] = o->value;
+            out[l] = o->value + (shared ? (uint64_t)w->block->rank << PS_RANK_SHIFT : 0);
         return;
     }
     uint64_t keep = ps_mask(ps_types[o->sub->type].bits);
@@ -78,12 +79,11 @@ bool ps_shared_offset(ps_warp *w, ps_space space, uint64_t address, ps_block **o
         address -= PS_SHARED_WINDOW;
     }
     uint64_t rank = address >> PS_RANK_SHIFT;
-    if (rank) {
-        if (rank > w->block->cluster->size || (space == PS_SHARED && rank - 1 != w->block->rank))
-            return false;
-        *out_block = &w->block->cluster->blocks[rank - 1];
-        address &= ps_mask(PS_RANK_SHIFT);
-    }
+    if (space == PS_SHARED ? rank && rank != w->block->rank : rank >= w->block->cluster->size)
+        return false;
+    if (space != PS_SHARED)
+        *out_block = &w->block->cluster->blocks[rank];
+    address &= ps_mask(PS_RANK_SHIFT);
     if (address < PS_SHARED_START || address - PS_SHARED_START > (*out_block)->shared_bytes)
         return false;
     *out_offset = (uint32_t)address - PS_SHARED_START;
@@ -170,7 +170,7 @@ static ps_space space_of(ps_decoder *d, ps_space space, unsigned index)
 }
 
 /* The cache-policy operand of .L2::cache_hint comes last. */
-static void drop_policy(ps_decoder *d, unsigned count)
+void ps_drop_policy(ps_decoder *d, unsigned count)
 {
     if (d->in->count == count + 1 && d->in->operands[count].kind == PS_REG
         && ps_types[d->in->operands[count].type].bits == 64)
@@ -190,7 +190,7 @@ void ps_decode_ld(ps_decoder *d)
     in->type = (uint8_t)type;
     in->first_source = 1;
     in->exec = ps_exec_ld;
-    drop_policy(d, 2);
+    ps_drop_policy(d, 2);
     ps_want_count(d, 2, 2);
     ps_want_vector(d, 0, in->vector, type, true);
     ps_want_address(d, 1);
@@ -210,7 +210,7 @@ void ps_decode_st(ps_decoder *d)
     ps_type type = ps_take_type(d);
     in->type = (uint8_t)type;
     in->exec = ps_exec_st;
-    drop_policy(d, 2);
+    ps_drop_policy(d, 2);
     ps_want_count(d, 2, 2);
     ps_want_address(d, 0);
     ps_want_vector(d, 1, in->vector, type, true);
@@ -244,7 +244,7 @@ static void decode_atomic(ps_decoder *d, unsigned results)
     in->type = (uint8_t)type;
     in->first_source = (uint8_t)results;
     in->exec = ps_exec_atom;
-    drop_policy(d, results + 1 + sources);
+    ps_drop_policy(d, results + 1 + sources);
     ps_want_count(d, results + 1 + sources, results + 1 + sources);
     if (results)
         ps_want_vector(d, 0, in->vector, type, false);
@@ -340,11 +340,6 @@ static unsigned strength(const ps_insn *in)
     return in->order == PS_WEAK ? 0 : PS_ATOMIC;
 }
 
-static const ps_operand *element(const ps_operand *o, unsigned i)
-{
-    return o->kind == PS_VECTOR ? &o->sub[i] : o;
-}
-
 ps_flow ps_exec_ld(ps_warp *w, const ps_insn *in, uint32_t active)
 {
     uint64_t address[PS_LANES], out[8][PS_LANES], high[PS_LANES] = {0};
@@ -362,7 +357,7 @@ ps_flow ps_exec_ld(ps_warp *w, const ps_insn *in, uint32_t active)
             memcpy(&high[l], bytes + 8, 8);
     }
     for (unsigned i = 0; i < in->vector; i++)
-        ps_result(w, element(&in->operands[0], i), width == 16 ? PS_B64 : (ps_type)in->type, active, out[i]);
+        ps_result(w, ps_part(&in->operands[0], i), width == 16 ? PS_B64 : (ps_type)in->type, active, out[i]);
     if (width == 16)
         ps_result_high(w, &in->operands[0], active, high);
     return PS_NEXT;
@@ -375,7 +370,7 @@ ps_flow ps_exec_st(ps_warp *w, const ps_insn *in, uint32_t active)
     uint32_t width = ps_types[in->type].bits / 8u, size = width * in->vector;
     ps_addresses(w, in, &in->operands[0], active, address);
     for (unsigned i = 0; i < in->vector; i++)
-        source[i] = ps_source(w, in, element(&in->operands[1], i), active, scratch[i]);
+        source[i] = ps_source(w, in, ps_part(&in->operands[1], i), active, scratch[i]);
     if (width == 16)
         high = ps_source_high(w, &in->operands[1], scratch[8]);
     PS_FOR_LANES(l, active)
@@ -492,9 +487,9 @@ ps_flow ps_exec_atom(ps_warp *w, const ps_insn *in, uint32_t active)
     uint32_t width = ps_types[in->type].bits / 8u, size = width * in->vector;
     ps_addresses(w, in, &in->operands[results], active, address);
     for (unsigned i = 0; i < in->vector; i++) {
-        const uint64_t *b = ps_source(w, in, element(&in->operands[results + 1], i), active, scratch[0]), *c = b;
+        const uint64_t *b = ps_source(w, in, ps_part(&in->operands[results + 1], i), active, scratch[0]), *c = b;
         if (in->mode == ATOM_CAS)
-            c = ps_source(w, in, element(&in->operands[results + 2], i), active, scratch[1]);
+            c = ps_source(w, in, ps_part(&in->operands[results + 2], i), active, scratch[1]);
         uint64_t keep = ps_mask(ps_types[in->type].bits);
         PS_FOR_LANES(l, active)
         {
@@ -514,7 +509,7 @@ ps_flow ps_exec_atom(ps_warp *w, const ps_insn *in, uint32_t active)
         }
     }
     for (unsigned i = 0; results && i < in->vector; i++)
-        ps_result(w, element(&in->operands[0], i), (ps_type)in->type, active, out[i]);
+        ps_result(w, ps_part(&in->operands[0], i), (ps_type)in->type, active, out[i]);
     return PS_NEXT;
 }
 
@@ -546,11 +541,6 @@ ps_flow ps_exec_cvta(ps_warp *w, const ps_insn *in, uint32_t active)
     return PS_NEXT;
 }
 
-static bool is_own(uint64_t rank, const ps_block *block)
-{
-    return rank == 0 || rank - 1 == block->rank;
-}
-
 ps_flow ps_exec_isspacep(ps_warp *w, const ps_insn *in, uint32_t active)
 {
     uint64_t scratch[PS_LANES], window = window_of((ps_space)in->space);
@@ -561,7 +551,7 @@ ps_flow ps_exec_isspacep(ps_warp *w, const ps_insn *in, uint32_t active)
                      || a[l] - PS_PARAM_WINDOW < PS_WINDOW_BYTES;
         bool inside = window ? a[l] - window < PS_WINDOW_BYTES : !other;
         if (in->space == PS_SHARED)
-            inside = inside && is_own((a[l] - window) >> PS_RANK_SHIFT, w->block);
+            inside = inside && (a[l] - window) >> PS_RANK_SHIFT == w->block->rank;
         mask |= (uint32_t)inside << l;
     }
     ps_result_mask(w, &in->operands[0], active, mask);
@@ -576,7 +566,7 @@ ps_flow ps_exec_mapa(ps_warp *w, const ps_insn *in, uint32_t active)
     const uint64_t *rank = ps_source(w, in, &in->operands[2], active, scratch[1]);
     uint64_t window = in->space == PS_GENERIC ? PS_SHARED_WINDOW : 0;
     for (unsigned l = 0; l < PS_LANES; l++)
-        out[l] = window + ((rank[l] + 1) << PS_RANK_SHIFT) + (a[l] & ps_mask(PS_RANK_SHIFT));
+        out[l] = window + (rank[l] << PS_RANK_SHIFT) + (a[l] & ps_mask(PS_RANK_SHIFT));
     ps_result(w, &in->operands[0], (ps_type)in->type, active, out);
     return PS_NEXT;
 }
@@ -586,8 +576,7 @@ ps_flow ps_exec_getctarank(ps_warp *w, const ps_insn *in, uint32_t active)
     uint64_t scratch[PS_LANES], out[PS_LANES];
     const uint64_t *a = ps_source(w, in, &in->operands[1], active, scratch);
     for (unsigned l = 0; l < PS_LANES; l++) {
-        uint64_t rank = (a[l] & ps_mask(32)) >> PS_RANK_SHIFT;
-        out[l] = rank ? rank - 1 : w->block->rank;
+        out[l] = (a[l] & ps_mask(32)) >> PS_RANK_SHIFT;
     }
     ps_result(w, &in->operands[0], PS_U32, active, out);
     return PS_NEXT;

@@ -243,11 +243,6 @@ void ps_decode_mma(ps_decoder *d)
 
 /* ---- mma: fragments ---- */
 
-static const ps_operand *part(const ps_operand *o, unsigned i)
-{
-    return o->kind == PS_VECTOR ? &o->sub[i] : o;
-}
-
 static unsigned part_count(const ps_operand *o)
 {
     return o->kind == PS_VECTOR ? o->count : 1;
@@ -272,7 +267,7 @@ static void read_floats(ps_warp *w, const ps_insn *in, uint32_t active, unsigned
     unsigned per = bits >= 32 ? 1 : 32 / bits;
     for (unsigned r = 0; r < part_count(o); r++) {
         uint64_t scratch[PS_LANES];
-        const uint64_t *row = ps_source(w, in, part(o, r), active, scratch);
+        const uint64_t *row = ps_source(w, in, ps_part(o, r), active, scratch);
         for (unsigned l = 0; l < PS_LANES; l++)
             for (unsigned j = 0; j < per; j++) {
                 element_place p = place_of(rows, bits, r, l, j);
@@ -287,7 +282,7 @@ static void read_integers(ps_warp *w, const ps_insn *in, uint32_t active, unsign
     const ps_operand *o = &in->operands[operand];
     for (unsigned r = 0; r < part_count(o); r++) {
         uint64_t scratch[PS_LANES];
-        const uint64_t *row = ps_source(w, in, part(o, r), active, scratch);
+        const uint64_t *row = ps_source(w, in, ps_part(o, r), active, scratch);
         for (unsigned l = 0; l < PS_LANES; l++)
             for (unsigned j = 0; j < 32 / bits; j++) {
                 element_place p = place_of(rows, bits, r, l, j);
@@ -308,7 +303,7 @@ static void read_accumulator(ps_warp *w, const ps_insn *in, uint32_t active, con
     unsigned bits = ps_types[mma->c].bits, per = bits == 16 ? 2 : 1;
     for (unsigned r = 0; r < part_count(o); r++) {
         uint64_t scratch[PS_LANES];
-        const uint64_t *row = ps_source(w, in, part(o, r), active, scratch);
+        const uint64_t *row = ps_source(w, in, ps_part(o, r), active, scratch);
         for (unsigned l = 0; l < PS_LANES; l++)
             for (unsigned j = 0; j < per; j++) {
                 unsigned index = r * per + j;
@@ -329,7 +324,7 @@ static void write_accumulator(ps_warp *w, const ps_insn *in, uint32_t active, co
             out[index / per][lane] |= values[row][column] << index % per * bits;
         }
     for (unsigned r = 0; r < part_count(o); r++)
-        ps_result(w, part(o, r), register_type(mma->d), active, out[r]);
+        ps_result(w, ps_part(o, r), register_type(mma->d), active, out[r]);
 }
 
 /* ---- mma: the product ---- */
@@ -342,8 +337,8 @@ static void read_scales(ps_warp *w, const ps_insn *in, uint32_t active, unsigned
 {
     uint64_t scratch[3][PS_LANES];
     const uint64_t *scales = ps_source(w, in, &in->operands[operand], active, scratch[0]);
-    const uint64_t *byte = ps_source(w, in, part(&in->operands[operand + 1], 0), active, scratch[1]);
-    const uint64_t *thread = ps_source(w, in, part(&in->operands[operand + 1], 1), active, scratch[2]);
+    const uint64_t *byte = ps_source(w, in, ps_part(&in->operands[operand + 1], 0), active, scratch[1]);
+    const uint64_t *thread = ps_source(w, in, ps_part(&in->operands[operand + 1], 1), active, scratch[2]);
     for (unsigned row = 0; row < rows; row++)
         for (unsigned block = 0; block < mma->scale_vec; block++) {
             unsigned which = (unsigned)thread[0] & 3;
@@ -415,135 +410,5 @@ ps_flow ps_exec_mma(ps_warp *w, const ps_insn *in, uint32_t active)
     else
         multiply_integers(w, in, active, mma, (const uint64_t(*)[8])c, d);
     write_accumulator(w, in, active, mma, (const uint64_t(*)[8])d);
-    return PS_NEXT;
-}
-
-/* ---- ldmatrix, stmatrix ---- */
-
-static void decode_matrix(ps_decoder *d, unsigned address)
-{
-    static const char *const counts[] = {"x1", "x2", "", "x4", NULL};
-    ps_insn *in = d->in;
-    ps_take(d, "sync");
-    in->aligned = ps_take(d, "aligned");
-    bool square = ps_take(d, "m8n8");
-    int count = ps_take_one(d, counts);
-    in->mode = ps_take(d, "trans");
-    in->space = (uint8_t)ps_take_space(d);
-    ps_type type = ps_take_type(d);
-    if (!square || count < 0 || type != PS_B16 || !in->aligned) {
-        ps_decode_fail(d, "the simulator knows .sync.aligned.m8n8.x1, .x2, .x4 with .b16");
-        return;
-    }
-    if (in->space != PS_SHARED && in->space != PS_GENERIC)
-        ps_decode_fail(d, "matrices lie in .shared");
-    in->vector = (uint8_t)(count + 1);
-    in->first_source = address == 1;
-    ps_want_count(d, 2, 2);
-    ps_want_address(d, address);
-    ps_want_vector(d, 1 - address, in->vector, PS_B32, false);
-    if (!d->error[0] && in->operands[address].var && in->space == PS_GENERIC)
-        in->space = (uint8_t)in->operands[address].var->space;
-    ps_note_access(d, PS_SHARED, 16);
-}
-
-void ps_decode_ldmatrix(ps_decoder *d)
-{
-    d->in->exec = ps_exec_ldmatrix;
-    decode_matrix(d, 1);
-}
-
-void ps_decode_stmatrix(ps_decoder *d)
-{
-    d->in->exec = ps_exec_stmatrix;
-    decode_matrix(d, 0);
-}
-
-void ps_decode_movmatrix(ps_decoder *d)
-{
-    ps_insn *in = d->in;
-    ps_take(d, "sync");
-    in->aligned = ps_take(d, "aligned");
-    if (!ps_take(d, "m8n8") || !ps_take(d, "trans") || ps_take_type(d) != PS_B16)
-        ps_decode_fail(d, "wants .m8n8.trans.b16");
-    in->type = PS_B32;
-    in->first_source = 1;
-    in->exec = ps_exec_movmatrix;
-    ps_want_count(d, 2, 2);
-    ps_want(d, 0, PS_B32, false);
-    ps_want(d, 1, PS_B32, false);
-}
-
-/* A lane's register holds elements 2 (lane % 4) and the next of row lane / 4; transposed, of column lane / 4. */
-static uint32_t gather_pair(const uint16_t matrix[8][8], unsigned lane, bool transposed)
-{
-    unsigned line = lane / 4, first = lane % 4 * 2;
-    uint32_t low = transposed ? matrix[first][line] : matrix[line][first];
-    uint32_t high = transposed ? matrix[first + 1][line] : matrix[line][first + 1];
-    return low | high << 16;
-}
-
-static void scatter_pair(uint16_t matrix[8][8], unsigned lane, bool transposed, uint32_t pair)
-{
-    unsigned line = lane / 4, first = lane % 4 * 2;
-    *(transposed ? &matrix[first][line] : &matrix[line][first]) = (uint16_t)pair;
-    *(transposed ? &matrix[first + 1][line] : &matrix[line][first + 1]) = (uint16_t)(pair >> 16);
-}
-
-/* Lanes 8 i to 8 i + 7 give the addresses of the rows of matrix i. */
-ps_flow ps_exec_ldmatrix(ps_warp *w, const ps_insn *in, uint32_t active)
-{
-    uint64_t address[PS_LANES], out[PS_LANES];
-    ps_check_aligned(w, in, active);
-    ps_addresses(w, in, &in->operands[1], active, address);
-    for (unsigned i = 0; i < in->vector; i++) {
-        uint16_t matrix[8][8] = {{0}};
-        for (unsigned row = 0; row < 8; row++) {
-            unsigned lane = 8 * i + row;
-            const uint8_t *bytes =
-                active >> lane & 1 ? ps_place(w, in, lane, (ps_space)in->space, address[lane], 16, 16, PS_LOADS) : NULL;
-            if (bytes)
-                memcpy(matrix[row], bytes, 16);
-        }
-        for (unsigned l = 0; l < PS_LANES; l++)
-            out[l] = gather_pair((const uint16_t(*)[8])matrix, l, in->mode);
-        ps_result(w, part(&in->operands[0], i), PS_B32, active, out);
-    }
-    return PS_NEXT;
-}
-
-ps_flow ps_exec_stmatrix(ps_warp *w, const ps_insn *in, uint32_t active)
-{
-    uint64_t address[PS_LANES], scratch[PS_LANES];
-    ps_check_aligned(w, in, active);
-    ps_addresses(w, in, &in->operands[0], active, address);
-    for (unsigned i = 0; i < in->vector; i++) {
-        uint16_t matrix[8][8];
-        const uint64_t *source = ps_source(w, in, part(&in->operands[1], i), active, scratch);
-        for (unsigned l = 0; l < PS_LANES; l++)
-            scatter_pair(matrix, l, in->mode, (uint32_t)source[l]);
-        for (unsigned row = 0; row < 8; row++) {
-            unsigned lane = 8 * i + row;
-            uint8_t *bytes = active >> lane & 1
-                                 ? ps_place(w, in, lane, (ps_space)in->space, address[lane], 16, 16, PS_STORES)
-                                 : NULL;
-            if (bytes)
-                memcpy(bytes, matrix[row], 16);
-        }
-    }
-    return PS_NEXT;
-}
-
-ps_flow ps_exec_movmatrix(ps_warp *w, const ps_insn *in, uint32_t active)
-{
-    uint64_t scratch[PS_LANES], out[PS_LANES];
-    uint16_t matrix[8][8];
-    ps_check_aligned(w, in, active);
-    const uint64_t *source = ps_source(w, in, &in->operands[1], active, scratch);
-    for (unsigned l = 0; l < PS_LANES; l++)
-        scatter_pair(matrix, l, false, (uint32_t)source[l]);
-    for (unsigned l = 0; l < PS_LANES; l++)
-        out[l] = gather_pair((const uint16_t(*)[8])matrix, l, true);
-    ps_result(w, &in->operands[0], PS_B32, active, out);
     return PS_NEXT;
 }

@@ -760,6 +760,7 @@ static void parse_formal(parser *p, ps_function *f, ps_operand *o)
                               .name = symbol->name.ptr};
         return;
     }
+    ps_lex_take_word(&p->lex, ".hidden");
     if (!ps_lex_take_word(&p->lex, ".param"))
         ps_lex_fail(&p->lex, p->lex.token.line, "expected .param or .reg");
     take_variable_head(p, &type, &vector, &align);
@@ -823,6 +824,8 @@ static void parse_performance_directives(parser *p, ps_function *f)
                 ps_lex_next(&p->lex);
         else if (bc_str_is(word, ".blocksareclusters"))
             f->counts_clusters = true;
+        else if (bc_str_is(word, ".language"))
+            p->m->is_dialect = take_integer(p) != 0;
         else if (!bc_str_is(word, ".explicitcluster") && !bc_str_is(word, ".noreturn") && !bc_str_is(word, ".unified"))
             fail_at(p, line, "unknown directive", word);
     }
@@ -982,7 +985,10 @@ static void list_entries(ps_module *m)
             if (v)
                 params[k] = (ptxsim_param){.name = v->name, .bytes = (size_t)v->size, .align = v->align};
         }
-        f->info = (ptxsim_entry){.name = f->name, .params = params, .param_count = f->param_count};
+        f->info = (ptxsim_entry){.name = f->name,
+                                 .params = params,
+                                 .param_count = f->param_count,
+                                 .counts_clusters = f->counts_clusters};
         memcpy(f->info.reqntid, f->reqntid, sizeof f->reqntid);
         memcpy(f->info.cluster, f->cluster, sizeof f->cluster);
         m->entries[m->entry_count++] = f->info;

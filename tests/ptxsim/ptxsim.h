@@ -42,8 +42,9 @@ typedef struct ptxsim_entry {
     const char *name;
     const ptxsim_param *params;
     size_t param_count;
-    uint32_t reqntid[3]; /* 0, 0, 0: not given */
-    uint32_t cluster[3]; /* .reqnctapercluster; 0, 0, 0: not given */
+    uint32_t reqntid[3];  /* 0, 0, 0: not given */
+    uint32_t cluster[3];  /* .reqnctapercluster; 0, 0, 0: not given */
+    bool counts_clusters; /* .blocksareclusters: the grid of a launch does */
 } ptxsim_entry;
 
 /* Parses a module. NULL when it cannot be understood; then error holds "line N: ...". The text may be released. */
@@ -61,6 +62,17 @@ uint64_t ptxsim_buffer_add(ptxsim *sim, void *bytes, size_t size, const char *na
 void ptxsim_buffer_add_at(ptxsim *sim, uint64_t address, void *bytes, size_t size, const char *name);
 void ptxsim_buffers_clear(ptxsim *sim);
 
+/* A tensor map as cuTensorMapEncodeTiled makes one: type, interleave and swizzle are its numbers. */
+typedef struct ptxsim_tensor {
+    uint64_t address, stride[4]; /* bytes; of dimension 1 and on */
+    uint32_t extent[5], box[5];
+    uint8_t rank, type, interleave, swizzle;
+    bool fills_nan;
+} ptxsim_tensor;
+
+/* The map as the simulator wants it in a kernel's parameters. */
+void ptxsim_tensor_map(const ptxsim_tensor *tensor, uint8_t out[128]);
+
 typedef struct ptxsim_launch {
     const char *entry;          /* NULL: the only one */
     uint32_t grid[3], block[3]; /* block 0, 0, 0: what .reqntid says */
@@ -70,6 +82,7 @@ typedef struct ptxsim_launch {
     uint64_t seed;              /* of the order in which warps run and asynchronous copies complete */
     uint64_t step_limit;        /* instructions of warps; 0: 2^30 */
     bool between_clusters;      /* races between clusters are looked for, too: in grids of up to 1,024 clusters */
+    uint32_t ignored;           /* bits: checks that are not made */
     size_t report_limit;        /* the launch stops at so many different reports; 0: 16 */
 } ptxsim_launch;
 

@@ -118,6 +118,11 @@ static void uninitialised(ps_warp *w, const ps_insn *in, const ps_operand *o, ui
                   in->opcode, o->name);
         return;
     }
+    if (o->kind == PS_REG && ps_tm_pending(w, o->slot)) {
+        ps_report(w, in, -1, PTXSIM_TENSOR_MEMORY, "'%s' reads %s before tcgen05.wait::ld: a load is still writing it",
+                  in->opcode, o->name);
+        return;
+    }
     ps_report(w, in, (int)lowest(lanes), PTXSIM_UNINITIALISED_REGISTER, "'%s' reads %s, which has no value yet",
               in->opcode, o->name);
 }
@@ -143,7 +148,7 @@ const uint64_t *ps_source(ps_warp *w, const ps_insn *in, const ps_operand *o, ui
         if (TV_LIKELY(w->block->rank == 0 || o->var->space != PS_SHARED))
             return o->row;
         for (unsigned l = 0; l < PS_LANES; l++) /* as devices do in clusters: what takes fewer bits has to cut it */
-            scratch[l] = o->row[l] + ((uint64_t)(w->block->rank + 1) << PS_RANK_SHIFT);
+            scratch[l] = o->row[l] + ((uint64_t)w->block->rank << PS_RANK_SHIFT);
         return scratch;
     case PS_IMMEDIATE: return o->row;
     case PS_SREG: ps_special(w, o->slot, scratch); return scratch;

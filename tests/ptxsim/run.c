@@ -84,7 +84,7 @@ static void report_text(ptxsim *sim, ptxsim_report *r, const char *format, va_li
 
 void ps_report(ps_warp *w, const ps_insn *in, int lane, ptxsim_check check, const char *format, ...)
 {
-    ptxsim_report *r = report_at(w->sim, check, in ? in->line : 0);
+    ptxsim_report *r = w->sim->launch->ignored >> check & 1 ? NULL : report_at(w->sim, check, in ? in->line : 0);
     if (!r)
         return;
     unsigned first = 0;
@@ -135,7 +135,8 @@ void ps_exit_lanes(ps_warp *w, uint32_t mask)
     if (w->live)
         return;
     ps_copies_finish(w);
-    w->block->live_warps--;
+    if (--w->block->live_warps == 0)
+        ps_tmem_end(w);
     w->block->cluster->live_warps--;
     ps_barriers_recheck(w->block);
 }
@@ -300,8 +301,10 @@ static void free_cluster(ps_cluster *c)
             free(w->copies);
             free(w->acquired);
             free(w->row_epoch);
+            free(w->fence_seen);
             ps_wgmma_free(w);
         }
+        ps_tmem_free(block);
         for (unsigned i = 0; i < PS_BARRIERS; i++)
             free(block->barriers[i].times);
         for (size_t i = 0; i < block->mbarrier_count; i++)
@@ -348,12 +351,13 @@ static ps_cluster *new_cluster(ptxsim *sim)
             block->warps[i] = (ps_warp){.sim = sim, .block = block, .index = i, .clock_index = c->warp_count + i};
         c->warp_count += block->warp_count;
     }
-    c->barrier.times = ps_alloc(c->warp_count, sizeof(uint32_t));
-    c->published = ps_alloc(c->warp_count, sizeof(uint32_t));
+    c->clock_count = c->warp_count * (m->has_tensor_memory ? 3 : 1);
+    c->barrier.times = ps_alloc(c->clock_count, sizeof(uint32_t));
+    c->published = ps_alloc(c->clock_count, sizeof(uint32_t));
     for (uint32_t b = 0; b < c->size; b++) {
         ps_block *block = &c->blocks[b];
         for (unsigned i = 0; i < PS_BARRIERS; i++)
-            block->barriers[i].times = ps_alloc(c->warp_count, sizeof(uint32_t));
+            block->barriers[i].times = ps_alloc(c->clock_count, sizeof(uint32_t));
         for (uint32_t i = 0; i < block->warp_count; i++) {
             ps_warp *w = &block->warps[i];
             w->rows = ps_alloc(m->rows, sizeof *w->rows);
@@ -363,10 +367,11 @@ static ps_cluster *new_cluster(ptxsim *sim)
             w->predicate_known = w->predicates + m->predicates;
             w->return_pc = ps_alloc(m->function_count, sizeof *w->return_pc);
             w->local = ps_alloc((size_t)m->local_bytes, PS_LANES);
-            w->times = ps_alloc((size_t)c->warp_count * 4, sizeof(uint32_t));
-            w->fenced = w->times + c->warp_count;
-            w->seen = w->fenced + c->warp_count;
-            w->proxied = w->seen + c->warp_count;
+            w->times = ps_alloc((size_t)c->clock_count * 4, sizeof(uint32_t));
+            w->fenced = w->times + c->clock_count;
+            w->seen = w->fenced + c->clock_count;
+            w->proxied = w->seen + c->clock_count;
+            w->fence_seen = ps_alloc(c->clock_count, sizeof(uint32_t));
         }
     }
     return c;
@@ -380,7 +385,8 @@ static void start_warp(ps_warp *w)
     memset(w->predicate_known, 0, m->predicates * sizeof *w->predicate_known);
     memset(w->return_pc, 0, m->function_count * sizeof *w->return_pc);
     memset(w->local, PS_POISON, (size_t)m->local_bytes * PS_LANES);
-    memset(w->times, 0, (size_t)w->block->cluster->warp_count * 4 * sizeof *w->times);
+    memset(w->times, 0, (size_t)w->block->cluster->clock_count * 4 * sizeof *w->times);
+    memset(w->fence_seen, 0, w->block->cluster->clock_count * sizeof *w->fence_seen);
     memset(w->row_epoch, 0, m->rows * sizeof *w->row_epoch);
     ps_wgmma_start(w);
     w->times[w->clock_index] = 1;
@@ -407,8 +413,8 @@ static void start_cluster(ps_cluster *c, uint64_t number)
     c->reader_count = c->transfer_count = 0;
     ps_arrivals_forget(c);
     c->yields = 0;
-    memset(c->published, 0, c->warp_count * sizeof *c->published);
-    memset(c->barrier.times, 0, c->warp_count * sizeof *c->barrier.times);
+    memset(c->published, 0, c->clock_count * sizeof *c->published);
+    memset(c->barrier.times, 0, c->clock_count * sizeof *c->barrier.times);
     c->barrier.arrived = c->barrier.result[0] = 0;
     for (uint32_t b = 0; b < c->size; b++) {
         ps_block *block = &c->blocks[b];
@@ -421,13 +427,14 @@ static void start_cluster(ps_cluster *c, uint64_t number)
         memset(block->shadow, 0, ((size_t)(block->shared_bytes >> m->granule_log2) + 1) * sizeof *block->shadow);
         for (unsigned i = 0; i < PS_BARRIERS; i++) {
             uint32_t *times = block->barriers[i].times;
-            memset(times, 0, c->warp_count * sizeof *times);
+            memset(times, 0, c->clock_count * sizeof *times);
             block->barriers[i] = (ps_barrier){.times = times, .all = 1};
         }
         for (size_t i = 0; i < block->mbarrier_count; i++)
             block->mbarriers[i].live = false;
         for (uint32_t i = 0; i < block->warp_count; i++)
             start_warp(&block->warps[i]);
+        ps_tmem_start(block);
     }
 }
 

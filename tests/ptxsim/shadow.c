@@ -12,7 +12,7 @@
 
 static void join(ps_warp *w, uint32_t *into, const uint32_t *from)
 {
-    for (uint32_t i = 0; i < w->block->cluster->warp_count; i++)
+    for (uint32_t i = 0; i < w->block->cluster->clock_count; i++)
         if (into[i] < from[i])
             into[i] = from[i];
 }
@@ -47,7 +47,7 @@ void ps_fence(ps_warp *w)
         ps_acquire(w, w->seen);
     w->has_seen = false;
     ps_tick(w);
-    memcpy(w->fenced, w->times, w->block->cluster->warp_count * sizeof *w->fenced);
+    memcpy(w->fenced, w->times, w->block->cluster->clock_count * sizeof *w->fenced);
 }
 
 void ps_order_read(ps_warp *w, const ps_insn *in)

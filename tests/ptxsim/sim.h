@@ -78,7 +78,7 @@ typedef enum ps_space {
 #define PS_BUFFERS UINT64_C(0x7f0000000000)
 enum {
     PS_SHARED_START = 1024, /* address of the first byte of shared memory of a block */
-    PS_RANK_SHIFT = 24,     /* shared::cluster: rank + 1 above this bit; 0 stands for the own block */
+    PS_RANK_SHIFT = 24,     /* shared::cluster: the block's rank above this bit, as devices have it */
     PS_LOCAL_START = 64
 };
 
@@ -153,6 +153,12 @@ typedef struct ps_operand {
     const char *name;        /* LABEL, and for messages */
 } ps_operand;
 
+/* Register i of a vector, or the one register. */
+static inline const ps_operand *ps_part(const ps_operand *o, unsigned i)
+{
+    return o->kind == PS_VECTOR ? &o->sub[i] : o;
+}
+
 typedef enum ps_flow {
     PS_NEXT,   /* go on with the next instruction */
     PS_JUMPED, /* the group was changed */
@@ -205,6 +211,7 @@ struct ps_insn {
     uint32_t target; /* of a branch: instruction; of a call: function */
     uint32_t line;
     const char *comment, *opcode;
+    ps_lane *inner;           /* of the operation with both operands in one type */
     const struct ps_mma *mma; /* mma.h */
     uint32_t *targets;        /* brx */
     uint32_t target_count;
@@ -243,6 +250,9 @@ typedef struct ps_module {
     size_t variable_count, variable_size;
     uint64_t variable_end;
     unsigned sm; /* .target sm_NN */
+    bool has_tensor_memory;
+    bool
+        is_dialect; /* .language N: what NVIDIA's tile compiler writes; its assembler adds waits and fences of tcgen05 */
 } ps_module;
 
 /* Parses text into m (whose arena is ready). False after an error, "line N: ...". */
@@ -305,6 +315,8 @@ struct ps_warp {
     uint32_t bulk_group[PS_LANES];
     uint32_t arrivals;        /* cp.async.mbarrier.arrive so far */
     struct ps_wgmma *wgmma;   /* wgmma.c */
+    struct ps_tcgen *tcgen;   /* tmem.h */
+    uint32_t *fence_seen;     /* the last parts of times at the last tcgen05.fence::after_thread_sync */
     ps_publication *acquired; /* tensor maps (tensor.c) */
     size_t acquired_count, acquired_size;
     uint32_t cluster_phase; /* of barrier.cluster: the last this warp has arrived for */
@@ -360,13 +372,15 @@ struct ps_block {
     ps_barrier barriers[PS_BARRIERS];
     ps_mbarrier *mbarriers;
     size_t mbarrier_count, mbarrier_size;
+    struct ps_tmem *tmem; /* tmem.h; NULL: not used yet */
 };
 
 struct ps_cluster {
     uint32_t size;
     ps_block *blocks;
-    uint32_t warp_count; /* of all blocks */
-    uint32_t *readers;   /* rows of times */
+    uint32_t warp_count;  /* of all blocks */
+    uint32_t clock_count; /* entries of a vector of times: one per warp, three with tensor memory (tmem.h) */
+    uint32_t *readers;    /* rows of times */
     size_t reader_count, reader_size;
     ps_barrier barrier;   /* barrier.cluster */
     uint32_t *published;  /* times that releases outside barriers have made known */
@@ -510,12 +524,22 @@ void ps_copies_finish(ps_warp *w);
 /* Makes an arrival of copies at an mbarrier happen: perhaps one, or surely one. False: none happened. */
 bool ps_arrivals_progress(ps_cluster *c, bool surely);
 void ps_arrivals_forget(ps_cluster *c);
+/* A commit of tcgen05 arrives some time later: at the mbarrier of a lane's address, or at the same place in each block of
+   a mask. */
+void ps_arrive_later(ps_warp *w, const ps_insn *in, unsigned lane, uint64_t address, uint16_t blocks, uint32_t commit);
+
+/* tmem.c, tmem_move.c, tcgen05.c */
+void ps_tmem_start(ps_block *block);
+void ps_tmem_free(ps_block *block);
+void ps_tmem_end(ps_warp *w); /* the last warp of its block ends */
+bool ps_tm_pending(const ps_warp *w, uint32_t slot);
+void ps_commit_arrives(ps_warp *w, uint32_t commit);
 /* wgmma.c */
 bool ps_wgmma_pending(const ps_warp *w, uint32_t slot);
 void ps_wgmma_start(ps_warp *w);
 void ps_wgmma_free(ps_warp *w);
 /* Reads of the asynchronous proxy: were the bytes written for it? */
-void ps_proxy_read(ps_warp *w, const ps_insn *in, uint32_t offset, uint32_t size);
+void ps_proxy_read(ps_warp *w, const ps_insn *in, const ps_block *block, uint32_t offset, uint32_t size);
 
 /* mbarrier at a shared offset: bytes that a bulk copy has brought. */
 void ps_mbarrier_complete_tx(ps_warp *w, const ps_insn *in, ps_block *block, uint32_t offset, uint32_t bytes);
@@ -548,12 +572,15 @@ ps_exec ps_exec_ld, ps_exec_st, ps_exec_atom, ps_exec_cvta, ps_exec_isspacep, ps
     ps_exec_getctarank;
 ps_exec ps_exec_bra, ps_exec_brx, ps_exec_call, ps_exec_ret, ps_exec_exit, ps_exec_trap;
 ps_exec ps_exec_bar, ps_exec_warp_bar, ps_exec_cluster_bar, ps_exec_fence;
-ps_exec ps_exec_shfl, ps_exec_vote, ps_exec_match, ps_exec_activemask, ps_exec_redux, ps_exec_elect;
-ps_exec ps_exec_ldmatrix, ps_exec_stmatrix, ps_exec_movmatrix, ps_exec_mma;
+ps_exec ps_exec_shfl, ps_exec_vote, ps_exec_match, ps_exec_activemask, ps_exec_redux, ps_exec_elect, ps_exec_setmaxnreg;
+ps_exec ps_exec_ldmatrix, ps_exec_ldmatrix_bytes, ps_exec_stmatrix, ps_exec_movmatrix, ps_exec_mma;
 ps_exec ps_exec_cp_async, ps_exec_cp_commit, ps_exec_cp_wait, ps_exec_cp_mbarrier, ps_exec_cp_bulk, ps_exec_bulk_commit,
     ps_exec_bulk_wait;
 ps_exec ps_exec_map_replace, ps_exec_map_publish, ps_exec_map_acquire, ps_exec_cp_tensor;
 ps_exec ps_exec_mbarrier_init, ps_exec_mbarrier_arrive, ps_exec_mbarrier_tx, ps_exec_mbarrier_wait;
+ps_exec ps_exec_tm_alloc, ps_exec_tm_dealloc, ps_exec_tm_relinquish, ps_exec_tm_ld, ps_exec_tm_st, ps_exec_tm_wait_ld,
+    ps_exec_tm_wait_st, ps_exec_tm_cp, ps_exec_tm_shift;
+ps_exec ps_exec_tc_mma, ps_exec_tc_commit, ps_exec_tc_before, ps_exec_tc_after;
 ps_exec ps_exec_wgmma, ps_exec_wgmma_fence, ps_exec_wgmma_commit, ps_exec_wgmma_wait;
 
 #endif

@@ -1,4 +1,4 @@
-/* Tensor maps made by the kernel, and bulk copies of boxes of a tensor to shared memory of the cluster. PTX ISA:
+/* Tensor maps made by the kernel or given to it, and bulk copies of boxes of a tensor to and from shared memory. PTX ISA:
    "Tensors", tensormap.replace, tensormap.cp_fenceproxy, cp.async.bulk.tensor. A map lies in memory in a form of the
    simulator's own. A warp may only use one that it has acquired (fence.proxy.tensormap) since it was published. */
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static const struct field {
     [TYPE] = {"elemtype", 2, 0, 12},
     [INTERLEAVE] = {"interleave_layout", 3, 0, 0},
     [SWIZZLE] = {"swizzle_mode", 4, 0, 3},
-    [FILL] = {"fill_mode", 5, 0, 0},
+    [FILL] = {"fill_mode", 5, 0, 1},
     [STRIDE] = {"global_stride", 6, PS_TENSOR_DIMS - 1, ((uint64_t)1 << 40) - 1},
     [EXTENT] = {"global_dim", 10, PS_TENSOR_DIMS, UINT32_MAX},
     [BOX] = {"box_dim", 15, PS_TENSOR_DIMS, 256},
@@ -128,7 +128,7 @@ static void check_copies(ps_warp *w, const ps_insn *in, unsigned lane, uint64_t 
 {
     const ps_cluster *c = w->block->cluster;
     for (size_t i = 0; i < c->transfer_count; i++)
-        if (c->transfers[i].is_box && c->transfers[i].from == address) {
+        if (c->transfers[i].is_box && c->transfers[i].map_address == address) {
             ps_report(w, in, (int)lane, PTXSIM_TENSOR_MAP, "'%s': a copy on its way may still read the map",
                       in->opcode);
             return;
@@ -197,28 +197,48 @@ ps_flow ps_exec_map_acquire(ps_warp *w, const ps_insn *in, uint32_t active)
 
 /* ---- copies ---- */
 
+enum { TO_SHARED, TO_GLOBAL };
+
+/* The coordinates of operand `index`: as many as the opcode says. */
+static void want_box(ps_decoder *d, unsigned index)
+{
+    ps_want_address(d, index);
+    const ps_operand *at = d->error[0] ? NULL : d->in->operands[index].pair;
+    if (!at || (at->kind == PS_VECTOR ? at->count : 1) != d->in->mode)
+        ps_decode_fail(d, "wants a map with as many coordinates as the opcode says");
+}
+
 /* cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes{.multicast::cluster}
-   [to], [map, {coordinates}], [mbarrier]{, mask} */
+   [to], [map, {coordinates}], [mbarrier]{, mask}{, policy}
+   cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [map, {coordinates}], [from]{, policy} */
 void ps_decode_cp_tensor(ps_decoder *d)
 {
     static const char *const ranks[] = {"1d", "2d", "3d", "4d", "5d", NULL};
+    static const char *const groups[] = {"cta_group::1", "cta_group::2", NULL};
     ps_insn *in = d->in;
-    int rank = ps_take_one(d, ranks) + 1;
-    bool known = rank > 0 && ps_take(d, "shared::cluster") && ps_take(d, "global");
+    const char *global = strstr(d->opcode, ".global"), *shared = strstr(d->opcode, ".shared");
+    in->mode = (uint8_t)(ps_take_one(d, ranks) + 1);
+    in->table = global && shared && global < shared ? TO_GLOBAL : TO_SHARED;
+    bool known = in->mode && (ps_take(d, "shared::cluster") || ps_take(d, "shared::cta")) && ps_take(d, "global");
     ps_take(d, "tile");
-    known = ps_take(d, "mbarrier::complete_tx::bytes") && known;
+    known = ps_take(d, in->table == TO_GLOBAL ? "bulk_group" : "mbarrier::complete_tx::bytes") && known;
     in->wide = ps_take(d, "multicast::cluster");
-    in->mode = (uint8_t)rank;
+    in->high = ps_take_one(d, groups) == 1;
+    ps_take_cache(d);
     in->exec = ps_exec_cp_tensor;
-    ps_want_count(d, 3u + in->wide, 3u + in->wide);
-    for (unsigned i = 0; i < 3 && !d->error[0]; i++)
+    if (!known) {
+        ps_decode_fail(d, "the simulator knows copies of boxes to shared memory with an mbarrier, and to global memory "
+                          "with a group");
+        return;
+    }
+    unsigned wanted = in->table == TO_GLOBAL ? 2u : 3u + in->wide;
+    ps_drop_policy(d, wanted);
+    ps_want_count(d, wanted, wanted);
+    for (unsigned i = 0; i < 3u - in->table && !d->error[0]; i++)
         ps_want_address(d, i);
     if (in->wide)
         ps_want(d, 3, PS_B16, false);
-    const ps_operand *at = d->error[0] ? NULL : in->operands[1].pair;
-    if (!known || !at || (at->kind == PS_VECTOR ? (int)at->count : 1) != rank)
-        ps_decode_fail(d, "the simulator knows copies of boxes to .shared::cluster, with as many coordinates as the "
-                          "opcode says");
+    want_box(d, in->table == TO_GLOBAL ? 0 : 1);
     ps_note_access(d, PS_SHARED, 16);
     ps_note_access(d, PS_GLOBAL, 16);
 }
@@ -260,15 +280,16 @@ static const char *fault_of(const ps_tensor_map *map, unsigned rank)
     return NULL;
 }
 
-/* The map of a lane, where it is right and the lane may use it. */
+/* The map of a lane, where it is right and the lane may use it: it is a parameter, or was published. */
 static bool take_map(ps_warp *w, const ps_insn *in, unsigned lane, uint64_t address, ps_tensor_map *out)
 {
-    const uint8_t *at = ps_place(w, in, lane, PS_GLOBAL, address, PS_MAP_BYTES, 64, PS_LOADS | PS_UNCHECKED);
+    bool is_param = address - PS_PARAM_WINDOW < PS_WINDOW_BYTES;
+    const uint8_t *at = ps_place(w, in, lane, PS_GENERIC, address, PS_MAP_BYTES, 64, PS_LOADS | PS_UNCHECKED);
     if (!at)
         return false;
     memcpy(out, at, sizeof *out);
     const char *fault = fault_of(out, in->mode);
-    if (!fault && acquired(w, address)->times != published(w->sim, address)->times)
+    if (!fault && !is_param && acquired(w, address)->times != published(w->sim, address)->times)
         fault = "it was published since the warp has acquired it, or never acquired (fence.proxy.tensormap)";
     if (fault)
         ps_report(w, in, (int)lane, PTXSIM_TENSOR_MAP, "'%s': %s", in->opcode, fault);
@@ -282,20 +303,59 @@ static void start(ps_transfer *t, ps_block *block, uint32_t to, uint32_t mbarrie
         ps_report(t->w, t->in, (int)t->lane, PTXSIM_OUT_OF_BOUNDS, "'%s' writes behind shared memory", t->in->opcode);
         return;
     }
-    t->to_block = t->mbarrier_block = block;
+    t->to_block = block;
     t->to = to;
     t->mbarrier = mbarrier;
     ps_transfer_start(t);
 }
 
+static void start_load(ps_transfer *t, uint64_t to, uint64_t mbarrier, const uint64_t *mask)
+{
+    ps_warp *w = t->w;
+    ps_cluster *c = w->block->cluster;
+    ps_block *block, *mbarrier_block;
+    uint32_t offset, mbarrier_offset;
+    if (!ps_place(w, t->in, t->lane, PS_SHARED_CLUSTER, to, 16, 128, PS_STORES | PS_UNCHECKED)
+        || !ps_place(w, t->in, t->lane, PS_SHARED_CLUSTER, mbarrier, 8, 8, PS_STORES | PS_UNCHECKED)
+        || !ps_shared_offset(w, PS_SHARED_CLUSTER, to, &block, &offset)
+        || !ps_shared_offset(w, PS_SHARED_CLUSTER, mbarrier, &mbarrier_block, &mbarrier_offset))
+        return;
+    uint64_t blocks = mask ? mask[t->lane] & 0xffff : (uint64_t)1 << block->rank;
+    bool elsewhere = mbarrier_block->rank != (t->in->high ? mbarrier_block->rank | (block->rank & ~1u) : block->rank);
+    if (elsewhere || blocks >> c->size || !blocks)
+        ps_report(w, t->in, (int)t->lane, PTXSIM_BAD_VALUE,
+                  "'%s': there are no such blocks, or its mbarrier is elsewhere", t->in->opcode);
+    for (uint32_t b = 0; b < c->size; b++)
+        if (blocks >> b & 1) { /* of a pair, the block that is told is the first or the second of each */
+            uint32_t told = t->in->high ? (b & ~1u) | (mbarrier_block->rank & 1) : b;
+            t->mbarrier_block = &c->blocks[told];
+            start(t, &c->blocks[b], offset, mbarrier_offset);
+        }
+}
+
+static void start_store(ps_transfer *t, uint64_t from)
+{
+    ps_warp *w = t->w;
+    uint32_t offset;
+    if (!ps_place(w, t->in, t->lane, PS_SHARED, from, t->bytes, 128, PS_LOADS)
+        || !ps_shared_offset(w, PS_SHARED, from, &t->from_block, &offset))
+        return;
+    t->from = offset;
+    t->group = w->bulk_group[t->lane];
+    ps_proxy_read(w, t->in, w->block, offset, t->bytes);
+    ps_transfer_start(t);
+}
+
 ps_flow ps_exec_cp_tensor(ps_warp *w, const ps_insn *in, uint32_t active)
 {
-    uint64_t to[PS_LANES], map[PS_LANES], mbarrier[PS_LANES], scratch[PS_TENSOR_DIMS + 1][PS_LANES];
+    uint64_t shared[PS_LANES], map[PS_LANES], mbarrier[PS_LANES], scratch[PS_TENSOR_DIMS + 1][PS_LANES];
     const uint64_t *at[PS_TENSOR_DIMS], *mask = NULL;
-    const ps_operand *coordinates = in->operands[1].pair;
-    ps_addresses(w, in, &in->operands[0], active, to);
-    ps_addresses(w, in, &in->operands[1], active, map);
-    ps_addresses(w, in, &in->operands[2], active, mbarrier);
+    bool stores = in->table == TO_GLOBAL;
+    const ps_operand *box = &in->operands[stores ? 0 : 1], *coordinates = box->pair;
+    ps_addresses(w, in, &in->operands[stores ? 1 : 0], active, shared);
+    ps_addresses(w, in, box, active, map);
+    if (!stores)
+        ps_addresses(w, in, &in->operands[2], active, mbarrier);
     for (unsigned i = 0; i < in->mode; i++)
         at[i] =
             ps_source(w, in, coordinates->kind == PS_VECTOR ? &coordinates->sub[i] : coordinates, active, scratch[i]);
@@ -303,26 +363,16 @@ ps_flow ps_exec_cp_tensor(ps_warp *w, const ps_insn *in, uint32_t active)
         mask = ps_source(w, in, &in->operands[3], active, scratch[PS_TENSOR_DIMS]);
     PS_FOR_LANES(l, active)
     {
-        ps_transfer t = {.in = in, .w = w, .lane = l, .from = map[l], .is_box = true};
-        ps_block *block, *mbarrier_block;
-        uint32_t offset, mbarrier_offset;
-        if (!take_map(w, in, l, map[l], &t.map)
-            || !ps_place(w, in, l, PS_SHARED_CLUSTER, to[l], 16, 128, PS_STORES | PS_UNCHECKED)
-            || !ps_place(w, in, l, PS_SHARED_CLUSTER, mbarrier[l], 8, 8, PS_STORES | PS_UNCHECKED)
-            || !ps_shared_offset(w, PS_SHARED_CLUSTER, to[l], &block, &offset)
-            || !ps_shared_offset(w, PS_SHARED_CLUSTER, mbarrier[l], &mbarrier_block, &mbarrier_offset))
+        ps_transfer t = {.in = in, .w = w, .lane = l, .map_address = map[l], .is_box = true};
+        if (!take_map(w, in, l, map[l], &t.map))
             continue;
         t.bytes = box_bytes(&t.map);
         for (unsigned i = 0; i < in->mode; i++)
             t.at[i] = ps_signed(at[i][l], 32);
-        ps_cluster *c = w->block->cluster;
-        uint64_t blocks = mask ? mask[l] & 0xffff : (uint64_t)1 << block->rank;
-        if (mbarrier_block != block || blocks >> c->size || !blocks)
-            ps_report(w, in, (int)l, PTXSIM_BAD_VALUE, "'%s': there are no such blocks, or its mbarrier is elsewhere",
-                      in->opcode);
-        for (uint32_t b = 0; b < c->size; b++)
-            if (blocks >> b & 1)
-                start(&t, &c->blocks[b], offset, mbarrier_offset);
+        if (stores)
+            start_store(&t, shared[l]);
+        else
+            start_load(&t, shared[l], mbarrier[l], mask);
     }
     return PS_NEXT;
 }
@@ -336,43 +386,77 @@ static uint32_t rounded(uint32_t f32)
     return bc_tf32_to_cell(bc_float_convert(BC_TF32, BC_F32, f32, BC_RoundingMode_nearest_even));
 }
 
-/* The element at those coordinates, to `to`; zeros where there is none. */
-static void move_element(const ps_transfer *t, const int64_t *at, uint8_t *to)
+/* Zeros, or a NaN that the copy engine writes for floats. */
+static void fill_element(const ps_tensor_map *map, uint8_t *to)
+{
+    memset(to, 0, element_bytes(map));
+    if (!map->fill || map->type < 6)
+        return;
+    static const uint64_t nans[] = {0x7FFF, 0x7FFFFFFF, 0x7FFFFFFF, UINT64_MAX >> 1, 0x7FFF, 0x7FFFFFFF, 0x7FFFFFFF};
+    memcpy(to, &nans[map->type - 6], element_bytes(map));
+}
+
+/* The element at those coordinates; loads give what the map fills with where there is none. */
+static void move_element(const ps_transfer *t, const int64_t *at, uint8_t *shared)
 {
     const ps_tensor_map *map = &t->map;
-    unsigned bytes = element_bytes(map);
-    uint64_t from = map->address + (uint64_t)at[0] * bytes;
+    unsigned bytes = element_bytes(map), access = t->from_block ? PS_STORES : PS_LOADS;
+    uint64_t address = map->address + (uint64_t)at[0] * bytes;
     bool inside = true;
     for (unsigned i = 0; i < map->rank; i++) {
         inside = inside && at[i] >= 0 && at[i] < (int64_t)map->extent[i];
-        from += i ? (uint64_t)at[i] * map->stride[i - 1] : 0;
+        address += i ? (uint64_t)at[i] * map->stride[i - 1] : 0;
     }
-    memset(to, 0, bytes);
-    const uint8_t *element = inside ? ps_place(t->w, t->in, t->lane, PS_GLOBAL, from, bytes, bytes, PS_LOADS) : NULL;
+    if (!t->from_block)
+        fill_element(map, shared);
+    uint8_t *element = inside ? ps_place(t->w, t->in, t->lane, PS_GLOBAL, address, bytes, bytes, access) : NULL;
     if (!element)
         return;
-    uint32_t word;
-    memcpy(to, element, bytes);
-    if (map->type == TF32) {
+    memcpy(t->from_block ? element : shared, t->from_block ? shared : element, bytes);
+    if (map->type == TF32 && !t->from_block) {
+        uint32_t word;
         memcpy(&word, element, sizeof word);
         word = rounded(word);
-        memcpy(to, &word, sizeof word);
+        memcpy(shared, &word, sizeof word);
     }
 }
 
-void ps_tensor_move(const ps_transfer *t, uint8_t *to)
+void ps_tensor_move(const ps_transfer *t, uint8_t *shared)
 {
     static const uint32_t chunks[] = {0, 1, 3, 7}; /* bits of a chunk's number that the swizzle changes */
     const ps_tensor_map *map = &t->map;
     uint32_t bytes = element_bytes(map), swizzle = chunks[map->swizzle] << 4;
+    uint32_t start = (uint32_t)(t->from_block ? t->from : t->to);
     for (uint32_t n = 0; n < t->bytes; n += bytes) {
         int64_t at[PS_TENSOR_DIMS] = {0};
-        uint32_t left = n / bytes, place = (uint32_t)t->to + n;
+        uint32_t left = n / bytes, place = start + n;
         for (unsigned i = 0; i < map->rank; i++) {
             at[i] = t->at[i] + left % map->box[i];
             left /= map->box[i];
         }
         place ^= place >> 3 & swizzle;
-        move_element(t, at, to + place - (uint32_t)t->to);
+        move_element(t, at, shared + place - start);
     }
+}
+
+/* ---- maps made by the caller ---- */
+
+void ptxsim_tensor_map(const ptxsim_tensor *tensor, uint8_t out[PS_MAP_BYTES])
+{
+    ps_tensor_map map = {0};
+    set_field(&map, ADDRESS, 0, tensor->address);
+    set_field(&map, RANK, 0, tensor->rank - 1u);
+    set_field(&map, TYPE, 0, tensor->type);
+    set_field(&map, INTERLEAVE, 0, tensor->interleave);
+    set_field(&map, SWIZZLE, 0, tensor->swizzle);
+    set_field(&map, FILL, 0, tensor->fills_nan);
+    for (unsigned i = 0; i < tensor->rank; i++) {
+        if (i + 1 < tensor->rank)
+            set_field(&map, STRIDE, i, tensor->stride[i]);
+        set_field(&map, EXTENT, i, tensor->extent[i]);
+        set_field(&map, BOX, i, tensor->box[i]);
+        set_field(&map, STEP, i, 1);
+    }
+    memset(out, 0, PS_MAP_BYTES);
+    memcpy(out, &map, sizeof map);
 }

@@ -278,3 +278,23 @@ ps_flow ps_exec_elect(ps_warp *w, const ps_insn *in, uint32_t active)
     ps_result_mask(w, in->operands[0].pair, active, (uint32_t)1 << leader);
     return PS_NEXT;
 }
+
+/* setmaxnreg.inc and .dec.sync.aligned.u32 registers: they are not counted here. */
+void ps_decode_setmaxnreg(ps_decoder *d)
+{
+    bool known = (ps_take(d, "inc") || ps_take(d, "dec")) && ps_take(d, "sync") && ps_take(d, "u32");
+    d->in->aligned = ps_take(d, "aligned");
+    d->in->exec = ps_exec_setmaxnreg;
+    ps_want_count(d, 1, 1);
+    const ps_operand *o = d->error[0] ? NULL : &d->in->operands[0];
+    if (!known || !d->in->aligned || !o)
+        ps_decode_fail(d, "wants .inc or .dec, .sync.aligned.u32");
+    else if (o->kind != PS_IMMEDIATE || o->value < 24 || o->value > 256 || o->value % 8)
+        ps_decode_fail(d, "the number of registers is an immediate, a multiple of 8 from 24 to 256");
+}
+
+ps_flow ps_exec_setmaxnreg(ps_warp *w, const ps_insn *in, uint32_t active)
+{
+    ps_check_aligned(w, in, active);
+    return PS_NEXT;
+}

@@ -161,9 +161,9 @@ static uint32_t operand_address(uint64_t descriptor, bool transposed, unsigned b
 }
 
 /* Checks that 16 bytes were written for the asynchronous proxy: by it, or before a fence.proxy.async. */
-static void check_proxy(ps_warp *w, const ps_insn *in, uint32_t offset)
+static void check_proxy(ps_warp *w, const ps_insn *in, const ps_block *block, uint32_t offset)
 {
-    const ps_shadow *s = &w->block->shadow[offset >> w->sim->module.granule_log2];
+    const ps_shadow *s = &block->shadow[offset >> w->sim->module.granule_log2];
     uint32_t writer = s->writer / PS_LANES, per_block = w->block->warp_count;
     if (!(s->state & PS_WRITTEN) || s->state & PS_ASYNC_PROXY || w->proxied[writer] > s->write_time)
         return;
@@ -175,10 +175,10 @@ static void check_proxy(ps_warp *w, const ps_insn *in, uint32_t offset)
                   in->opcode, (unsigned)offset + PS_SHARED_START, (unsigned)w->sim->module.code[s->write_pc].line);
 }
 
-void ps_proxy_read(ps_warp *w, const ps_insn *in, uint32_t offset, uint32_t size)
+void ps_proxy_read(ps_warp *w, const ps_insn *in, const ps_block *block, uint32_t offset, uint32_t size)
 {
     for (uint32_t at = 0; at < size; at += (uint32_t)1 << w->sim->module.granule_log2)
-        check_proxy(w, in, offset + at);
+        check_proxy(w, in, block, offset + at);
 }
 
 /* Notes the reads of `rows` rows from `first` on, in pieces of 16 bytes. */
@@ -190,7 +190,7 @@ static void touch_operand(ps_warp *w, const ps_insn *in, uint64_t descriptor, bo
         for (unsigned k = 0; k < in->mma->k; k += step_k) {
             uint32_t address = operand_address(descriptor, transposed, bytes, row, k);
             if (ps_place(w, in, 0, PS_SHARED, address, 16, 16, PS_LOADS) && check)
-                ps_proxy_read(w, in, address - PS_SHARED_START, 16);
+                ps_proxy_read(w, in, w->block, address - PS_SHARED_START, 16);
         }
 }
 
@@ -299,10 +299,11 @@ bool ps_wgmma_pending(const ps_warp *w, uint32_t slot)
     return false;
 }
 
-/* Registers that the product reads must not have been written since the last wgmma.fence, except by products. */
+/* Registers that the product reads must not have been written since the last wgmma.fence, except by products. NVIDIA's
+   assembler puts fences where its dialect lacks them. */
 static void check_fence(ps_warp *w, const ps_insn *in, const ps_operand *o)
 {
-    for (uint32_t r = 0; r < o->count; r++)
+    for (uint32_t r = 0; r < o->count && !w->sim->module.is_dialect; r++)
         if (w->row_epoch[o->sub[r].slot] == w->epoch) {
             ps_report(w, in, -1, PTXSIM_WGMMA, "'%s' uses %s, which was written after the last wgmma.fence", in->opcode,
                       o->sub[r].name);
@@ -313,7 +314,7 @@ static void check_fence(ps_warp *w, const ps_insn *in, const ps_operand *o)
 /* Nor may they be written until a wait covers the product. */
 static void check_kept(ps_warp *w, const pending_product *p, const ps_operand *o)
 {
-    for (uint32_t r = 0; r < o->count; r++)
+    for (uint32_t r = 0; r < o->count && !w->sim->module.is_dialect; r++)
         if (w->row_epoch[o->sub[r].slot] >= p->epoch) {
             ps_report(w, p->in, -1, PTXSIM_WGMMA, "%s was written before a wgmma.wait_group for '%s'", o->sub[r].name,
                       p->in->opcode);

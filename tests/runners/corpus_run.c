@@ -3,7 +3,9 @@
 
      corpus_run FOLDER [--filter TEXT] [--version 13.N] [--threads N] [--seed N] [--jobs N] [--perf] [--times]
                 [--checks FILE] [--ptx TARGET] [--gpu TARGET] [--part I/N] [--tight] [--needs FILE]
-                [--cluster N] [--choice N|each] [--precision] [--debug]
+                    " [--needs FILE] [--cluster N] [--choice N|each] [--precision] [--debug] [--reference FOLDER]"
+                    " [--write FOLDER]
+");
 
    FOLDER is the unpacked corpus. --filter takes cases whose name or group holds the text. --seed draws the order of
    tile blocks. --jobs runs that many processes side by side. --perf runs the large cases instead, which have no
@@ -14,8 +16,9 @@
    assembler; with --perf it prints the median of 30 launches. --part takes every Nth case, from the one with number I
    on. --cluster has kernels spread over so many thread blocks a tile block where they can be. --choice compiles them
    with the choice of that number in place of what passes decide (cg_choice_at), which changes no result; `each`:
-   another one for each case. --precision runs them with exact elements, which changes no result either, and --debug in
-   the debugger, on and back and on again.
+                    " [--needs FILE] [--cluster N] [--choice N|each] [--precision] [--debug] [--reference FOLDER]"
+                    " [--write FOLDER]
+");
    --needs lists what targets lack (tests/corpus/unsupported.txt). --tight gives arrays on a GPU no guard zones, so that
    compute-sanitizer sees where they end; it names each case before it runs, and leaves out those that trap. Ends with
    `corpus runs: N passed, N failed, N skipped`. */
@@ -34,6 +37,7 @@
 #include "tests/common/files.h"
 #include "tests/common/gpu.h"
 #include "tests/common/part.h"
+#include "tests/common/reference.h"
 #include "tests/ptxsim/ptxsim.h"
 #include "tests/common/spread.h"
 #include "tilevm/tilevm.h"
@@ -57,11 +61,12 @@ typedef struct driver {
     bool gpu, alone;    /* alone: this process may lose its context */
     bool tight;
     test_part part;
-    unsigned cluster;          /* of --cluster; 0: as kernels say */
-    const cg_choices *choices; /* of --choice; NULL: as passes decide */
-    bool choice_each;          /* another one for each case */
-    const char *needs;         /* path of the list given to --needs, or NULL */
-    const char *findings;      /* text of the file given to --checks, or NULL */
+    unsigned cluster;              /* of --cluster; 0: as kernels say */
+    const cg_choices *choices;     /* of --choice; NULL: as passes decide */
+    bool choice_each;              /* another one for each case */
+    const char *reference, *write; /* folders, or NULL */
+    const char *needs;             /* path of the list given to --needs, or NULL */
+    const char *findings;          /* text of the file given to --checks, or NULL */
     group_count groups[MAX_GROUPS];
     size_t group_count;
 } driver;
@@ -78,6 +83,7 @@ typedef struct allocation {
 typedef struct attempt {
     const driver *driver;
     const corpus_case *c;
+    int minor; /* version of its file */
     allocation *arrays;
     uint64_t *list_words[8];
     size_t list_bytes[8];
@@ -312,21 +318,11 @@ static bool trapped(const ptxsim *sim)
 }
 
 /* The kernel's memory has the same addresses in the simulator as here. */
-static tv_status run_simulator(attempt *a, const tv_module *m, const void *const *params, tv_sink sink)
+static tv_status simulate(attempt *a, ptxsim *sim, const void *const *params)
 {
     const corpus_case *c = a->c;
-    bc_text ptx;
-    char error[400];
-    bc_text_init(&ptx, NULL);
-    tv_status status = compile(a, m, sink, &ptx);
-    ptxsim *sim = status == TV_OK ? ptxsim_load(ptx.ptr, ptx.len, error, sizeof error) : NULL;
-    if (status == TV_OK && !sim) {
-        problem(a, "    PTX: %s\n", error);
-        status = TV_INVALID;
-    }
-    bc_text_release(&ptx);
-    if (!sim)
-        return status;
+    const ptxsim_entry *entry = ptxsim_entry_find(sim, c->symbol);
+    tv_status status = TV_OK;
     for (size_t i = 0; i < c->array_count; i++)
         if (a->arrays[i].bytes)
             ptxsim_buffer_add_at(sim, (uintptr_t)a->arrays[i].array, a->arrays[i].array, a->arrays[i].bytes,
@@ -340,13 +336,68 @@ static tv_status run_simulator(attempt *a, const tv_module *m, const void *const
                             .params = params,
                             .seed = a->driver->seed,
                             .between_clusters = true};
+    if (a->driver->reference) /* it selects behind an operation what it has not loaded before */
+        launch.ignored = (uint32_t)1 << PTXSIM_UNINITIALISED_REGISTER | (uint32_t)1 << PTXSIM_UNINITIALISED_SHARED;
+    for (unsigned i = 0; i < 3 && a->driver->reference && entry && entry->cluster[i] && !entry->counts_clusters; i++)
+        launch.grid[i] *= entry->cluster[i]; /* the case counts tile blocks */
     if (!ptxsim_run(sim, &launch)) {
         status = trapped(sim) ? TV_TRAP : TV_INVALID;
         if (status == TV_INVALID || c->outcome != CASE_TRAPS)
             problem(a, "%s", ptxsim_report_text(sim));
     }
     bc_text_puts(&a->output, ptxsim_output(sim));
+    return status;
+}
+
+static tv_status run_simulator(attempt *a, const tv_module *m, const void *const *params, tv_sink sink)
+{
+    bc_text ptx;
+    char error[400];
+    bc_text_init(&ptx, NULL);
+    tv_status status = compile(a, m, sink, &ptx);
+    ptxsim *sim = status == TV_OK ? ptxsim_load(ptx.ptr, ptx.len, error, sizeof error) : NULL;
+    if (sim) {
+        status = simulate(a, sim, params);
+    } else if (status == TV_OK) {
+        problem(a, "    PTX: %s\n", error);
+        status = TV_INVALID;
+    }
+    bc_text_release(&ptx);
     ptxsim_free(sim);
+    return status;
+}
+
+/* FOLDER/NAME and an ending, for the case's file. */
+static void path_in(const attempt *a, const char *folder, const char *ending, char *out, size_t size)
+{
+    const char *file = a->c->file[a->minor - 1], *slash = strrchr(file, '/'), *name = slash ? slash + 1 : file;
+    snprintf(out, size, "%s/%.*s%s", folder, (int)strcspn(name, "."), name, ending);
+}
+
+/* TV_UNSUPPORTED: NVIDIA's compiler has made nothing of it. */
+static tv_status run_reference(attempt *a, const void *const *params)
+{
+    char path[1024], error[400];
+    const void *all[64];
+    uint8_t *block = NULL;
+    reference r;
+    path_in(a, a->driver->reference, ".cubin", path, sizeof path);
+    if (access(path, R_OK) != 0)
+        return TV_UNSUPPORTED;
+    tv_status status = TV_INVALID;
+    ptxsim *sim = reference_open(&r, path, error, sizeof error) ? ptxsim_load(r.ptx, r.ptx_size, error, sizeof error)
+                                                                : NULL;
+    const ptxsim_entry *entry = sim ? ptxsim_entry_find(sim, a->c->symbol) : NULL;
+    if (sim && !entry)
+        snprintf(error, sizeof error, "no entry '%s'", a->c->symbol);
+    if (entry && entry->param_count <= sizeof all / sizeof *all
+        && reference_params(&r, entry, params, a->c->param_count, all, &block, error, sizeof error))
+        status = simulate(a, sim, all);
+    else
+        problem(a, "    PTX: %s\n", error);
+    free(block);
+    ptxsim_free(sim);
+    reference_close(&r);
     return status;
 }
 
@@ -445,9 +496,10 @@ static tv_status run_kernel(attempt *a, const tv_module *m, tv_sink sink)
     if (a->driver->gpu && !copy_to_gpu(a))
         problem(a, "    %s\n", gpu_error());
     else if (values && params && set_params(a, values, params))
-        status = a->driver->gpu      ? run_gpu(a, m, values, params, sink)
-                 : a->driver->target ? run_simulator(a, m, params, sink)
-                                     : run_machine(a, m, params, sink);
+        status = a->driver->gpu         ? run_gpu(a, m, values, params, sink)
+                 : a->driver->reference ? run_reference(a, params)
+                 : a->driver->target    ? run_simulator(a, m, params, sink)
+                                        : run_machine(a, m, params, sink);
     free(values);
     free(params);
     return status;
@@ -519,6 +571,18 @@ static void check_output(attempt *a)
         problem(a, "    printed \"%.*s\", expected \"%s\"\n", (int)got.len, got.ptr ? got.ptr : "", want);
 }
 
+static void write_file(attempt *a, const tv_module *m, tv_sink sink)
+{
+    char path[1024];
+    bc_text bytes;
+    bc_text_init(&bytes, NULL);
+    path_in(a, a->driver->write, ".tbc", path, sizeof path);
+    if (tv_module_write(m, sink, (tv_writer){&bytes, bc_text_append}) != TV_OK
+        || !files_write(path, bytes.ptr, bytes.len))
+        problem(a, "    cannot write %s\n", path);
+    bc_text_release(&bytes);
+}
+
 /* Opens, verifies and runs; what goes wrong is in a->problems. */
 static void run_file(attempt *a, const char *bytes, size_t size)
 {
@@ -530,7 +594,9 @@ static void run_file(attempt *a, const char *bytes, size_t size)
     }
     tv_status status = a->driver->cluster && !spread_kernels(m, a->driver->cluster) ? TV_NO_MEMORY
                                                                                     : tv_module_verify(m, NULL, sink);
-    if (a->c->outcome == CASE_INVALID) {
+    if (a->driver->write) {
+        write_file(a, m, sink);
+    } else if (a->c->outcome == CASE_INVALID) {
         bc_text_clear(&a->problems);
         if (status != TV_INVALID)
             problem(a, "    verifies, but must not\n");
@@ -568,7 +634,7 @@ static bool run_attempt(const driver *d, const corpus_case *c, int minor)
 {
     char path[1024];
     size_t size;
-    attempt a = {.driver = d, .c = c};
+    attempt a = {.driver = d, .c = c, .minor = minor};
     bc_text_init(&a.output, NULL);
     bc_text_init(&a.problems, NULL);
     a.arrays = calloc(c->array_count + 1, sizeof *a.arrays);
@@ -722,7 +788,9 @@ static int usage(void)
 {
     fprintf(stderr, "usage: corpus_run FOLDER [--filter TEXT] [--version 13.N] [--threads N] [--seed N] [--jobs N]"
                     " [--perf] [--times] [--checks FILE] [--ptx TARGET] [--gpu TARGET] [--part I/N] [--tight]"
-                    " [--needs FILE] [--cluster N] [--choice N|each] [--precision] [--debug]\n");
+                    " [--needs FILE] [--cluster N] [--choice N|each] [--precision] [--debug] [--reference FOLDER]"
+                    " [--write FOLDER]
+");
     return 2;
 }
 
@@ -775,6 +843,10 @@ static bool parse(driver *d, int argc, char **argv)
             d->target = value;
         else if (strcmp(option, "--cluster") == 0)
             d->cluster = (unsigned)atoi(value);
+        else if (strcmp(option, "--reference") == 0)
+            d->reference = value;
+        else if (strcmp(option, "--write") == 0)
+            d->write = value;
         else if (strcmp(option, "--choice") == 0)
             d->choice_each = strcmp(value, "each") == 0, d->choices = cg_choice_at((uint32_t)atoi(value));
         else if (strcmp(option, "--needs") == 0)

@@ -159,10 +159,77 @@ static void check_rounding(void)
     ptxsim_free(sim);
 }
 
+/* ---- maps that are parameters, and stores ---- */
+
+#define GIVEN(fence, end)                                                                                            \
+    ".version 8.6\n.target sm_90a\n.address_size 64\n"                                                               \
+    ".visible .entry k(.param .align 64 .b8 m[128], .param .align 64 .b8 n[128]) .reqntid 32\n{\n.reg .b64 %m, %n; " \
+    ".reg .b32 %r<8>; .reg .pred %p<4>;\n.shared .align 1024 .b8 sm[4096];\nmov.b64 %m, m; cvta.param.u64 %m, %m; "  \
+    "mov.b64 %n, n; cvta.param.u64 %n, %n; mov.u32 %r0, %tid.x; setp.eq.u32 %p0, %r0, 0; mov.u32 %r1, sm;\n"         \
+    "@%p0 mbarrier.init.shared::cta.b64 [sm+2176], 1; fence.mbarrier_init.release.cluster; bar.warp.sync -1;\n"      \
+    "mov.u32 %r4, 8; mov.u32 %r5, -2; @%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [sm+2176], 2048;\n"          \
+    "@%p0 cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [sm], [%m, {%r4, %r5}], " \
+    "[sm+2176];\nW: mbarrier.try_wait.parity.shared::cta.b64 %p1, [sm+2176], 0; @!%p1 bra W;\n"                      \
+    "shl.b32 %r2, %r0, 2; add.u32 %r2, %r2, %r1; ld.shared.u32 %r3, [%r2+512]; add.u32 %r3, %r3, 0x10001;\n"         \
+    "st.shared.u32 [%r2+512], %r3;\n" fence "bar.warp.sync -1;\nmov.u32 %r4, 16; mov.u32 %r5, 6;\n"                  \
+    "@%p0 cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%n, {%r4, %r5}], [sm];\n" end "ret;\n}\n"
+#define WAIT "@%p0 cp.async.bulk.commit_group; @%p0 cp.async.bulk.wait_group 0;\n"
+
+/* The element that the store brings to a place of the second tensor; before: what was there. */
+static uint16_t stored(int row, int column, uint16_t before)
+{
+    int r = row - 6, c = column - 16, from_row = r - 2, from_column = c + 8;
+    if (r < 0 || r >= BOX_ROWS || c < 0 || c >= BOX_COLUMNS)
+        return before;
+    bool inside = from_row >= 0 && from_row < ROWS && from_column < COLUMNS;
+    return (uint16_t)((inside ? from_row * COLUMNS + from_column + 1 : 0) + (r == 4));
+}
+
+static void check_given(const char *text, int fault)
+{
+    char error[200];
+    uint16_t from[ROWS * COLUMNS], to[ROWS * COLUMNS];
+    uint8_t maps[2][128];
+    for (uint32_t i = 0; i < ROWS * COLUMNS; i++)
+        from[i] = (uint16_t)(i + 1), to[i] = 0x7777;
+    ptxsim *sim = ptxsim_load(text, strlen(text), error, sizeof error);
+    CHECK_MSG(sim, "%s", error);
+    if (!sim)
+        return;
+    ptxsim_tensor tensor = {.stride = {2 * COLUMNS},
+                            .extent = {COLUMNS, ROWS},
+                            .box = {BOX_COLUMNS, BOX_ROWS},
+                            .rank = 2,
+                            .type = 1,
+                            .swizzle = 3};
+    tensor.address = ptxsim_buffer_add(sim, from, sizeof from, "from");
+    ptxsim_tensor_map(&tensor, maps[0]);
+    tensor.address = ptxsim_buffer_add(sim, to, sizeof to, "to");
+    ptxsim_tensor_map(&tensor, maps[1]);
+    ptxsim_launch launch = {.grid = {1, 1, 1}, .params = (const void *const[]){maps[0], maps[1]}};
+    bool right = ptxsim_run(sim, &launch);
+    CHECK_MSG(right == (fault < 0), "%s", ptxsim_report_text(sim));
+    CHECK_MSG(right || (int)ptxsim_report_at(sim, 0)->check == fault, "%s", ptxsim_report_text(sim));
+    for (int row = 0; right && row < ROWS; row++)
+        for (int column = 0; column < COLUMNS; column++)
+            CHECK_MSG(to[row * COLUMNS + column] == stored(row, column, 0x7777), "row %d, column %d: %u", row, column,
+                      (unsigned)to[row * COLUMNS + column]);
+    CHECK(harness_ptxas(text, strlen(text), "sm_90a"));
+    ptxsim_free(sim);
+}
+
+static void check_stores(void)
+{
+    check_given(GIVEN("fence.proxy.async.shared::cta;\n", WAIT), -1);
+    check_given(GIVEN("", WAIT), PTXSIM_WGMMA);                               /* written, and no fence for the copy */
+    check_given(GIVEN("fence.proxy.async.shared::cta;\n", ""), PTXSIM_ASYNC); /* not awaited */
+}
+
 int main(void)
 {
     check_rounding();
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
         check_kernel(i);
+    check_stores();
     return TEST_END("ptxsim_tensor");
 }
