@@ -3,9 +3,7 @@
 
      corpus_run FOLDER [--filter TEXT] [--version 13.N] [--threads N] [--seed N] [--jobs N] [--perf] [--times]
                 [--checks FILE] [--ptx TARGET] [--gpu TARGET] [--part I/N] [--tight] [--needs FILE]
-                    " [--needs FILE] [--cluster N] [--choice N|each] [--precision] [--debug] [--reference FOLDER]"
-                    " [--write FOLDER]
-");
+                [--cluster N] [--choice N|each] [--precision] [--debug] [--reference FOLDER] [--write FOLDER]
 
    FOLDER is the unpacked corpus. --filter takes cases whose name or group holds the text. --seed draws the order of
    tile blocks. --jobs runs that many processes side by side. --perf runs the large cases instead, which have no
@@ -16,9 +14,10 @@
    assembler; with --perf it prints the median of 30 launches. --part takes every Nth case, from the one with number I
    on. --cluster has kernels spread over so many thread blocks a tile block where they can be. --choice compiles them
    with the choice of that number in place of what passes decide (cg_choice_at), which changes no result; `each`:
-                    " [--needs FILE] [--cluster N] [--choice N|each] [--precision] [--debug] [--reference FOLDER]"
-                    " [--write FOLDER]
-");
+   another one for each case. --precision runs them with exact elements, which changes no result either, and --debug in
+   the debugger, on and back and on again. --reference runs the PTX of NVIDIA's compiler in FOLDER/NAME.cubin on the
+   simulator instead of ours, where there is such a file, NAME being that of the bytecode. --write only writes the
+   bytecode, as --cluster changes it, to that folder.
    --needs lists what targets lack (tests/corpus/unsupported.txt). --tight gives arrays on a GPU no guard zones, so that
    compute-sanitizer sees where they end; it names each case before it runs, and leaves out those that trap. Ends with
    `corpus runs: N passed, N failed, N skipped`. */
@@ -789,8 +788,7 @@ static int usage(void)
     fprintf(stderr, "usage: corpus_run FOLDER [--filter TEXT] [--version 13.N] [--threads N] [--seed N] [--jobs N]"
                     " [--perf] [--times] [--checks FILE] [--ptx TARGET] [--gpu TARGET] [--part I/N] [--tight]"
                     " [--needs FILE] [--cluster N] [--choice N|each] [--precision] [--debug] [--reference FOLDER]"
-                    " [--write FOLDER]
-");
+                    " [--write FOLDER]\n");
     return 2;
 }
 
