@@ -29,8 +29,8 @@
 #include "codegen/tile/same.h"
 #include "codegen/tile/build.h"
 
-/* CG_LOCKED_ELEMENTS is the limit for the elements per thread that an iteration computes. A lock takes about 2000 cycles
-   to move from one block to another; an operation on an element takes about four, if loads are prefetched. */
+/* CG_LOCKED_ELEMENTS is the limit for the elements per thread that an iteration computes. A lock takes about 2000
+   cycles to move from one block to another; an operation on an element takes about four, if loads are prefetched. */
 typedef struct locking {
     cg_func *c;
     ct_op *loop, *take, *give;

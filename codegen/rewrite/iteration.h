@@ -18,8 +18,9 @@ bool cg_iteration_at(cg_func *c, const ct_op *loop, ct_value *start, uint32_t n,
 /* Repeats the ops of the body that are in the slice of the ring for the iteration, in front of `place`, in their order;
    their results lie over threads as before, if layouts are known. */
 void cg_iteration_slice(cg_func *c, cg_iteration *it, const cg_ring *ring, const ct_block *body, ct_op *place);
-/* A copy of a load's tile, as `how` says, in front of `place`. it: the iteration from which it takes its operands, where
-   that is not the one at hand; NULL: that. whether: under which condition; NULL: always. NULL: no memory, as c says. */
+/* A copy of a load's tile, as `how` says, in front of `place`. it: the iteration from which it takes its operands,
+   where that is not the one at hand; NULL: that. whether: under which condition; NULL: always. NULL: no memory, as
+   c says. */
 ct_op *cg_put_copy(cg_func *c, const cg_ring_copy *how, ct_value *ring, const cg_iteration *it, ct_value *whether,
                    ct_op *place);
 

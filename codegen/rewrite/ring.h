@@ -1,4 +1,5 @@
-/* What the passes on loops share: slices of loops, the loads of a ring, and the ops of rings, which are put in place. */
+/* What the passes on loops share: slices of loops, the loads of a ring, and the ops of rings, which are put in
+   place. */
 #ifndef TILEVM_CODEGEN_REWRITE_RING_H
 #define TILEVM_CODEGEN_REWRITE_RING_H
 

@@ -258,27 +258,27 @@ typedef struct tv_vm_error {
 /* What the last run with options.precision found about one op that makes or compares floats. `exact` is the result
    of the whole kernel up to there without rounding; decisions and addresses are those of the kernel. */
 typedef struct tv_vm_op_precision {
-    uint32_t op_index;       /* position of the op in the function, as in tv_diag */
-    const char *op;          /* mnemonic; lives forever */
-    tv_str file;             /* place in the source; empty: unknown. Lives as long as the module */
-    uint32_t line;           /* 0: unknown */
-    const char *element;     /* type of its floats, as "f32"; lives forever */
-    uint64_t elements;       /* that it made, over all tile blocks and iterations; 0: it only decides */
-    tv_vm_error introduced;  /* by the rounding of the op itself: compared with the op without rounding on the same
+    uint32_t op_index;        /* position of the op in the function, as in tv_diag */
+    const char *op;           /* mnemonic; lives forever */
+    tv_str file;              /* place in the source; empty: unknown. Lives as long as the module */
+    uint32_t line;            /* 0: unknown */
+    const char *element;      /* type of its floats, as "f32"; lives forever */
+    uint64_t elements;        /* that it made, over all tile blocks and iterations; 0: it only decides */
+    tv_vm_error introduced;   /* by the rounding of the op itself: compared with the op without rounding on the same
                                 operands */
-    tv_vm_error accumulated; /* compared with `exact` */
-    double caused;           /* the largest error of a stored element, in units of that, whose largest part comes from
+    tv_vm_error accumulated;  /* compared with `exact` */
+    double caused;            /* the largest error of a stored element, in units of that, whose largest part comes from
                                 the rounding of this op */
-    double amplified;        /* the largest error of a stored element that grew most in this op */
-    bool is_sum;             /* what grows does so by cancellation: an addition, a subtraction, a product */
-    uint64_t grown;          /* elements in which the relative error of the operands grew 16 times or more */
-    double growth;           /* the largest such factor; growth_block and growth_element say where */
-    uint32_t growth_block[3];
-    uint64_t growth_element;
-    uint64_t overflows;  /* elements that became infinite or NaN from finite operands */
-    uint64_t decisions;  /* comparisons, ftoi, floor and ceil: elements that would be others without rounding */
-    tv_vm_error decided; /* the first of them: the operand, or the difference of the two; worst is 1 */
-    bool drops;          /* takes floats as bits or integers: what it gives counts as exact */
+    double amplified;         /* the largest error of a stored element that grew most in this op */
+    bool is_sum;              /* what grows does so by cancellation: an addition, a subtraction, a product */
+    uint64_t grown;           /* elements in which the relative error of the operands grew 16 times or more */
+    double growth;            /* the largest such factor */
+    uint32_t growth_block[3]; /* the tile block where it is */
+    uint64_t growth_element;  /* the element of the op's tile there, in row-major order */
+    uint64_t overflows;       /* elements that became infinite or NaN from finite operands */
+    uint64_t decisions;       /* comparisons, ftoi, floor and ceil: elements that would be others without rounding */
+    tv_vm_error decided;      /* the first of them: the operand, or the difference of the two; worst is 1 */
+    bool drops;               /* takes floats as bits or integers: what it gives counts as exact */
 } tv_vm_op_precision;
 
 /* The op at an index, in the order of the function, ops that made and compared no floats left out.

@@ -153,8 +153,8 @@ static bool find_prepare(const reference *r, const char *kernel, uint64_t *out)
 
 enum { FLOAT32 = 7, TFLOAT32 = 11, ROUNDS_TO_TF32 = 1 << 16 };
 
-/* Bits of the form of sm_90 and later, as that code writes them: addresses and strides in units of 16 bytes, extents and
-   boxes less one. Bits 17, 18 and 21 of the head are about caches and sizes. */
+/* Bits of the form of sm_90 and later, as that code writes them: addresses and strides in units of 16 bytes,
+   extents and boxes less one. Bits 17, 18 and 21 of the head are about caches and sizes. */
 static bool read_map(const uint8_t *map, ptxsim_tensor *out)
 {
     uint64_t head = word(map + 8, 4), known = 0x2767f2;

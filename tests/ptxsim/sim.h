@@ -251,8 +251,7 @@ typedef struct ps_module {
     uint64_t variable_end;
     unsigned sm; /* .target sm_NN */
     bool has_tensor_memory;
-    bool
-        is_dialect; /* .language N: what NVIDIA's tile compiler writes; its assembler adds waits and fences of tcgen05 */
+    bool is_dialect; /* .language N, as NVIDIA's tile compiler writes: its assembler adds waits and fences of tcgen05 */
 } ps_module;
 
 /* Parses text into m (whose arena is ready). False after an error, "line N: ...". */
@@ -524,8 +523,8 @@ void ps_copies_finish(ps_warp *w);
 /* Makes an arrival of copies at an mbarrier happen: perhaps one, or surely one. False: none happened. */
 bool ps_arrivals_progress(ps_cluster *c, bool surely);
 void ps_arrivals_forget(ps_cluster *c);
-/* A commit of tcgen05 arrives some time later: at the mbarrier of a lane's address, or at the same place in each block of
-   a mask. */
+/* A commit of tcgen05 arrives some time later: at the mbarrier of a lane's address, or at the same place in each
+   block of a mask. */
 void ps_arrive_later(ps_warp *w, const ps_insn *in, unsigned lane, uint64_t address, uint16_t blocks, uint32_t commit);
 
 /* tmem.c, tmem_move.c, tcgen05.c */

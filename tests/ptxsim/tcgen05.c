@@ -198,8 +198,8 @@ static double number_at(const product *p, const operand *o, const ps_block *bloc
 
 /* ---- places in tensor memory ---- */
 
-/* Rows of D (and of A) in lanes: with M 64 of one block, 16 of each 32; the columns stand in groups of lanes where there
-   are fewer rows than lanes otherwise. (PTX ISA: layouts A, B, D, E, F, G.) */
+/* Rows of D (and of A) in lanes: with M 64 of one block, 16 of each 32; the columns stand in groups of lanes where
+   there are fewer rows than lanes otherwise. (PTX ISA: layouts A, B, D, E, F, G.) */
 static unsigned groups_of(const product *p)
 {
     unsigned rows = rows_of(p);

@@ -1,6 +1,7 @@
-/* Tensor maps made by the kernel or given to it, and bulk copies of boxes of a tensor to and from shared memory. PTX ISA:
-   "Tensors", tensormap.replace, tensormap.cp_fenceproxy, cp.async.bulk.tensor. A map lies in memory in a form of the
-   simulator's own. A warp may only use one that it has acquired (fence.proxy.tensormap) since it was published. */
+/* Tensor maps made by the kernel or given to it, and bulk copies of boxes of a tensor to and from shared memory.
+   PTX ISA: "Tensors", tensormap.replace, tensormap.cp_fenceproxy, cp.async.bulk.tensor. A map lies in memory in a
+   form of the simulator's own. A warp may only use one that it has acquired (fence.proxy.tensormap) since it was
+   published. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -263,7 +263,8 @@ void ps_core_issue(ps_warp *w, const ps_core_op *op)
 /* ---- allocation ---- */
 
 /* tcgen05.alloc.cta_group.sync.aligned{.shared::cta}.b32 [to], columns
-   tcgen05.dealloc.cta_group.sync.aligned.b32 address, columns; tcgen05.relinquish_alloc_permit.cta_group.sync.aligned */
+   tcgen05.dealloc.cta_group.sync.aligned.b32 address, columns
+   tcgen05.relinquish_alloc_permit.cta_group.sync.aligned */
 enum { ALLOC, DEALLOC, RELINQUISH };
 
 void ps_decode_tm_alloc(ps_decoder *d)

@@ -1,5 +1,6 @@
-/* Tensor memory and the tensor core of sm_100 in the simulator: products of every kind with operands laid out here, and
-   for each check a kernel that has the fault. Never run on the hardware: layouts are those that the PTX ISA describes. */
+/* Tensor memory and the tensor core of sm_100 in the simulator: products of every kind with operands laid out here,
+   and for each check a kernel that has the fault. Never run on the hardware: layouts are those that the PTX ISA
+   describes. */
 #include <string.h>
 
 #include "bytecode/number/fast.h"

@@ -231,7 +231,8 @@ void run_trace_release(run_job *job);
 
 /* The type of a traced tile's elements, by their name; of pointers, u64. */
 tv_dtype run_dtype_of(const char *element);
-/* A tile as an array of that type: i4 becomes i8 and f4E2M1FN f32, which have all their values. False: out of memory. */
+/* A tile as an array of that type: i4 becomes i8 and f4E2M1FN f32, which have all their values. False: out of
+   memory. */
 bool run_tile_array(const tv_tile *tile, tv_dtype dtype, arg_array *out, io_error *error);
 
 /* Writes which ops ran, once they have; gives the exit code. */
