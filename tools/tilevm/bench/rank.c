@@ -1,4 +1,5 @@
 /* Compiles every variant with the cost model listening, by several threads, and sorts those whose code differs. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -180,19 +181,24 @@ static void take_variant(void *user, size_t at, cli_progress *progress)
 /* ---- all of them ---- */
 
 typedef struct ranked {
-    double us;
+    bool known;
+    double percents; /* the logarithm of the predicted time in steps of a percent: closer predictions say nothing */
     size_t at;
 } ranked;
+
+static ranked ranked_of(double us, size_t at)
+{
+    return (ranked){us >= 0, us > 0 ? floor(log(us) * 100) : 0, at};
+}
 
 /* By prediction, unknown ones last; ties by place, so that the kernel as it is comes first. */
 static int compare_ranked(const void *a, const void *b)
 {
     const ranked *x = a, *y = b;
-    bool known_x = x->us >= 0, known_y = y->us >= 0;
-    if (known_x != known_y)
-        return known_x ? -1 : 1;
-    if (known_x && x->us != y->us)
-        return x->us < y->us ? -1 : 1;
+    if (x->known != y->known)
+        return x->known ? -1 : 1;
+    if (x->known && x->percents != y->percents)
+        return x->percents < y->percents ? -1 : 1;
     return x->at < y->at ? -1 : x->at > y->at;
 }
 
@@ -202,7 +208,7 @@ static bool sort_variants(tune_result *result)
     if (!list)
         return false;
     for (size_t i = 0; i < result->ranked; i++)
-        list[i] = (ranked){result->space.variants[result->order[i]].us, result->order[i]};
+        list[i] = ranked_of(result->space.variants[result->order[i]].us, result->order[i]);
     qsort(list, result->ranked, sizeof *list, compare_ranked);
     for (size_t i = 0; i < result->ranked; i++) {
         result->order[i] = list[i].at;
