@@ -140,8 +140,9 @@ static void finish_first(ps_warp *w, size_t due)
         finish_copy(w, &w->copies[pick]);
         w->copies[pick] = w->copies[i - 1];
     }
-    memmove(w->copies, w->copies + due, (w->copy_count - due) * sizeof *w->copies);
     w->copy_count -= due;
+    if (due && w->copy_count)
+        memmove(w->copies, w->copies + due, w->copy_count * sizeof *w->copies);
 }
 
 /* Brings copy `index` before those that are not due. */
