@@ -278,8 +278,6 @@ static void expect(cg_func *c, const cg_ring *ring)
            cg_groups_barrier(c, ring, ring->state->write, 0), bytes);
 }
 
-/* The first slots are not awaited, because threads fill them while the maps are built: they may already have been
-   filled and freed, and waiting for a phase that has not begun would never end. */
 /* For a ring with one slot that is not between groups: the slot is free when all threads have read it. */
 void cg_effects_acquire(cg_func *c, ct_op *op)
 {
@@ -294,6 +292,8 @@ void cg_lower_acquire(cg_func *c, const ct_op *op)
         cg_take_effect(c, op, CG_MEETS);
         return;
     }
+    /* The first slots are not awaited, because threads fill them while the maps are built: they may already have been
+       filled and freed, and waiting for a phase that has not begun would never end. */
     uint32_t behind = ring->at_start ? cg_label(c) : 0;
     if (behind) {
         ring->state->takes = cg_new(c, CG_PRED);

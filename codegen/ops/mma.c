@@ -1,9 +1,9 @@
 /* Matrix products by mma.sync. Fragments are loaded by ldmatrix from shared memory, either from the stage of a
-   pipelined load or from scratch, in either order of dimensions. The 16-byte chunks of rows are swizzled so that
-   neither the stores nor ldmatrix have bank conflicts. Left operands that are computed from another product, or
-   before the loop, are kept in registers as fragments. Scaled products have their own code in
-   codegen/ops/mma_scaled.c; codegen/ops/mma_blocks.c and mma_plain.c handle products without an instruction.
-   Sources: memory reference, section 7; PTX ISA, "Warp-level matrix instructions", fragment figures. */
+   pipelined load or from scratch, in either order of dimensions. The 16-byte chunks of rows are swizzled, so that
+   neither stores nor ldmatrix have bank conflicts. Left operands that are computed from another product, or before
+   the loop, are kept in registers as fragments. Scaled products are in codegen/ops/mma_scaled.c, those without an
+   instruction in codegen/ops/mma_blocks.c and mma_plain.c. Sources: memory reference, section 7; PTX ISA,
+   "Warp-level matrix instructions", fragment figures. */
 #include "codegen/ops/mma.h"
 
 #include <string.h>
@@ -87,8 +87,7 @@ static bool wants_fragments(const cg_func *c, const ct_op *op, const cg_product 
     return is_kept;
 }
 
-/* The layout of an operand. If it is the same for all batches, the layout is that of one batch, with registers for
-   the others. */
+/* The layout of an operand; if all batches share it, that of one batch, with registers for the others. */
 static cg_layout operand_home(cg_func *c, const ct_value *v)
 {
     cg_layout l;
@@ -258,8 +257,7 @@ static bool goes_by_matrices(const cg_func *c, const cg_product *p, const cg_lay
            && cg_matrices_store(c, &places, &m);
 }
 
-/* Is the last dimension of the operand contiguous in its encoding, rather than the one before it, with 2^parts
-   slices of K? */
+/* In the operand's encoding with 2^parts K slices, is the last dimension contiguous, not the one before it? */
 static bool goes_along_last(const cg_func *c, const cg_product *p, bool left, uint32_t parts, const cg_layout *l)
 {
     return cg_runs_along_last(l, left ? p->k : p->n) || (!left && !parts && goes_by_matrices(c, p, l));
@@ -349,8 +347,8 @@ static void add_operands(cg_func *c, cg_factors *f, const cg_product *p)
     }
 }
 
-/* Finds the operands of the op and of the products computed with it, in as few slices of K as fit into scratch.
-   Returns the bytes. */
+/* Finds the operands of the op and of products computed with it, in as few K slices as fit into scratch; returns
+   bytes. */
 static uint32_t find_factors(cg_func *c, const ct_op *op, const cg_product *p, cg_factors *f)
 {
     uint32_t at[2 * CG_MOST_TOGETHER];
