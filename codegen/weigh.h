@@ -1,5 +1,5 @@
-/* Declarations that the files behind codegen/explain.h share: the kernel whose plans are compared, and the function
-   that compiles and measures one plan by the model. */
+/* Declarations that the files behind codegen/explain.h share: the kernel whose plans are compared, and the functions
+   that compile a plan and predict its time. */
 #ifndef TILEVM_CODEGEN_WEIGH_H
 #define TILEVM_CODEGEN_WEIGH_H
 

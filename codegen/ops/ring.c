@@ -268,7 +268,7 @@ static void pad(cg_func *c, const copying *k, const cg_place *to, cg_val inside,
     cg_store_vector(c, &a, count, padding);
 }
 
-/* Copies the vector of those registers to that address, as far as it is within bounds. */
+/* Copies the vector of those registers to that address if it is within bounds. */
 static void copy_vector(cg_func *c, const copying *k, const uint32_t *reg, uint32_t count, cg_val address,
                         int64_t offset, cg_val inside)
 {
