@@ -1,5 +1,5 @@
-/* Puts assumptions about parameters into a kernel; see the header. What is compiled with them is only predicted: it is
-   right for launches that keep the promises. */
+/* Adds assumptions about parameters to a kernel; see the header. The result is used only for predictions, because it
+   is correct only for launches that keep the promises. */
 #include "codegen/assume.h"
 
 #include "codegen/tile/build.h"

@@ -14,7 +14,7 @@
 
 /* ---- parameters ---- */
 
-/* What PTX counts: each parameter lies at a multiple of its size. */
+/* The bytes of parameters as PTX counts them: each parameter is aligned to its size. */
 static uint64_t param_bytes(const bc_block *body)
 {
     uint64_t at = 0;
@@ -38,8 +38,8 @@ static void refuse_entry(cg_func *c, bc_rule rule, const char *format, ...)
     c->status = TV_UNSUPPORTED;
 }
 
-/* What PTX does not take of a kernel, whatever it does. Sources: PTX ISA, "Identifiers" and "Kernel function
-   parameters" (the larger limit needs sm_70, which every target is). */
+/* Rejects kernels whose name or parameters PTX does not accept. Sources: PTX ISA, "Identifiers" and "Kernel function
+   parameters" (the larger limit needs sm_70, which every target has). */
 static tv_status check_entry(cg_func *c)
 {
     enum { MOST = 32764, MOST_BEFORE = 4352, PTX_OF_MOST = 81 };
@@ -87,7 +87,7 @@ static tv_status compile_kernel(cg_func *c, const cg_watch *watch, const cg_requ
     return c->status;
 }
 
-/* Names of inlined functions, as .loc refers to them: PTX takes them from a section of strings. */
+/* Writes the names of inlined functions, to which .loc refers, in the section of strings where PTX expects them. */
 static void put_functions(const cg_names *names, bc_text *out)
 {
     if (!names->count)
@@ -103,7 +103,7 @@ static void put_functions(const cg_names *names, bc_text *out)
     bc_text_puts(out, "}\n");
 }
 
-/* After the kernels: .loc may name files that come later. */
+/* Writes the files after the kernels, because .loc may refer to files that are declared later. */
 static void put_files(const cg_written *w, bc_text *out)
 {
     for (size_t i = 0; i < w->files.count; i++) {
@@ -130,7 +130,7 @@ static tv_status refuse_version(const tv_module *m, const tv_compile_options *op
     return TV_UNSUPPORTED;
 }
 
-/* Is it a kernel that is wanted? */
+/* Is it a kernel, and was it requested? */
 static bool is_wanted(const bc_function *f, const cg_request *request)
 {
     return f->flags & BC_FUNC_KERNEL && (!request->only || request->only == f);

@@ -1,4 +1,4 @@
-/* The call of the API: in a file of its own, so that a program can have another one in its place. */
+/* The function of the API. It has a file of its own, so that a program can replace it. */
 #include "codegen/compile.h"
 
 tv_status tv_compile_ptx(const tv_module *m, const tv_compile_options *options, tv_sink sink, tv_writer out)

@@ -1,6 +1,6 @@
-/* Weighs the plans of a kernel; see the header. First each single choice in place of a decision, then promises that the
-   kernel lacks, then each choice beside the best one: a search by one coordinate after the other. Plans that come out
-   the same count once. */
+/* Compares the plans of a kernel; see the header. It first tries each single choice instead of a decision, then
+   promises that the kernel lacks, then each choice combined with the best one: a coordinate search. Plans with the
+   same outcome count once. */
 #include "codegen/explain.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #include "codegen/weigh.h"
 
-#define GAIN 0.99 /* of the cost: less is not told from what the model does not know */
+#define GAIN 0.99 /* of the cost: smaller differences are within the error of the model */
 
 /* ---- comparing ---- */
 
@@ -106,8 +106,8 @@ static bool name_plan(cg_weighing *x, cg_candidate *plan)
 
 /* ---- weighing ---- */
 
-/* The plan that comes of the choices, if it is another one than those before. A kernel that cannot be compiled so is
-   no plan. *out_cost: of it; 0: there is none. */
+/* Adds the plan that results from the choices if it differs from the earlier ones. If the kernel cannot be compiled
+   with these choices, there is no plan. *out_cost: the cost of the plan; 0: there is none. */
 static tv_status weigh(cg_weighing *x, const cg_choices *choices, double *out_cost)
 {
     cg_explanation *e = x->out;
@@ -131,7 +131,7 @@ static tv_status weigh(cg_weighing *x, const cg_choices *choices, double *out_co
     return TV_OK;
 }
 
-/* Choices of one thing. */
+/* Choices that each change one decision. */
 static const cg_choices singles[] = {
     {.warps = 1},
     {.warps = 2},
@@ -161,7 +161,7 @@ const cg_choices *cg_choice_at(uint32_t i)
     return i < TV_COUNT(singles) ? &singles[i] : NULL;
 }
 
-/* Both, if they are about different things. */
+/* Combines two choices if they are about different decisions. */
 static bool join(const cg_choices *a, const cg_choices *b, cg_choices *out)
 {
     *out = *a;
@@ -192,7 +192,7 @@ static const cg_candidate *cheapest(const cg_explanation *e, bool legal)
     return best;
 }
 
-/* Each choice beside those of a plan. */
+/* Tries each choice in addition to those of a plan. */
 static tv_status weigh_beside(cg_weighing *x, const cg_choices *plan)
 {
     for (uint32_t i = 0; i < TV_COUNT(singles); i++) {
@@ -206,7 +206,7 @@ static tv_status weigh_beside(cg_weighing *x, const cg_choices *plan)
 
 /* ---- promises ---- */
 
-/* May the launch keep the promise, as far as it is known? */
+/* Can the launch keep the promise, as far as the launch is known? */
 static bool is_possible(const cg_weighing *x, uint32_t parameter, bool multiple)
 {
     enum { MULTIPLE = 16 };
@@ -216,7 +216,8 @@ static bool is_possible(const cg_weighing *x, uint32_t parameter, bool multiple)
     return multiple ? number % MULTIPLE == 0 : number >= 0;
 }
 
-/* Pointers aligned, integers of 32 and 64 bits multiples and not negative: all that the launch allows. */
+/* Finds all promises that the launch allows: aligned pointers, and 32- and 64-bit integers that are multiples of 16
+   and not negative. */
 static uint32_t find_promises(const cg_weighing *x, cg_assumption *out)
 {
     uint32_t count = 0;
@@ -236,7 +237,7 @@ static uint32_t find_promises(const cg_weighing *x, cg_assumption *out)
     return count;
 }
 
-/* Leaves out what changes nothing. */
+/* Drops promises that change nothing. */
 static tv_status drop_needless(cg_weighing *x, cg_choices *choices, cg_assumption *kept, double best)
 {
     for (uint32_t i = choices->assumed_count; i-- > 0 && x->out->weighed < CG_MOST_PLANS;) {
@@ -259,7 +260,7 @@ static tv_status drop_needless(cg_weighing *x, cg_choices *choices, cg_assumptio
     return TV_OK;
 }
 
-/* Which promises, that the kernel does not make, would make it faster? */
+/* Finds promises that the kernel does not make and that would make it faster. */
 static tv_status weigh_promises(cg_weighing *x)
 {
     enum { MOST_PARAMETERS = 20 };
@@ -296,7 +297,7 @@ static int by_cycles(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* Where the plan that is taken is not told from the cheapest one, it comes first. */
+/* Puts the chosen plan first if its cost cannot be distinguished from that of the cheapest one. */
 static void prefer_taken(cg_explanation *e)
 {
     uint32_t at = 0;
@@ -364,8 +365,8 @@ static const cg_loop_candidate *loop_of(const cg_candidate *plan, uint64_t offse
     return NULL;
 }
 
-/* The cost of a plan's loop; that of the plan that is taken a little less, so that it comes first where the two are not
-   told apart. */
+/* The cost of a plan's loop. The cost of the chosen plan is reduced slightly, so that it comes first if the costs
+   cannot be distinguished. */
 static double rank_of(const cg_explanation *x, uint32_t plan, uint64_t offset)
 {
     return loop_of(&x->plans[plan], offset)->cycles * (x->plans[plan].chosen ? GAIN : 1);

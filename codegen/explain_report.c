@@ -1,4 +1,4 @@
-/* Reports what was weighed, as remarks. */
+/* Reports the compared plans as remarks. */
 #include "codegen/explain.h"
 #include "codegen/kernel/remarks.h"
 
@@ -7,7 +7,7 @@ typedef struct reporting {
     tv_remark_sink sink;
 } reporting;
 
-/* About the op at that offset. */
+/* Sends a remark about the op at that offset. */
 static void report(const reporting *r, uint64_t offset, cg_remark_id id, tv_remark_kind kind, bc_text *text)
 {
     cg_remark_place place = {.m = r->x->m, .function = r->x->kernel, .offset = offset, .loc = r->x->loc};
@@ -85,7 +85,7 @@ static void report_loop_plan(const reporting *r, const cg_candidate *plan, const
     report(r, loop->offset, CG_REMARK_LoopPlan, TV_REMARK_ANALYSIS, text);
 }
 
-/* The best plans, and the one that is taken if it is none of these. */
+/* Reports the best plans, and the chosen one if it is not among them. */
 static void report_kernel(const reporting *r, bc_text *text)
 {
     for (uint32_t i = 0; i < r->x->plan_count; i++)

@@ -1,7 +1,7 @@
 /* See the header. */
 #include "codegen/promises.h"
 
-/* Is the parameter there, and of that kind? */
+/* Does the parameter exist, and is it of that kind? */
 static bool is_of_kind(const bc_function *f, size_t slot, bool pointer)
 {
     if (slot >= f->body->arg_count || !bc_is_tile(f->body->args[slot].type))

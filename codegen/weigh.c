@@ -1,5 +1,5 @@
-/* Finds out what comes of a kernel that is compiled in a given way: from the remarks of the passes, which say what they
-   did with each op of the source, and from what the cost pass predicts. */
+/* Finds out what compiling a kernel with given choices results in. The sources are the passes' remarks, which say
+   what became of each op of the source, and the predictions of the cost pass. */
 #include "codegen/weigh.h"
 
 #include <string.h>
@@ -85,7 +85,7 @@ static uint32_t number_of(const tv_remark *remark, const char *key)
     return number;
 }
 
-/* The position of an op that loads or multiplies; op_count: it is none of a loop. */
+/* The position of an op that loads or multiplies in a loop; op_count: there is no such op. */
 static uint32_t op_of(const cg_weighing *x, uint64_t offset)
 {
     uint32_t i = 0;
@@ -118,7 +118,7 @@ static void take_ring(cg_weighing *x, const tv_remark *remark)
     }
 }
 
-/* "wgmma.m64n128k16...", "mma.sync.m16n8k16...": of several versions of a loop that of the best one. */
+/* "wgmma.m64n128k16...", "mma.sync.m16n8k16...": if a loop has several versions, the instruction of the best one. */
 static void take_product(cg_weighing *x, const tv_remark *remark)
 {
     static const char *const names[] = {"none", "mma.sync", "wgmma"};
@@ -192,7 +192,7 @@ static void hear(void *user, const tv_remark *remark)
 
 /* ---- what came of it ---- */
 
-/* Of the versions of a loop the one that the prediction has. */
+/* Records the predicted version of a loop. */
 static void take_cost(cg_loop_candidate *loop, const cg_kernel_cost *cost)
 {
     for (uint32_t i = 0; i < cost->loop_count; i++) {

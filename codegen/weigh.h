@@ -1,4 +1,5 @@
-/* What the parts of codegen/explain.h share: the kernel that is weighed, and how a plan of it is found out. */
+/* Declarations that the files behind codegen/explain.h share: the kernel whose plans are compared, and the functions
+   that compile a plan and predict its time. */
 #ifndef TILEVM_CODEGEN_WEIGH_H
 #define TILEVM_CODEGEN_WEIGH_H
 
@@ -16,31 +17,31 @@ typedef struct cg_weighed_loop {
     uint32_t loads;
 } cg_weighed_loop;
 
-/* One kernel that is weighed. */
+/* A kernel whose plans are compared. */
 typedef struct cg_weighing {
     const tv_module *m;
     const bc_function *f;
     const tv_compile_options *options;
     const cg_launch *launch;
-    tv_sink sink; /* of the plan that is taken */
+    tv_sink sink; /* receives the remarks of the chosen plan */
     cg_explanation *out;
-    cg_weighed_loop *loops; /* that load or multiply, in the order of the source */
+    cg_weighed_loop *loops; /* the loops that load or multiply, in the order of the source */
     uint32_t loop_count;
     cg_weighed_op *ops;
     uint32_t op_count;
-    bool *seen;        /* by op: it is told to run ahead in the plan that is looked at */
-    cg_candidate *now; /* that one */
-    bool lost;         /* memory was out for what a remark says */
-    bool first;        /* it is the plan that is taken: its obstacles are kept */
+    bool *seen;        /* by op: a remark says that the current plan prefetches it */
+    cg_candidate *now; /* the current plan */
+    bool lost;         /* a remark was lost because memory ran out */
+    bool first;        /* the current plan is the chosen one: its obstacles are kept */
 } cg_weighing;
 
 /* Finds the loops of the source. False: out of memory. */
 bool cg_find_weighed(cg_weighing *x);
 /* Compiles the kernel with plan->choices and fills in the rest of the plan, without name and needs. */
 tv_status cg_weigh_plan(cg_weighing *x, cg_candidate *plan);
-/* A copy in the explanation's memory; NULL: out of memory. */
+/* Returns a copy of the text in the explanation's memory; NULL: out of memory. */
 const char *cg_weighed_text(cg_weighing *x, tv_str text);
-/* What can be done about it (codegen/remedies.def); NULL: nothing that is known. */
+/* The remedy for the reason `why` (codegen/remedies.def); NULL: none is known. */
 const char *cg_remedy_of(tv_str why);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "codegen/analysis/scaling.h"
 
-/* Bytes that one step of the instruction along K takes of an operand in shared memory, with what aligns it. */
+/* Bytes of shared memory for one step of the instruction along K of an operand, including alignment. */
 static uint64_t step_bytes(const cg_product *p, bool left)
 {
     enum { ALIGN = 16 };
@@ -16,7 +16,7 @@ bool cg_step_fits(const cg_func *c, const cg_product *p)
     return step_bytes(p, true) + step_bytes(p, false) <= cg_static_shared(c->target);
 }
 
-/* Can a step be multiplied at all? Through shared memory, or with A in registers, as fragments of 16 bits can be. */
+/* Can a step be multiplied at all, either from shared memory or with A in registers, which 16-bit fragments allow? */
 static bool may_step(const cg_func *c, const cg_product *p)
 {
     return cg_step_fits(c, p)
@@ -141,7 +141,7 @@ bool cg_is_loaded_operand(const ct_value *v)
 
 static const ct_op *product_behind(const ct_value *v, uint32_t *budget);
 
-/* The same, of what the branches of an `if` give. */
+/* The same for the results of an `if`, from its branches. */
 static const ct_op *product_in_branches(const ct_op *op, uint32_t result, uint32_t *budget)
 {
     const ct_op *found = NULL;
@@ -176,7 +176,7 @@ const ct_op *cg_product_before(const ct_op *op)
 
 static bool is_chained(const ct_op *op)
 {
-    enum { MOST_OPS = 256 }; /* that are looked at for one that takes the result */
+    enum { MOST_OPS = 256 }; /* that are searched for one that uses the result */
     if (cg_product_before(op))
         return true;
     uint32_t count = 0;
@@ -186,7 +186,8 @@ static bool is_chained(const ct_op *op)
     return false;
 }
 
-/* Elements of the results that the products of a block hold at a time, those that add to the same one once. */
+/* The elements of the results that the products of a block hold at a time; products that add to the same sum count
+   once. */
 static uint32_t sums_of(const ct_block *block)
 {
     enum { MOST = 1 << 20 };
@@ -201,7 +202,8 @@ uint32_t cg_mma_chain_warps(const ct_func *f)
 {
     enum {
         FOR_FOUR_WARPS = 1 << 14, /* accumulators that four warps hold beside fragments */
-        FOR_A_WARP = 192 << 5     /* of more a warp has a part of the columns, and rows lie in several */
+        FOR_A_WARP = 192 << 5     /* with more, each warp has a part of the columns, and rows are spread over several
+                                     warps */
     };
     uint32_t warps = 0;
     for (const ct_op *op = f->body->first; op; op = ct_next_op(op, f->body)) {
@@ -230,7 +232,8 @@ bool cg_cuts_sums(const cg_func *c, const ct_op *op)
            && (in == BC_F8E4M3FN || in == BC_F8E5M2) && !ct_attr_u(op, F_mmaf_fast_acc);
 }
 
-/* f32 and f64, of which threads have enough elements: else each is computed by itself (codegen/ops/mma_plain.c). */
+/* Is it a product of f32 or f64 with enough elements for each thread? Otherwise, each element is computed separately
+   (codegen/ops/mma_plain.c). */
 static bool is_blocked(const cg_func *c, cg_product *p)
 {
     enum { LEAST = 2 }; /* log2 of a thread's elements */
@@ -241,7 +244,7 @@ static bool is_blocked(const cg_func *c, cg_product *p)
     return cg_step_fits(c, p);
 }
 
-/* Of a product with an atom. */
+/* Can wgmma compute the product, which has an atom? */
 static bool fits_wgmma(const cg_func *c, const ct_op *op, const cg_product *p)
 {
     bool takes = op->way == CT_DIRECT

@@ -17,16 +17,17 @@ bool cg_runs_along_last(const cg_layout *l, uint32_t bits)
     return true;
 }
 
-/* Are bytes of B, which lie in rows of K, to be taken apart by pairs? Then of 16 columns the even ones go to one
-   instruction and the odd ones to another. */
+/* Are the bytes of B, stored in rows along K, read as pairs of columns? In that case, the even ones of 16 columns go
+   to one instruction and the odd ones to another. */
 static bool takes_pairs(const cg_product *p, const cg_layout *rhs)
 {
     cg_layout l = cg_as_bytes(p, false, rhs);
     return p->atom.element_bits == 2 && p->n >= 4 && cg_runs_along_last(&l, p->n);
 }
 
-/* Which warps go along M and along N: to where more is left, so that the warps' parts become square; of chained
-   products along M, so that rows stay in their warp; for wgmma too, where four warps need not read B more than once. */
+/* Distributes the warps along M and N. Each bit goes to the dimension with more instructions left, so that the
+   warps' parts become square. In chained products, warps go along M, so that rows stay in their warp; also for
+   wgmma, because four warps need not read B more than once. */
 static void split_warps(const cg_func *c, cg_product *p)
 {
     uint32_t m = cg_rows_of_atoms(p), n = p->n - (p->pairs || p->instruction == CG_BY_WGMMA ? 4 : 3);
@@ -48,15 +49,15 @@ void cg_settle_product(const cg_func *c, cg_product *p, const cg_layout *rhs)
     split_warps(c, p);
 }
 
-/* The bits of N that are an instruction's columns, then the one that tells it from the next instruction. */
+/* The bits of N that number an instruction's columns, then the bit that numbers two neighbouring instructions. */
 static const uint8_t *column_bits(const cg_product *p)
 {
     static const uint8_t columns[2][4] = {{0, 1, 2, 3}, {1, 2, 3, 0}};
     return columns[p->pairs];
 }
 
-/* The rows of an instruction: the first eight over lanes, the others in a second register. They count from bit `first`
-   of the index on; bits that the rows do not have are replicas. */
+/* Adds the rows of an instruction to the layout: the first eight over lanes, the others in a second register. They
+   begin at bit `first` of the index; bits beyond the rows become replicas. */
 static void put_rows(const cg_product *p, uint32_t first, cg_layout *l)
 {
     uint32_t one = 1;
@@ -88,9 +89,9 @@ cg_layout cg_accumulator_layout(const cg_func *c, const cg_product *p)
     return p->instruction == CG_BY_REORDERED_MMA ? cg_in_order(p, &l, false) : l;
 }
 
-/* Bits of M and N that are given to registers, lanes and warps, lowest first. */
+/* The bits of M and N that are assigned to registers, lanes and warps, lowest first. */
 typedef struct spread {
-    uint32_t next, all, to; /* the first bit that is left, how many there are, where they are in the index */
+    uint32_t next, all, to; /* the first unassigned bit, the number of bits, their position in the index */
 } spread;
 
 static uint32_t take_bits(spread *s, uint32_t most, uint32_t *out)
@@ -101,10 +102,10 @@ static uint32_t take_bits(spread *s, uint32_t most, uint32_t *out)
     return count;
 }
 
-/* A thread has four neighbours of a row (two of f64), that is 16 bytes, and as many rows or more, which follow each
-   other too: operands come in vectors of 16 bytes, whichever way they lie. Four lanes go along M, eight along N, by
-   turns, so that lanes that differ in one of the first two bits of their number alone want the same of one operand
-   (docs/internals/codegen.md). Then a thread has further columns and rows, then come warps. */
+/* A thread has four neighbours of a row (two for f64), which is 16 bytes, and at least as many neighbouring rows:
+   operands are loaded in vectors of 16 bytes along either dimension. Four lanes go along M and eight along N, with
+   alternating bits, so that lanes that differ in only one of the first two bits of their number need the same
+   elements of one operand (docs/internals/codegen.md). Further columns and rows of a thread follow, then warps. */
 cg_layout cg_block_layout(const cg_func *c, const cg_product *p)
 {
     uint32_t vector = p->in == BC_F64 ? 1 : 2, total = p->m + p->n + p->batch;
@@ -182,11 +183,11 @@ cg_layout cg_fragment_layout(const cg_func *c, const cg_product *p)
     return p->instruction == CG_BY_REORDERED_MMA ? cg_in_order(p, &l, true) : l;
 }
 
-/* Of A: each of four lanes side by side has those of the row in which their fragments of A begin, lane % 2 of 0, or of
-   that 8 rows below, whichever two of them the instruction reads; registers: blocks of K, further rows, batches. Of B:
-   all four have those of their column; registers: blocks of K, further columns, batches. Where scales come after, every
-   lane has those of its accumulators: of two rows, and of two columns; registers: blocks of K, which of the two, the
-   same as above. */
+/* Scales of A: of four adjacent lanes, those with lane % 2 = 0 have the scales of the row in which their fragments
+   of A begin, and the others have those of the row 8 below; the instruction reads two of the lanes. Registers count
+   blocks of K, further rows, batches. Scales of B: all four lanes have those of their column. Registers count blocks
+   of K, further columns, batches. If sums are scaled afterwards, every lane has the scales of its accumulators, for
+   two rows and for two columns. Registers count blocks of K, which of the two, and then the same as above. */
 cg_layout cg_scale_layout(const cg_func *c, const cg_product *p, bool left)
 {
     const uint8_t *n = column_bits(p);
@@ -218,7 +219,7 @@ cg_layout cg_scale_layout(const cg_func *c, const cg_product *p, bool left)
     return l;
 }
 
-/* Do the registers of `run` follow each other along the index from bit `from` on? */
+/* Are the registers of `run` consecutive along the index from bit `from` on? */
 static bool runs_from(const cg_layout *run, uint32_t from, uint32_t most)
 {
     bool along = run->reg_bits <= most;
@@ -227,7 +228,7 @@ static bool runs_from(const cg_layout *run, uint32_t from, uint32_t most)
     return along;
 }
 
-/* Of elements of 16 bits. */
+/* The feed for 16-bit elements. */
 static cg_feed halves_feed(const cg_product *p, uint32_t index, bool along_k)
 {
     if (p->instruction != CG_BY_REORDERED_MMA || !index)
@@ -253,7 +254,7 @@ cg_feed cg_mma_feed(cg_func *c, const ct_op *op, uint32_t index, const cg_layout
         return CG_FEED_DOUBLES;
     if (p.atom.element_bits == 1)
         return halves_feed(&p, index, along_k);
-    if (p.atom.element_bits == 2 && index && p.n >= 4 && along_last) /* by pairs of columns, as takes_pairs finds */
+    if (p.atom.element_bits == 2 && index && p.n >= 4 && along_last) /* in pairs of columns, as takes_pairs decides */
         return along_k || p.packed ? CG_NO_FEED : CG_FEED_PAIRS;
     return along_k ? CG_FEED_ROWS : CG_NO_FEED;
 }

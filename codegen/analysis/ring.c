@@ -80,7 +80,7 @@ uint32_t cg_ring_place_loads(cg_ring *ring)
     return ring->slot_bytes;
 }
 
-/* A load's places without what registers add, in bytes. */
+/* A load's places without the register bits, in bytes. */
 static cg_layout threads_of(const cg_ring_load *load)
 {
     cg_layout l = load->places;

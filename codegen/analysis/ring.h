@@ -10,11 +10,11 @@
 enum { CG_BLOCK_BITS = 2 }; /* log2 of the elements along memory that a thread transposes at a time */
 enum { CG_RING_LOADS = 6, CG_RING_PART_BITS = 3, CG_RING_BARRIER_BYTES = 16 /* of a slot, between groups */ };
 
-/* What becomes of a tile on its way to products. */
+/* How a tile gets from memory to products. */
 typedef enum cg_passage {
     CG_UNCHANGED,
-    CG_ROUNDED_BY_PRODUCT,    /* f32 lies in its slot; the product rounds it to tf32 as fragments */
-    CG_ROUNDED_BY_MAP,        /* f32 comes as tf32 */
+    CG_ROUNDED_BY_PRODUCT,    /* the slot holds f32; the product rounds its fragments to tf32 */
+    CG_ROUNDED_BY_MAP,        /* the copy engine rounds f32 to tf32 */
     CG_TRANSPOSED_BY_THREADS, /* through registers of the producers, which transpose it */
     CG_ROUNDED_BY_THREADS,    /* through their registers, which round f32 to tf32, and may transpose it */
 } cg_passage;
@@ -25,13 +25,14 @@ typedef struct cg_ring_load {
     uint32_t fast; /* dimension of the tile that is contiguous in memory */
     cg_feed feed;
     cg_passage passage;
-    bool to_all;                          /* by maps: each block of the cluster brings its share to all of them */
+    bool to_all;                          /* by maps: each block of the cluster copies its part to all of them */
     cg_layout layout;                     /* of the copies over threads */
     uint32_t part_bit[CG_RING_PART_BITS]; /* bits of the tile's index that number the parts */
     cg_encoding encoding;
-    cg_layout places;     /* of threads, or put: the registers of all threads in a slot, */
-    uint32_t own_bytes;   /* which take so many bytes, */
-    uint32_t vector_bits; /* in pieces of so many elements, as a logarithm */
+    cg_layout places;     /* in rings of threads, or if the tile passes through registers: the offsets of all
+                             threads' registers in a slot */
+    uint32_t own_bytes;   /* the bytes of these registers */
+    uint32_t vector_bits; /* log2 of the elements in a piece */
     uint32_t offset;      /* in a slot, bytes */
 } cg_ring_load;
 
@@ -43,11 +44,12 @@ typedef enum cg_ring_role {
     CG_RING_OF_MAPS,    /* the same, but one thread has the copy engine bring the tiles, by tensor maps */
 } cg_ring_role;
 
-/* When a slot may be filled anew. */
+/* When a slot may be refilled. */
 typedef enum cg_slot_end {
     CG_FREE_BEHIND_ITERATION,
-    CG_FREE_ONCE_READ,       /* of threads: as soon as its tiles are in registers, so that one slot will do */
-    CG_FREE_ITERATION_LATER, /* between groups: the product of an iteration runs on into the next one */
+    CG_FREE_ONCE_READ,       /* in rings of threads: as soon as its tiles are in registers, so that one slot is
+                                enough */
+    CG_FREE_ITERATION_LATER, /* between groups: the product of an iteration is still in flight in the next one */
 } cg_slot_end;
 
 /* Ops of a loop's body that the operands of its loads need: they are repeated for the iterations whose tiles are
@@ -61,31 +63,33 @@ typedef struct cg_slice {
 typedef struct cg_ring {
     cg_ring_load loads[CG_RING_LOADS];
     uint32_t load_count, slots, slot_bytes;
-    const char *why; /* so many slots: a text for users */
+    const char *why; /* why it has this number of slots: a text for users */
     cg_ring_role role;
     cg_slot_end end;
     cg_slice slice;
-    uint32_t parts; /* log2 of the parts of K in which tiles come: a slot has one part */
-    ct_op *product; /* that takes them, where there are parts, or it is turned */
-    bool async;     /* wgmma reads it */
-    ct_op *behind;  /* a product that every iteration comes by and behind which copies are started; NULL: at its head */
-    uint32_t at_start; /* by maps: so many slots are filled by threads first, while the maps are made */
-    cg_layout threads; /* of threads: the part of a thread, in bytes, of all places; loads do not have it themselves */
-    bool joined;       /* of a ring beside another one: its copies are awaited with those of that ring */
-    bool last;         /* no loop behind this one reads its slots */
-    struct cg_ring
-        *again;      /* of a loop behind the first one that loads such tiles: the first one's, whose slots it has */
-    ct_value *value; /* that of its op, by expand */
-    uint32_t offset, barriers;   /* where slots and, between groups, barriers lie in the memory of all rings */
+    uint32_t parts;        /* log2 of the K slices of a tile: a slot holds one slice */
+    ct_op *product;        /* that reads the tiles, if they come in K slices or it is transposed; otherwise NULL */
+    bool async;            /* wgmma reads it */
+    ct_op *behind;         /* a product that every iteration executes and after which copies are started; NULL: they are
+                       started at its head */
+    uint32_t at_start;     /* by maps: the number of slots that threads fill first, while the maps are built */
+    cg_layout threads;     /* in rings of threads: the offset in bytes by thread, which is common to all loads and not
+                          part of their places */
+    bool joined;           /* a second ring of the loop, whose copies are awaited with those of the first one */
+    bool last;             /* no later loop reads its slots */
+    struct cg_ring *again; /* in a later loop that loads kept tiles: the ring of the first loop, whose slots it reads */
+    ct_value *value;       /* the result of its op, set by expand */
+    uint32_t offset, barriers;   /* offsets of slots and, between groups, of barriers in the memory of all rings */
     struct cg_ring_state *state; /* as lowered: codegen/ops/slots.h; NULL until then */
 } cg_ring;
 
-/* The plan of a loop, its detail until the loop has the ops of its rings, and behind that, as long as they live. */
+/* The plan of a loop. It is the loop's detail until the ops of its rings are inserted, and as long as the rings
+   live. */
 typedef struct cg_plan {
-    cg_ring *ring;   /* of tiles that products read, or each thread itself; NULL: of none */
-    cg_ring *beside; /* of threads: of loads whose tiles stay for loops behind this one, or may be there from a loop
-                        before (codegen/passes/keep.c), or that products do not take as they are
-                        (codegen/passes/loads.c); NULL: of none */
+    cg_ring *ring;   /* the ring of tiles that products, or the threads that copied them, read; NULL: none */
+    cg_ring *beside; /* a ring of threads for loads whose tiles are kept for later loops or by an earlier one
+                        (codegen/passes/keep.c), or that products cannot read unchanged (codegen/passes/loads.c);
+                        NULL: none */
 } cg_plan;
 
 /* The plan of an op, if it is a loop with one. */
@@ -94,7 +98,7 @@ static inline cg_plan *cg_plan_of(const ct_op *op)
     return op->opcode == OP_for ? op->detail : NULL;
 }
 
-/* Has a loop around the op a plan; has one in the block? */
+/* Does a loop around the op have a plan? The second function: does a loop in the block have one? */
 bool cg_is_in_plan(const ct_op *op);
 bool cg_has_plan(const ct_block *block);
 
@@ -115,13 +119,14 @@ static inline bool cg_is_rounded(const cg_ring_load *load)
 {
     return load->passage == CG_ROUNDED_BY_MAP || load->passage == CG_ROUNDED_BY_THREADS;
 }
-/* Are some of its tiles put; are some rounded, be it by the product; do some come to all blocks of the cluster, so that
-   a slot is free when it is in all of them? */
+/* The first function: do some of its tiles pass through producers' registers (`put`)? The second: are some rounded,
+   possibly by the product? The third: are some multicast to all blocks of the cluster, so that a slot is free when
+   all blocks have released it? */
 bool cg_ring_puts(const cg_ring *ring);
 bool cg_ring_rounds(const cg_ring *ring);
 bool cg_ring_to_all(const cg_ring *ring);
 
-/* A ring without loads, whose slice is empty. NULL: no memory, as c says. */
+/* Creates a ring without loads and with an empty slice. NULL: out of memory, which c records. */
 cg_ring *cg_ring_plan(cg_func *c, cg_ring_role role);
 
 /* How many iterations copies run ahead. */
@@ -137,7 +142,7 @@ static inline bool cg_is_in_slice(const cg_ring *ring, const ct_op *op)
     return op->result_count && op->results[0].id < slice->known && slice->has[op->results[0].id];
 }
 
-/* The detail of a `cursor`: of a load whose index along tile dimension `dim` is a loop's counter. */
+/* The detail of a `cursor` for a load whose index along tile dimension `dim` is a loop's counter. */
 typedef struct cg_ring_cursor {
     const cg_ring_load *load;
     uint32_t dim;
@@ -148,17 +153,18 @@ typedef struct cg_ring_cursor {
 typedef struct cg_ring_copy {
     const cg_ring_load *load;
     uint32_t part;
-    uint32_t trips;            /* in a loop over strips: what it copies is of a strip so many trips later, */
-    bool wraps;                /* where that is behind the last one; else where it is not */
-    cg_ring_cursor *cursor;    /* that says where to copy from; NULL: the index does */
-    struct cg_tensor_map *map; /* by which the copy engine brings it; NULL: threads do (codegen/analysis/boxes.h) */
-    bool at_start;             /* only to the ring's slots at_start */
+    uint32_t trips;            /* in a loop over strips: it copies for the strip that is so many trips later, */
+    bool wraps;                /* executed if that is past the last trip; otherwise, if it is not */
+    cg_ring_cursor *cursor;    /* that gives the source address; NULL: the index does */
+    struct cg_tensor_map *map; /* with which the copy engine copies; NULL: threads copy (codegen/analysis/boxes.h) */
+    bool at_start;             /* it fills only the first `at_start` slots of the ring */
 } cg_ring_copy;
 
-/* The detail of a `later`: so many iterations. */
+/* The detail of a `later`: the number of iterations. */
 typedef struct cg_distance {
     uint32_t iterations;
-    cg_ring *ring; /* whose copies, up to the commit, are left out where there is no such iteration; NULL: none are */
+    cg_ring *ring; /* whose copies, up to the commit, are skipped if there is no such iteration; NULL: none are
+                      skipped */
 } cg_distance;
 
 /* log2 of the elements in 16 bytes of memory. */
@@ -178,7 +184,8 @@ cg_layout cg_encoding_layout_of(const ct_value *v, const cg_layout *l);
 uint32_t cg_ring_load_bytes(const cg_ring_load *load);
 /* Assigns the loads consecutive offsets in a slot, and returns its size in bytes. */
 uint32_t cg_ring_place_loads(cg_ring *ring);
-/* Of threads: takes the part of the thread out of all loads' places, where it is the same number of bytes in all. */
+/* In rings of threads: moves the offset by thread out of the loads' places if it is the same number of bytes in all
+   of them. */
 void cg_ring_share_threads(cg_ring *ring);
 
 #endif

@@ -1,5 +1,5 @@
-/* What accesses to global memory take of the multiprocessor that makes them: instructions, by how many bytes one may
-   have, and passes through L1, by how many lines of 128 bytes the lanes of a warp reach. */
+/* The cost of accesses to global memory for a multiprocessor: instructions, which depend on the bytes per access,
+   and passes through L1, which depend on the lines of 128 bytes that the lanes of a warp reach. */
 #include "codegen/access/bins.h"
 #include "codegen/access/pointers.h"
 #include "codegen/analysis/ring.h"
@@ -7,25 +7,26 @@
 
 enum { LINE = 128, LANES = 1 << CG_LANE_BITS };
 
-/* The accesses of a tile: of a warp for all of it, the bytes that a lane has, the lines that the lanes reach. */
+/* The accesses to a tile: the number per warp for the whole tile, the bytes per lane, and the lines that the lanes
+   of a warp reach. */
 typedef struct accesses {
     double count, bytes, lines;
 } accesses;
 
 static bool is_by_pointers(const ct_op *op)
 {
-    if (op->opcode == CT_staged) /* of either */
+    if (op->opcode == CT_staged) /* the load's or the copy's results */
         return bc_is_tile(op->operands[0]->type);
     return op->opcode == OP_load_ptr_tko || op->opcode == OP_store_ptr_tko || op->opcode == OP_atomic_rmw_tko
            || op->opcode == OP_atomic_cas_tko;
 }
 
-/* The dimension that is contiguous in memory, and logarithms of elements: of an access at most, of a row. */
+/* The dimension that is contiguous in memory, and log2 of the elements of the longest access and of a row. */
 typedef struct rows {
     uint32_t fast, bits, run;
 } rows;
 
-/* Pointers lie in rows; those that come from memory as far as is known. */
+/* Finds the rows of a tile of pointers; for pointers loaded from memory, as far as they are known to be consecutive. */
 static rows rows_of(cg_func *c, const ct_op *op, const bc_type *tile, const cg_layout *l)
 {
     rows r = {.fast = 0};
@@ -45,7 +46,7 @@ static rows rows_of(cg_func *c, const ct_op *op, const bc_type *tile, const cg_l
     return r;
 }
 
-/* Of a warp: lanes whose elements lie in the same line along the dimension that is contiguous in memory share it. */
+/* The lines that a warp reaches: lanes whose elements are in the same line along the contiguous dimension share it. */
 static double lines_of(const cg_layout *l, uint32_t from, uint32_t bits, uint32_t bytes)
 {
     enum { LINE_BITS = 7 };
@@ -72,7 +73,7 @@ static accesses accesses_of(cg_func *c, const ct_op *op, const bc_type *tile, co
                       .lines = lines_of(&l, from, r.run, bytes)};
 }
 
-/* Each of a line, or of as many bytes as one has. */
+/* The passes through L1: each pass serves one line, or the bytes of one line. */
 static double passes_of(const accesses *a)
 {
     double wide = a->bytes * LANES / LINE;
@@ -87,14 +88,14 @@ static bool is_atomic(const ct_op *op)
 void cg_add_accesses(cg_func *c, const cg_machine *m, const ct_op *op, const bc_type *tile, const cg_layout *layout,
                      cg_work *w)
 {
-    enum { CONFLICTS = 4 /* of a warp that adds to addresses anywhere, about */ };
-    enum { INSTRUCTIONS = 3 }; /* an address or a predicate beside it */
+    enum { CONFLICTS = 4 /* approximate number per warp that adds to arbitrary addresses */ };
+    enum { INSTRUCTIONS = 3 }; /* the access itself, its address and its predicate */
     accesses a = accesses_of(c, op, tile, layout);
     w->cycles[CG_ISSUE] += a.count * INSTRUCTIONS / m->issue;
     w->cycles[CG_HALF] += a.count / m->half_rate;
     w->cycles[CG_SHARED_MEMORY] += a.count * passes_of(&a);
     cg_bins bins;
-    if (cg_find_bins(c, op, &bins)) { /* which are summed up in shared memory, and added once */
+    if (cg_find_bins(c, op, &bins)) { /* such additions are summed in shared memory, and added to global memory once */
         w->cycles[CG_SHARED_MEMORY] += a.count * CONFLICTS;
         w->cycles[CG_ATOMICS] += bins.count / m->atomics;
     } else if (is_atomic(op))

@@ -1,19 +1,19 @@
-/* The cost model: what the ops of a compiled kernel take of a multiprocessor, and how long that is. It explains
-   (remarks LoopCost and KernelCost); what tiles take of the registers also decides, how many elements a thread has at
-   once and how many blocks of a hint share a multiprocessor. Figures: codegen/cost/cost.def; what it predicts beside
-   what was measured: `make bench-model`. */
+/* The cost model: how much of a multiprocessor's resources the ops of a compiled kernel use, and how long they take.
+   It serves explanations (remarks LoopCost and KernelCost). The registers that tiles use also decide how many
+   elements a thread holds at once, and how many of the hinted blocks share a multiprocessor. Figures are in
+   codegen/cost/cost.def; `make bench-model` compares predictions with measurements. */
 #ifndef TILEVM_CODEGEN_COST_COST_H
 #define TILEVM_CODEGEN_COST_COST_H
 
 #include "codegen/analysis/product.h"
 #include "codegen/kernel/kernel.h"
 
-/* What a multiprocessor has to share. */
+/* The resources of a multiprocessor. */
 typedef enum cg_resource {
     CG_TENSOR_CORES,
     CG_SHARED_MEMORY,
     CG_ISSUE,   /* of instructions */
-    CG_HALF,    /* those that run at half the rate */
+    CG_HALF,    /* instructions that run at half the rate */
     CG_SPECIAL, /* functions */
     CG_L2,
     CG_DRAM,
@@ -33,64 +33,66 @@ typedef struct cg_machine {
 
 /* The GPU that decisions are made for. */
 const cg_machine *cg_machine_of(const cg_target *target);
-/* The one that is predicted; CG_ANY_GPU: the same. */
+/* The GPU that predictions are made for; CG_ANY_GPU: the same as for decisions. */
 const cg_machine *cg_machine_named(const cg_target *target, cg_gpu gpu);
 
-/* What an op takes of a thread block, and how long after it has begun its result is there besides. */
+/* The resources that an op uses for a thread block, and its latency: how much later than that its result is
+   available. */
 typedef struct cg_work {
     double cycles[CG_RESOURCES];
     double latency;
 } cg_work;
 
-/* Multiplications of a product over what wgmma does of them in a cycle, by the bytes of its elements. */
+/* Cycles of wgmma for a product: its multiplications divided by the rate for elements of that size. */
 double cg_wgmma_cycles(const cg_target *target, const ct_op *product);
-/* Of ops without regions. Copies count where their tile is read (`staged`). */
+/* The work of an op without regions. Copies are counted where their tile is read (`staged`). */
 cg_work cg_work_of(cg_func *c, const cg_machine *machine, const ct_op *op);
-/* Adds what the instructions that move a tile in that layout take, copies with them (codegen/cost/access.c). */
+/* Adds the cost of the instructions that move a tile in that layout, including copies (codegen/cost/access.c). */
 void cg_add_accesses(cg_func *c, const cg_machine *m, const ct_op *op, const bc_type *tile, const cg_layout *layout,
                      cg_work *w);
-/* Bytes of global memory that the op moves; 0: none. *out_memory: where, a view or pointers. */
+/* Bytes of global memory that the op moves; 0: none. *out_memory: the view or pointers that it accesses. */
 double cg_bytes_moved(const ct_op *op, const ct_value **out_memory);
-/* Floating-point operations of the op, as `tilevm run --stats` counts them: two for each product, one for each element
-   that is computed or summed up. */
+/* Floating-point operations of the op, as `tilevm run --stats` counts them: two for each multiply-add, and one for
+   each element that is computed or summed. */
 double cg_flops_of(cg_func *c, const ct_op *op);
-/* Products of such operands a second that the tensor cores of all multiprocessors give, two operations each; 0: they
-   have no instruction for it. */
+/* The peak rate of the tensor cores of all multiprocessors for products of such operands, in operations per second,
+   two per multiply-add; 0: they have no instruction for it. */
 double cg_flops_peak(cg_func *c, const cg_machine *machine, const ct_op *product);
-/* 32-bit registers of a thread that hold tiles where most of them are needed. False: out of memory. */
+/* The largest number of 32-bit registers of a thread that hold tiles at any op. False: out of memory. */
 bool cg_registers_held(cg_func *c, uint32_t *out_registers);
-/* The same, and at each op, from the last one to the first, those that hold tiles while it is at it. */
+/* The same; also calls the function for each op, from the last one to the first, with the registers that hold tiles
+   while the op executes. */
 typedef void cg_held_fn(void *user, const ct_op *op, uint32_t registers);
 bool cg_registers_along(cg_func *c, cg_held_fn *tell, void *user, uint32_t *out_most);
-/* The same before there are layouts: bits of tiles of all threads together, in the order of the ops. False: out of
+/* The same before layouts exist: the bits of tiles in all threads together, in the order of the ops. False: out of
    memory. */
 bool cg_bits_held(cg_func *c, uint64_t *out_bits);
 
-/* Blocks on a multiprocessor that the occupancy hint asks for, or as many fewer that a thread has the registers that
-   its tiles take, and some besides: what one does not have is spilled, which costs more than the blocks hide. 0: no
-   hint, or none is left of it. held: as above. */
+/* Blocks on a multiprocessor: as many as the occupancy hint asks for, or fewer, so that a thread has enough
+   registers for its tiles and some others. Missing registers are spilled, which costs more than additional blocks
+   can hide. 0: no hint, or it cannot be followed. held: as above. */
 uint32_t cg_blocks_hinted(const cg_func *c, uint32_t held);
 
-/* What is known of a launch. */
+/* The known facts about a launch. */
 typedef struct cg_launch {
-    const int64_t *params; /* integers by position, */
-    size_t param_count;    /* of as many; others are not known */
+    const int64_t *params; /* the integer arguments by position */
+    size_t param_count;    /* the number of params; other arguments are not known */
     int64_t grid[3];       /* tile blocks; 0: not known */
-    int64_t block[3];      /* the one that is looked at */
-    cg_gpu gpu;            /* on which */
+    int64_t block[3];      /* the tile block that is examined */
+    cg_gpu gpu;            /* the GPU of the launch */
 } cg_launch;
 
-/* A loop around what is looked at, and what its counter is taken to be. */
+/* A loop around the examined op, and the assumed value of its counter. */
 typedef struct cg_trip {
     const struct cg_trip *outer;
     const ct_op *loop;
     int64_t counter;
 } cg_trip;
 
-/* Instructions that a map takes for an element. */
+/* Instructions of an element-wise op (a map) per element. */
 uint32_t cg_instructions_of(const ct_op *op);
 
-/* The integer that a scalar has in that block (codegen/cost/known.c). */
+/* The integer value of a scalar in that block (codegen/cost/known.c). */
 bool cg_known(const cg_launch *launch, const cg_trip *trip, const ct_value *v, int64_t *out);
 /* Bytes of the tensor or array behind the memory of an access. */
 bool cg_known_bytes(const cg_launch *launch, const ct_value *memory, double *out);
@@ -99,17 +101,17 @@ enum { CG_UNKNOWN_ITERATIONS = 16 };
 
 /* Is the tile of pointers or integers computed from scalars and indices, and not loaded? */
 bool cg_is_of_indices(const ct_value *v);
-/* Of the tiles that all blocks reach with the access, how many are different ones; 1: not known. */
+/* The part of the tiles reached by all blocks with the access that are distinct; 1: not known. */
 double cg_part_of_tiles(cg_func *c, const cg_launch *launch, const ct_op *op);
 
-/* What is predicted of a loop. */
+/* The prediction for a loop. */
 typedef struct cg_loop_cost {
     const ct_op *loop;
-    uint32_t stages, in_flight;  /* of its rings: the most slots, bytes that are on their way */
+    uint32_t stages, in_flight;  /* of its rings: the largest number of slots, bytes in flight */
     double cycles[CG_RESOURCES]; /* of an iteration of a thread block */
-    double alone;                /* how long one takes in a block that has the multiprocessor for itself */
-    double iterations;           /* of a block on the average; below 0: not known */
-    double taken;                /* cycles of an iteration of all blocks of the multiprocessor */
+    double alone;                /* cycles of an iteration in a block that runs alone on a multiprocessor */
+    double iterations;           /* of a block, on average; negative: not known */
+    double taken;                /* cycles of one iteration of all blocks on the multiprocessor */
     const char *bound;
 } cg_loop_cost;
 
@@ -118,13 +120,13 @@ typedef struct cg_kernel_cost {
     uint32_t threads, registers, shared, blocks; /* of a thread, at most; of a block; on a multiprocessor */
     cg_loop_cost *loops;
     uint32_t loop_count;
-    double us;     /* of a launch; below 0: the grid or the iterations of a loop are not known */
-    double cycles; /* of the multiprocessor for one of the blocks that share it; a loop whose iterations are not known
-                      has CG_UNKNOWN_ITERATIONS */
+    double us;     /* of a launch; negative: the grid or the iterations of a loop are not known */
+    double cycles; /* of the multiprocessor for one of the blocks that share it; a loop with an unknown number of
+                      iterations counts CG_UNKNOWN_ITERATIONS */
     const char *bound;
 } cg_kernel_cost;
 
-/* shared_bytes: of a block. NULL: out of memory, or nothing is known of the target. */
+/* Predicts a kernel. shared_bytes: of a block. NULL: out of memory, or the target has no figures. */
 cg_kernel_cost *cg_predict(cg_func *c, const cg_launch *launch, uint32_t shared_bytes);
 
 #endif

@@ -1,5 +1,6 @@
-/* How many registers of a thread hold tiles where most do: from the last op to the first, a tile is held from what
-   makes it to its last use, in a loop from outside of it to its end. What ptxas keeps besides is not known. */
+/* Finds the largest number of a thread's registers that hold tiles. It visits ops from the last to the first; a tile
+   is held from the op that computes it to its last use, and a tile from outside a loop is held to the loop's end.
+   The other registers that ptxas needs are not known. */
 #include "codegen/cost/cost.h"
 
 #include "codegen/kernel/groups.h"
@@ -7,13 +8,13 @@
 typedef struct holding {
     cg_func *c;
     bool *held; /* by value id */
-    bool *anew; /* the same: it is made where it is wanted; NULL: there are layouts, which say so */
+    bool *anew; /* by value id: it is recomputed at each use; NULL: layouts exist, and say so */
     uint64_t bits, most;
-    cg_held_fn *tell; /* NULL: only the most is wanted */
+    cg_held_fn *tell; /* NULL: only the maximum is needed */
     void *user;
 } holding;
 
-/* Of a thread; without layouts, of all threads. */
+/* The bits of a value in a thread; without layouts, in all threads. */
 static uint64_t bits_of(const holding *x, const ct_value *v)
 {
     if (!bc_is_tile(v->type) || !v->type->rank || cg_is_loaded_operand(v))
@@ -43,7 +44,7 @@ static void drop(holding *x, const ct_value *values, uint32_t count)
         }
 }
 
-/* What the loop needs from outside, in each iteration. */
+/* Holds the values from outside that the loop needs in each iteration. */
 static void hold_for(holding *x, const ct_op *loop)
 {
     const ct_block *body = loop->regions[0];
@@ -60,7 +61,7 @@ static void go_back(holding *x, const ct_block *block)
         drop(x, op->results, op->result_count);
         if (ct_is_loop(op) && op->regions[0])
             hold_for(x, op);
-        uint32_t regions = op->opcode == CT_groups ? 1 : op->region_count; /* producers hold next to nothing */
+        uint32_t regions = op->opcode == CT_groups ? 1 : op->region_count; /* producers hold almost nothing */
         for (uint32_t r = 0; r < regions; r++)
             if (op->regions[r]) {
                 go_back(x, op->regions[r]);
@@ -73,7 +74,7 @@ static void go_back(holding *x, const ct_block *block)
     }
 }
 
-/* Pointers that a loop carries are made anew: `canonical` computes them from the counter. */
+/* Pointers that a loop carries are recomputed: the canonical pass derives them from the counter. */
 static void find_anew_pointers(const holding *x, const ct_op *loop)
 {
     uint32_t first = ct_first_carried(loop);
@@ -83,7 +84,7 @@ static void find_anew_pointers(const holding *x, const ct_op *loop)
     }
 }
 
-/* What comes from the index and from scalars alone is not held: `layouts` makes it anew. */
+/* Values that depend only on indices and scalars are not held: the layouts pass recomputes them. */
 static void find_anew(holding *x)
 {
     for (const ct_op *op = x->c->ir->body->first; op; op = ct_next_op(op, x->c->ir->body)) {

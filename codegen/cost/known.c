@@ -1,21 +1,21 @@
-/* Integers of a launch whose arguments and grid are known, in one tile block: how often loops run, how large tensors
-   are. What is not found out is not known; nothing but predictions follows from it. */
+/* Evaluates integers in one tile block of a launch whose arguments and grid are known: iterations of loops, sizes of
+   tensors. Values that cannot be evaluated are unknown. Only predictions depend on the results. */
 #include "codegen/analysis/ring.h"
 #include "codegen/cost/cost.h"
 
-enum { MOST_STEPS = 256 }; /* from a value back to what it is made of: each op in a way of its own */
+enum { MOST_STEPS = 256 }; /* in following a value back to its operands */
 
 typedef struct looking {
     const cg_launch *launch;
     const cg_trip *trip;
-    uint32_t steps; /* that are left */
+    uint32_t steps; /* steps that are left */
 } looking;
 
 static bool find(looking *x, const ct_value *v, int64_t *out);
 
 /* ---- arithmetic ---- */
 
-/* Signed; the quotient rounded as the op says. */
+/* Signed division; the quotient is rounded as the op says. */
 static bool divide(const ct_op *op, int64_t a, int64_t b, int64_t *out)
 {
     if (b == 0 || (a == INT64_MIN && b == -1))
@@ -83,7 +83,7 @@ static bool find_argument(const looking *x, const ct_value *v, int64_t *out)
 /* The counter of a later iteration of a loop, and whether there is one. */
 static bool find_later(looking *x, const ct_op *op, uint32_t result, int64_t *out)
 {
-    enum { MOST = 1 << 30 }; /* no sum of these leaves 64 bits */
+    enum { MOST = 1 << 30 }; /* no sum of these overflows 64 bits */
     int64_t first, end, step_by;
     if (!find(x, op->operands[0], &first) || !find(x, op->operands[1], &end) || !find(x, op->operands[2], &step_by)
         || first > MOST || first < -MOST || step_by > MOST || step_by < -MOST)
@@ -108,7 +108,10 @@ static bool find_of(looking *x, const ct_value *v, int64_t *out)
     case OP_get_tensor_shape: return op->operands[0]->view && find_size(x, op->operands[0]->view, v->number, out);
     case OP_get_index_space_shape: return find_tiles(x, op, v->number, out);
     case CT_later: return find_later(x, op, v->number, out);
-    case CT_share: *out = v->number > 0; return true; /* its own: as long as each block computes one */
+    case CT_share:
+        *out = v->number > 0;
+        return true; /* its own tile block, as long as each thread block computes
+                                                         one */
     case CT_rank: *out = 0; return true;
     default: return compute(x, op, out);
     }

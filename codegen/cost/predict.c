@@ -1,8 +1,8 @@
-/* How long a kernel takes. A thread block is walked through in the order of its program: an op begins when the one
-   before has been issued and what it reads is there; products that are in flight run beside the ops behind them. That
-   gives how long an iteration takes a block that has the multiprocessor for itself; what all blocks there take of each
-   resource gives how long it takes at least. The longer one counts, and has the bound's name. Of warps in groups,
-   consumers are walked through, each four warps on their own; copies count where they are awaited. */
+/* Predicts how long a kernel takes. It walks through a thread block in program order: an op begins when the previous
+   one has been issued and its operands are available; products in flight overlap the ops after them. This gives the
+   time of an iteration in a block that runs alone on a multiprocessor. The resources that all its blocks use give a
+   lower bound. The longer time counts, and names the bound. In warp-specialised kernels, it walks through the
+   consumers, with four warps on their own at a time; copies count where they are awaited. */
 #include "codegen/cost/cost.h"
 
 #include <math.h>
@@ -16,18 +16,18 @@
 enum {
     SCHEDULERS = 4,
     PUT = 8 /* instructions for a word that producers put back */,
-    TWICE_BELOW = 3 /* loops around, in which an iteration is walked through twice */
+    TWICE_BELOW = 3 /* surrounding loops, below which an iteration is walked through twice */
 };
 
 static const char *const names[CG_RESOURCES] = {
     "tensor cores", "shared memory", "instructions", "instructions at half rate", "special functions",
     "L2",           "DRAM",          "atomics"};
 
-/* Memory that is moved by the access ops of the kernel: counted once for all that have the same origin. */
+/* Memory traffic of the kernel's access ops: one entry for all accesses with the same origin. */
 typedef struct traffic {
     const ct_value *origin, *memory;
-    const ct_op *first;  /* that moves some */
-    double bytes, fresh; /* of blocks that were counted; of the ops in the same loop as the first one */
+    const ct_op *first;  /* the first op that accesses it */
+    double bytes, fresh; /* of the sampled blocks; of the ops in the same loop as the first one */
     double part;         /* how much of it comes from DRAM, */
     bool known;          /* if that is known */
 } traffic;
@@ -41,7 +41,7 @@ typedef struct walk {
     const cg_trip *trip;
     double *ready; /* by value id */
     double now, tensor_free;
-    double cycles[CG_RESOURCES]; /* of the region that is walked through */
+    double cycles[CG_RESOURCES]; /* of the region that is being walked through */
     double blocks, streams, warps, times;
     traffic moved[MOST_TRAFFIC];
     uint32_t moved_count, depth;
@@ -53,7 +53,7 @@ static double most_of(const double *cycles, bool multiplies, uint32_t *out_which
     double most = 0;
     *out_which = 0;
     for (uint32_t r = 0; r < CG_RESOURCES; r++)
-        if (cycles[r] > most && !(r == CG_DRAM && multiplies)) { /* operands of products are shared through L2 */
+        if (cycles[r] > most && !(r == CG_DRAM && multiplies)) { /* blocks share operands of products through L2 */
             most = cycles[r];
             *out_which = r;
         }
@@ -62,7 +62,8 @@ static double most_of(const double *cycles, bool multiplies, uint32_t *out_which
 
 /* ---- an op ---- */
 
-/* Which part of what the op moves comes from DRAM: as counted, or all of what no other op of the kernel has moved. */
+/* The part of the op's traffic that comes from DRAM: the known part, or else everything for the first op that
+   accesses the memory, and nothing for the others. */
 static double part_from_dram(walk *x, const ct_op *op)
 {
     const ct_value *memory;
@@ -80,7 +81,7 @@ static double part_from_dram(walk *x, const ct_op *op)
     return x->moved[i].known ? x->moved[i].part : x->moved[i].first == op;
 }
 
-/* How long four warps, or all of a block without groups, are at it when nobody else is there. */
+/* Cycles for which four warps, or all warps of a block without groups, are busy with the work when they run alone. */
 static double busy_with(const walk *x, const cg_work *w)
 {
     double warps = x->warps / x->streams, schedulers = warps < SCHEDULERS ? warps : SCHEDULERS;
@@ -97,7 +98,7 @@ static double start_of(const walk *x, const ct_op *op)
 {
     double start = x->now;
     for (uint32_t i = 0; i < op->operand_count; i++) {
-        bool adds_on = i == 2 && op->in_flight; /* to registers that the product before it has */
+        bool adds_on = i == 2 && op->in_flight; /* it adds to the registers of the product before it */
         double ready = x->ready[op->operands[i]->id];
         start = ready > start && !adds_on ? ready : start;
     }
@@ -151,7 +152,7 @@ static void step(walk *x, const ct_op *op)
 
 static void walk_block(walk *x, const ct_block *block);
 
-/* Words of a slot that each thread of the producers loads, rounds or transposes, and puts back. */
+/* Words of a slot that each producer thread loads, rounds or transposes, and writes back. */
 static double words_put(const walk *x, const cg_ring *ring)
 {
     enum { WORD = 4 };
@@ -161,7 +162,7 @@ static double words_put(const walk *x, const cg_ring *ring)
     return x->c->groups ? bytes / WORD / CG_PRODUCER_THREADS : 0;
 }
 
-/* The rings that the loop's body reads, and how long producers take for a slot. */
+/* Records the rings that the loop's body reads, and how long producers take for a slot. */
 static void look_at_rings(const walk *x, const ct_op *loop, cg_loop_cost *cost, uint32_t *out_ahead, bool *out_waits)
 {
     *out_ahead = 0;
@@ -184,10 +185,10 @@ static void look_at_rings(const walk *x, const ct_op *loop, cg_loop_cost *cost, 
     }
 }
 
-/* Of a `for`; below 0: not known. *out_middle: what its counter is halfway. */
+/* The iterations of a `for`; negative: not known. *out_middle: the value of its counter halfway. */
 static double iterations_of(const walk *x, const ct_op *loop, int64_t *out_middle)
 {
-    static const int64_t MOST_COUNTER = INT64_MAX / 2; /* what is added to it fits as well */
+    static const int64_t MOST_COUNTER = INT64_MAX / 2; /* additions to it do not overflow */
     int64_t bounds[3];
     *out_middle = 0;
     for (uint32_t i = 0; i < TV_COUNT(bounds); i++)
@@ -203,7 +204,7 @@ static double iterations_of(const walk *x, const ct_op *loop, int64_t *out_middl
     return (double)count;
 }
 
-/* What the loop's ops end an iteration with is what they begin the next one with. */
+/* Carries the ready times at the end of an iteration to the beginning of the next one. */
 static void carry(walk *x, const ct_op *loop)
 {
     const ct_op *end = loop->regions[0]->last;
@@ -212,7 +213,8 @@ static void carry(walk *x, const ct_op *loop)
         x->ready[loop->regions[0]->args[i].id] = x->ready[end->operands[i - first]->id];
 }
 
-/* How long an iteration takes when no other block is there: the second one, that the first one leads to. */
+/* The time of an iteration when no other block runs: that of the second iteration, which begins with the state after
+   the first one. */
 static double walk_iterations(walk *x, const ct_op *loop, double outer[CG_RESOURCES])
 {
     const ct_block *body = loop->regions[0];
@@ -293,7 +295,7 @@ static bool loads_plainly(const ct_block *block)
     return false;
 }
 
-/* What its ops take is counted of whole tiles, so of all strips; what each strip waits for adds up. */
+/* The resources of its ops are counted for whole tiles, so for all strips; the latencies of the strips add up. */
 static void walk_strips(walk *x, const ct_op *op)
 {
     double trips = 1;
@@ -308,7 +310,7 @@ static void walk_strips(walk *x, const ct_op *op)
 
 /* ---- branches ---- */
 
-/* The way that is expected where there is another version of it: a loop, by lift. */
+/* Is the region the expected version of two, in a branch by the lift pass? */
 static bool is_plain_version(const ct_op *op, uint32_t region)
 {
     const ct_block *block = region < op->region_count ? op->regions[region] : NULL;
@@ -318,7 +320,7 @@ static bool is_plain_version(const ct_op *op, uint32_t region)
     return false;
 }
 
-/* The longer way where it is not known which is gone. */
+/* Counts the longer region if it is not known which one is executed. */
 static void walk_branch(walk *x, const ct_op *op)
 {
     int64_t condition;
@@ -365,7 +367,7 @@ static void walk_block(walk *x, const ct_block *block)
 
 /* ---- a block ---- */
 
-/* How long a block takes beside so many others; *x has what it takes of the multiprocessor. */
+/* The time of a block while so many others share the multiprocessor; *x has the resources that it uses. */
 static double walk_kernel(walk *x, double blocks)
 {
     uint32_t which;
@@ -407,14 +409,14 @@ static void fit(cg_func *c, cg_kernel_cost *k, uint32_t held, bool multiplies)
 
 /* ---- a launch ---- */
 
-/* What blocks take that were looked at, on the average. */
+/* The average time of the sampled blocks. */
 typedef struct sample {
-    double full, rest, longest; /* a block among as many as fit; among those of the last round; the longest */
+    double full, rest, longest; /* a block among as many as fit; a block of the last wave; the longest block */
     double cycles[CG_RESOURCES], dram;
 } sample;
 
-/* How often the bytes of the first loop that reads them come from memory: once, and again for each later loop as far
-   as L2 does not have what all blocks that run together have read until then. */
+/* How often the bytes that the first loop reads come from memory: once, and again for each later loop, as far as the
+   data that all concurrent blocks have read by then does not fit into L2. */
 static double times_from_dram(const walk *x, const traffic *t, double blocks)
 {
     enum { MIB = 1 << 20 };
@@ -423,9 +425,9 @@ static double times_from_dram(const walk *x, const traffic *t, double blocks)
     return again <= 0 || kept >= 1 ? 1 : 1 + again * (1 - kept);
 }
 
-/* The bytes of all accesses to a tensor that come from memory: those of the tensor, where they are known, or else of
-   the different tiles that the blocks reach; of ops in one loop different ones, of ops in other loops the same ones
-   again. */
+/* The bytes from memory of all accesses to a tensor: the bytes of the tensor if they are known, or else of the
+   distinct tiles that the blocks reach. Ops in one loop are assumed to reach distinct tiles, and ops in other loops
+   the same tiles again. */
 static double share_traffic(walk *x, double samples, double blocks)
 {
     double all = 0;
@@ -447,7 +449,7 @@ static double share_traffic(walk *x, double samples, double blocks)
     return all;
 }
 
-/* The one at that part of the way from the first to the last, along each dimension. */
+/* Chooses the block at that fraction of the way from the first block to the last, along each dimension. */
 static void choose_block(cg_launch *one, double part)
 {
     for (uint32_t d = 0; d < 3; d++)
@@ -473,7 +475,7 @@ static sample look_at_blocks(walk *x, const cg_launch *launch, double blocks, do
         double last = rest > 0 ? walk_kernel(x, rest) : 0, full = walk_kernel(x, x->k->blocks);
         s.full += full / count;
         s.rest += last / count;
-        double longest = rest > 0 ? last : full; /* counts where there is one round */
+        double longest = rest > 0 ? last : full; /* counts if there is a single wave */
         s.longest = longest > s.longest ? longest : s.longest;
         for (uint32_t r = 0; r < CG_RESOURCES; r++)
             s.cycles[r] += x->cycles[r] / count;
@@ -516,7 +518,7 @@ static void predict_launch(walk *x, const cg_launch *launch)
     k->us = x->known ? m->launch_us + (from_memory > us ? from_memory : us) : -1;
 }
 
-/* Nothing is known of the grid: one of the blocks that share a multiprocessor. */
+/* Predicts one of the blocks that share a multiprocessor if the grid is not known. */
 static void predict_block(walk *x)
 {
     cg_kernel_cost *k = x->k;

@@ -1,5 +1,6 @@
-/* How many different tiles the blocks of a launch reach with an access, for memory of unknown size: those that several
-   blocks read come from L2. The indices of the first blocks are computed, each as far as it follows from the launch. */
+/* Counts the distinct tiles that the blocks of a launch reach with an access, for memory of unknown size: tiles that
+   several blocks read come from L2. It computes the indices of the first blocks as far as they follow from the
+   launch. */
 #include <stdlib.h>
 
 #include "codegen/analysis/view.h"
@@ -7,7 +8,7 @@
 
 enum { MOST_BLOCKS = 2048, MOST_LOOPS = 8, MOST_LEAVES = 16, MOST_STEPS = 128 };
 
-/* The loops around the op, with the counters that they begin with. */
+/* The loops around the op, with the initial values of their counters. */
 static const cg_trip *loops_around(const cg_launch *launch, const ct_op *op, cg_trip trips[MOST_LOOPS])
 {
     const cg_trip *inner = NULL;
@@ -26,13 +27,14 @@ static const cg_trip *loops_around(const cg_launch *launch, const ct_op *op, cg_
     return inner;
 }
 
-/* The scalars that say which tile an access reaches. */
+/* The scalars that identify the tile of an access. */
 typedef struct leaves {
     const ct_value *items[MOST_LEAVES];
     uint32_t count, steps; /* steps that are left */
 } leaves;
 
-/* Of a tile of pointers or integers: those that it is computed from. False: more than that, or a load. */
+/* Finds the scalars from which a tile of pointers or integers is computed. False: there are too many, or a load is
+   among the ops. */
 static bool find_leaves(leaves *x, const ct_value *v)
 {
     bool is_param = !v->op && !v->block->parent;

@@ -1,5 +1,5 @@
-/* What an op takes of a thread block: instructions by class, what goes through shared memory and comes from global
-   memory, what the tensor cores do; see the header. */
+/* The work of an op in a thread block: instructions by class, traffic through shared memory and from global memory,
+   work of the tensor cores; see the header. */
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/ring.h"
 #include "codegen/cost/cost.h"
@@ -38,7 +38,7 @@ const cg_machine *cg_machine_of(const cg_target *target)
     return cg_machine_named(target, CG_ANY_GPU);
 }
 
-/* The bytes of a tile as memory has them. */
+/* The bytes of a tile in global memory. */
 static double bytes_of(const bc_type *tile)
 {
     bc_kind kind = bc_elem_kind(tile);
@@ -52,7 +52,7 @@ static bool is_tile(const ct_value *v)
     return bc_is_tile(v->type) && v->type->rank;
 }
 
-/* Elements that all threads hold of a tile, replicas included, for a warp at a time. */
+/* The elements of a tile per lane, summed over warps, including replicas. */
 static double held_by_warps(cg_func *c, const ct_value *v)
 {
     const cg_value *x = cg_value_of(c, v);
@@ -108,7 +108,7 @@ static const cg_layout *moved_layout(cg_func *c, const ct_op *op)
     return x && x->form == CG_TILE ? x->home : NULL;
 }
 
-/* What is copied goes by shared memory, too. By the copy engine, one instruction brings all of it. */
+/* Copies also go through shared memory. The copy engine needs a single instruction for a whole tile. */
 static void add_access(cg_func *c, const cg_machine *m, const ct_op *op, cg_work *w)
 {
     const ct_value *memory;
@@ -149,8 +149,8 @@ double cg_wgmma_cycles(const cg_target *target, const ct_op *product)
     return all / tensor_rate(cg_machine_of(target), bc_elem_kind(left), true);
 }
 
-/* What is read of shared memory: by wgmma, the right operand for each 64 rows and the left one, unless registers have
-   it; by mma.sync, each warp its parts of both. */
+/* The bytes that a product reads from shared memory: wgmma reads the right operand once for each 64 rows, and the
+   left one unless it is in registers; with mma.sync, each warp reads its parts of both. */
 static double operand_bytes(const cg_product *p, bool by_wgmma, double left, double right)
 {
     enum { ROWS = 6 };
@@ -164,17 +164,17 @@ static double operand_bytes(const cg_product *p, bool by_wgmma, double left, dou
     return left * (double)(1u << p->along_n) + right * (double)(1u << p->along_m);
 }
 
-/* Accumulators that leave a thread no registers go to local memory and back for each instruction along K. */
+/* Accumulators that do not fit into a thread's registers go to local memory and back for each instruction along K. */
 static double spilled_cycles(cg_func *c, const cg_machine *m, const ct_op *op, const cg_product *p, uint32_t parts)
 {
-    enum { MOST = 224, BYTES = 4 }; /* registers, the rest is for operands and addresses */
+    enum { MOST = 224, BYTES = 4 }; /* registers; the rest is for operands and addresses */
     const cg_value *sums = cg_value_of(c, cg_result(op, 0));
     double of_a_thread = sums->form == CG_TILE ? (double)cg_layout_regs(sums->home) : 0;
     double steps = (double)(1u << (p->k > p->atom.k_bits + parts ? p->k - p->atom.k_bits - parts : 0));
     return of_a_thread > MOST ? 2 * steps * of_a_thread * cg_threads(c) * BYTES / m->local_bytes : 0;
 }
 
-/* Words that a thread loads for each multiplication of a blocked product: of a block as wide as it is high. */
+/* Words that a thread loads for each multiplication of a blocked product, if its block is square. */
 static double words_of_a_block(const cg_func *c, const cg_product *p)
 {
     uint32_t bits = p->m + p->n + p->batch - CG_LANE_BITS - c->warp_bits;
@@ -187,15 +187,16 @@ static cg_product settled_product(cg_func *c, const ct_op *op)
     return settled ? *settled : cg_product_of(c, op);
 }
 
-/* What mma.sync along K takes, each on the sums of the one before, beyond what the tensor cores are busy for. */
+/* The time of dependent mma.sync instructions along K beyond the time for which the tensor cores are busy: each adds
+   to the sums of the one before. */
 static double chain_of(const cg_machine *m, const cg_product *p, uint32_t parts, double busy)
 {
     double steps = (double)(1u << (p->k > p->atom.k_bits + parts ? p->k - p->atom.k_bits - parts : 0));
     return steps * m->mma_latency > busy ? steps * m->mma_latency - busy : 0;
 }
 
-/* Operands that threads hold go to the product by shared memory, with barriers before and behind, unless it takes them
-   from registers. */
+/* Operands in registers go to the product through shared memory, with a barrier before and after, unless the product
+   reads registers. */
 static void add_stores(const cg_machine *m, const ct_op *op, const cg_product *p, cg_work *w)
 {
     for (uint32_t i = 0; i < 2; i++) {
@@ -229,7 +230,8 @@ static void add_product(cg_func *c, const cg_machine *m, const ct_op *op, cg_wor
     w->cycles[CG_SHARED_MEMORY] += operand_bytes(&p, by_wgmma, left, right) / m->shared_bytes;
     w->cycles[CG_SHARED_MEMORY] += spilled_cycles(c, m, op, &p, parts);
     double of_an_mma = p.in == BC_F64 ? OF_AN_MMA_OF_F64 : OF_AN_MMA;
-    w->cycles[CG_ISSUE] += by_wgmma ? 0 : all / of_an_mma * 1.5 / m->issue; /* half a load of fragments each */
+    w->cycles[CG_ISSUE] += by_wgmma ? 0 : all / of_an_mma * 1.5 / m->issue; /* and half a load of fragments for each
+                                                                               instruction */
     w->latency = by_wgmma ? m->product_latency : chain_of(m, &p, parts, w->cycles[CG_TENSOR_CORES]);
     add_stores(m, op, &p, w);
 }
@@ -252,7 +254,7 @@ static bool gives_floats(const ct_op *op)
            && bc_kind_in(bc_elem_kind(op->results[0].type), BC_SET_FLOAT);
 }
 
-/* Of an element. */
+/* The floating-point operations of a map per element. */
 static double flops_of_map(const ct_op *op)
 {
     if (op->opcode >= OP_LIMIT || !bc_op_in(op->opcode, BC_OPS(MAP)) || op->opcode == OP_select || !gives_floats(op))
@@ -290,7 +292,7 @@ typedef struct instructions {
     uint8_t issue, half, special;
 } instructions;
 
-/* May the op be an instruction of the special function unit alone? */
+/* May the op be a single instruction of the special function unit? */
 static bool is_approximate(const ct_op *op)
 {
     switch ((int)op->opcode) {
@@ -320,7 +322,8 @@ uint32_t cg_instructions_of(const ct_op *op)
     return instructions_of(op, bc_elem_kind(op->results[0].type)).issue;
 }
 
-/* So many elements of each lane of a warp; of two bytes, two are in a register if the op is one instruction. */
+/* Adds a map over so many elements per lane, summed over warps. Two 2-byte elements share a register if the op is a
+   single instruction. */
 static void add_map(const cg_machine *m, const ct_op *op, double warps, cg_work *w)
 {
     bc_kind kind = bc_elem_kind(op->results[0].type);
@@ -333,13 +336,15 @@ static void add_map(const cg_machine *m, const ct_op *op, double warps, cg_work 
     add_instructions(m, each * n.issue, each * n.half, each * n.special, w);
 }
 
-/* Each element once, then lanes by shuffles and warps by shared memory, of which the latter are few. */
+/* Adds a reduction or scan: each element once, then shuffles between lanes. The accesses to shared memory between
+   warps are few. */
 static void add_fold(cg_func *c, const cg_machine *m, const ct_op *op, cg_work *w)
 {
     const cg_value *x = cg_value_of(c, cg_result(op, 0));
     double left = held_by_warps(c, cg_result(op, 0)), lanes = 0, each, warps = 0;
-    each = held_by_warps(c, op->operands[0]);     /* of several together, each element at once */
-    bool known = x->source && x->form == CG_TILE; /* bits whose images the result has not got are folded */
+    each = held_by_warps(c, op->operands[0]);     /* with several operands, one execution of the body handles an
+                                                     element of each */
+    bool known = x->source && x->form == CG_TILE; /* bits whose images the result lacks are reduced */
     for (uint32_t i = 0; known && i < CG_LANE_BITS; i++)
         lanes += x->source->lane[i] && !x->home->lane[i];
     for (uint32_t i = 0; known && i < x->source->warp_bits; i++)

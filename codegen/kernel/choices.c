@@ -1,4 +1,4 @@
-/* What is asked of passes in place of their decisions; see the header. */
+/* Choices that replace decisions of passes; see the header. */
 #include "codegen/kernel/kernel.h"
 
 #include "bytecode/verify/hints.h"

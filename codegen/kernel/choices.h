@@ -1,5 +1,5 @@
-/* What someone who weighs plans asks of the passes in place of what they would decide (codegen/explain.h). A choice
-   that is not legal has no effect; none of them changes a result. */
+/* Choices that replace decisions of the passes, for comparing plans (codegen/explain.h). An illegal choice has no
+   effect, and no choice changes a result. */
 #ifndef TILEVM_CODEGEN_KERNEL_CHOICES_H
 #define TILEVM_CODEGEN_KERNEL_CHOICES_H
 
@@ -9,27 +9,28 @@
 typedef enum cg_decision {
     CG_AS_DECIDED, /* by the pass */
     CG_NEVER,
-    CG_IF_LEGAL /* also where the pass finds that it does not pay */
+    CG_IF_LEGAL /* even if the pass finds that it does not pay off */
 } cg_decision;
 
-/* What is assumed of a parameter that nothing promises, to find out what the promise would be worth. */
+/* An assumption about a parameter that no promise covers, to find out how much the promise would gain. */
 typedef struct cg_assumption {
     uint32_t parameter;
-    bool multiple;     /* of 16: of an integer; bytes: of a pointer */
-    bool non_negative; /* an integer */
+    bool multiple;     /* an integer is a multiple of 16, or a pointer of 16 bytes */
+    bool non_negative; /* an integer is not negative */
 } cg_assumption;
 
-/* All zero: everything as decided. */
+/* All zero: the passes decide everything. */
 typedef struct cg_choices {
-    uint32_t warps;         /* that compute, a power of two: as the hint num_worker_warps_per_cta; 0: as decided */
-    uint32_t occupancy;     /* blocks of a multiprocessor: as the hint of that name; 0: as hinted */
-    uint32_t cluster;       /* thread blocks of a tile block: as the hint num_cta_in_cga; 0: as hinted */
-    uint32_t stages;        /* of rings of loops, at most; 0: as decided */
+    uint32_t warps;         /* warps that compute, a power of two, like the hint num_worker_warps_per_cta; 0: the
+                               passes decide */
+    uint32_t occupancy;     /* blocks on a multiprocessor, like the hint of that name; 0: the hint decides */
+    uint32_t cluster;       /* thread blocks of a tile block, like the hint num_cta_in_cga; 0: the hint decides */
+    uint32_t stages;        /* the most stages of a loop's rings; 0: the passes decide */
     cg_decision groups;     /* producers and consumers (warp specialisation): CG_NEVER */
     cg_decision maps;       /* copies by TMA: CG_NEVER, CG_IF_LEGAL */
     cg_decision persistent; /* a thread block computes several tile blocks: CG_NEVER */
-    cg_decision swap;       /* of the operands of products: CG_NEVER */
-    cg_decision registers;  /* loads that go ahead into registers: CG_NEVER */
+    cg_decision swap;       /* transposed products (swap-AB): CG_NEVER */
+    cg_decision registers;  /* prefetching into registers: CG_NEVER */
     const cg_assumption *assumed;
     uint32_t assumed_count;
 } cg_choices;

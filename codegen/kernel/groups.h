@@ -1,32 +1,34 @@
-/* Groups of warps with work of their own: consumers, which have the threads from 0 on and all that layouts spread, and
-   producers behind them, which copy. */
+/* Groups of warps in warp-specialised kernels: consumers have the first threads, and layouts describe these;
+   producers have the threads behind them, and copy. */
 #ifndef TILEVM_CODEGEN_KERNEL_GROUPS_H
 #define TILEVM_CODEGEN_KERNEL_GROUPS_H
 
 #include "codegen/kernel/kernel.h"
 
 enum { CG_PRODUCER_WARP_BITS = 2, CG_PRODUCER_THREADS = 1 << (CG_PRODUCER_WARP_BITS + CG_LANE_BITS) };
-/* By maps, of the producers' warps the first one makes them, and the next ones fill slots until they are there. */
+/* With tensor maps, the first of the producers' warps builds the maps, and the next ones fill slots until the maps
+   exist. */
 enum { CG_MOST_STARTS = 8, CG_STARTER_WARP_BITS = 1, CG_STARTER_THREADS = 1 << (CG_STARTER_WARP_BITS + CG_LANE_BITS) };
 
-/* The slots that threads fill while maps are made. */
+/* The slots that threads fill while maps are built. */
 typedef struct cg_starts {
     uint32_t count;                /* of all rings, at most CG_MOST_STARTS */
     struct cg_starts_state *state; /* as lowered (codegen/ops/start.c); NULL until then */
 } cg_starts;
 
-/* The detail of a `groups`: registers of a thread, as launched and then; 0: all keep what they have. */
+/* The detail of a `groups` op: registers of a thread at launch and afterwards; 0: all threads keep their registers. */
 typedef struct cg_groups {
-    uint32_t shared;     /* bytes that the block may have */
+    uint32_t shared;     /* bytes of shared memory that the block may use */
     uint32_t ring_bytes; /* of all rings, with their barriers */
     uint32_t launched, consumers, producers;
-    bool by_maps;      /* the first warp of the producers makes tensor maps, and one thread of it works on */
+    bool by_maps;      /* the first warp of the producers builds tensor maps, and one of its threads issues the
+                          copies */
     bool to_all;       /* blocks of the cluster write to each other's rings */
     cg_starts *starts; /* NULL: there are none */
-    uint32_t maps_at;  /* where maps are put together in the memory of rings */
+    uint32_t maps_at;  /* the offset in the memory of rings at which maps are built */
 } cg_groups;
 
-/* Threads of the block, with producers. */
+/* Threads of the block, including producers. */
 static inline uint32_t cg_all_threads(const cg_func *c)
 {
     return cg_threads(c) + (c->groups ? CG_PRODUCER_THREADS : 0);

@@ -1,4 +1,4 @@
-/* A kernel's values, and giving it up. */
+/* A kernel's values, and how its compilation fails. */
 #include "codegen/kernel/kernel.h"
 
 #include <stdarg.h>

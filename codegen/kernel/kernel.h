@@ -1,5 +1,5 @@
-/* The kernel that is being compiled: what all parts of the code generator know of it, what belongs to some, and how it
-   is given up. Nothing here emits. */
+/* The kernel that is being compiled: the state that all parts of the code generator share, the state of single
+   parts, and how compilation fails. Nothing here emits code. */
 #ifndef TILEVM_CODEGEN_KERNEL_KERNEL_H
 #define TILEVM_CODEGEN_KERNEL_KERNEL_H
 
@@ -10,74 +10,77 @@
 #include "codegen/kernel/value.h"
 #include "codegen/tile/ir.h"
 
-/* Which number a block gets. The hardware starts blocks in the order of theirs. */
+/* Which tile block a thread block gets. The hardware starts thread blocks in the order of their numbers. */
 typedef enum cg_block_order {
     CG_BY_NUMBER,
     CG_LONGEST_FIRST, /* counted from the last one along x */
-    CG_SIDE_BY_SIDE,  /* clusters that share a GPC have numbers that follow each other */
+    CG_SIDE_BY_SIDE,  /* clusters that share a GPC have consecutive numbers */
     CG_IN_BANDS,      /* down bands of a few rows: blocks that start together lie in a square */
     CG_IN_WIDE_BANDS, /* along bands of a few columns */
 } cg_block_order;
 
 typedef struct cg_func {
-    /* What is wanted, for everyone to read. */
+    /* The input, which every part may read. */
     const bc_module *m;
     const bc_function *f;
     const cg_target *target;
-    const tv_compile_options *options; /* NULL: the usual ones */
-    const struct cg_launch *launch;    /* that remarks predict: codegen/cost/cost.h; NULL: of none */
-    const struct cg_witness *witness;  /* gets a model of it in the end: codegen/model/model.h; NULL: nobody does */
-    const cg_choices *choices;         /* in place of what passes decide; NULL: none */
+    const tv_compile_options *options; /* NULL: the defaults */
+    const struct cg_launch *launch;    /* the launch that remarks predict: codegen/cost/cost.h; NULL: none */
+    const struct cg_witness *witness;  /* receives a model of the kernel at the end: codegen/model/model.h; NULL: no
+                                          model */
+    const cg_choices *choices;         /* choices that replace decisions of passes; NULL: none */
     tv_sink sink;
-    cg_promises promises; /* of its symbol, about its parameters */
+    cg_promises promises; /* the symbol's promises about the parameters */
 
-    /* For everyone to use: memory that lives as long as the kernel is compiled; whether it has been given up. */
+    /* State that every part may use: memory that lives until the kernel is compiled, and whether compilation has
+       failed. */
     bc_arena arena;
     bool failed; /* out of memory, or reported */
     tv_status status;
 
-    /* What passes make of it, each for those behind it. */
-    uint32_t warp_bits;             /* of layouts; before the first pass (codegen/passes/budget.h) */
-    uint32_t strip_bits;            /* of these, the upper ones that are trips of a loop, not warps */
-    ct_func *ir;                    /* as passes have rewritten it */
-    bool is_versioned;              /* `align`: all of it is there twice, for one of which it runs */
-    cg_block_order block_order;     /* `facts` */
-    uint32_t cluster;               /* `cluster`: thread blocks that compute a tile block together; 0: one does */
-    bool takes_over;                /* `groups`: a thread block computes tile blocks of others, too: passes/persist.h */
-    const struct cg_groups *groups; /* `groups`: codegen/kernel/groups.h; NULL: all threads do the same */
-    cg_value *values;               /* `layouts`: by ct_value.id */
-    const struct cg_kernel_cost *cost; /* `cost`: codegen/cost/cost.h; NULL: nobody asked */
-    uint32_t local_bytes;              /* `strips`: local memory of a thread for what is kept from loop to loop */
+    /* Results of passes for later passes. */
+    uint32_t warp_bits;                /* of layouts; before the first pass (codegen/passes/budget.h) */
+    uint32_t strip_bits;               /* the upper bits of these that number trips of a loop over strips, not warps */
+    ct_func *ir;                       /* the kernel's IR, which passes rewrite */
+    bool is_versioned;                 /* `align`: the kernel has two versions, of which one is executed */
+    cg_block_order block_order;        /* `facts` */
+    uint32_t cluster;                  /* `cluster`: thread blocks that compute a tile block together; 0: one does */
+    bool takes_over;                   /* `groups`: the kernel is persistent: passes/persist.h */
+    const struct cg_groups *groups;    /* `groups`: codegen/kernel/groups.h; NULL: all threads do the same */
+    cg_value *values;                  /* `layouts`: by ct_value.id */
+    const struct cg_kernel_cost *cost; /* `cost`: codegen/cost/cost.h; NULL: not requested */
+    uint32_t local_bytes;              /* `strips`: local memory of a thread for values that are kept between loops */
     struct cg_sharing *sharing;        /* `shared`, `sync`: effects on memory: codegen/values/effects.h */
 
-    /* What one part has; NULL until it begins. Only files that include the header named can look into it. */
+    /* The private state of parts; NULL until the part begins. Only files that include the header named can see its
+       fields. */
     struct cg_homes *homes;       /* layouts: codegen/values/homes.h */
-    struct cg_lowering *lowering; /* lower, around an op: codegen/ops/lowering.h */
+    struct cg_lowering *lowering; /* the state of lowering an op: codegen/ops/lowering.h */
     struct cg_shared *shared;     /* shared memory and barriers: codegen/values/shared_state.h */
     struct cg_strips *strips;     /* loops over strips, if there are strip_bits: codegen/values/strip_state.h */
-    struct cg_thread *thread;     /* what a thread knows of itself: codegen/values/threads.c */
-    struct cg_share *share;       /* which tile blocks it computes, if it takes over: codegen/ops/blocks.c */
+    struct cg_thread *thread;     /* numbers of the current thread: codegen/values/threads.c */
+    struct cg_share *share;       /* the tile blocks of a persistent thread block: codegen/ops/blocks.c */
     struct cg_emit *emit;         /* the text of the kernel: codegen/ptx/emit.h */
-    struct cg_written *written;   /* and of the module around it: there always is one */
+    struct cg_written *written;   /* the text of the module; never NULL */
 } cg_func;
 
-/* .blocksareclusters: grids count clusters. */
+/* The PTX version of .blocksareclusters, with which grids count clusters. */
 enum { CG_PTX_OF_CLUSTERS = 90 };
 
-/* What a pass does with an op. */
+/* A function of a pass that handles one op. */
 typedef void cg_hook(cg_func *c, const ct_op *op);
 
 static inline cg_value *cg_value_of(cg_func *c, const ct_value *v)
 {
     return &c->values[v->id];
 }
-/* Room for as many values that a pass is about to make; false: no memory. */
+/* Makes room for so many values that a pass will create; false: out of memory. */
 bool cg_values_grow(cg_func *c, uint32_t more);
 static inline const ct_value *cg_result(const ct_op *op, unsigned i)
 {
     return &ct_results(op)[i];
 }
-/* Warps that a block has, as bits. */
+/* log2 of the warps of a block. */
 static inline uint32_t cg_real_warp_bits(const cg_func *c)
 {
     return c->warp_bits - c->strip_bits;
@@ -97,7 +100,7 @@ static inline int cg_widest_access(const cg_func *c)
     return c->target->features & CG_HAS_LARGE_VECTORS ? 5 : 4;
 }
 
-/* Does the consumer take that version? */
+/* May the output use that PTX version? */
 static inline bool cg_may_use_ptx(const cg_func *c, uint8_t version)
 {
     return !c->options || !c->options->ptx_version || c->options->ptx_version >= version;
@@ -107,16 +110,16 @@ const cg_choices *cg_choices_of(const cg_func *c);
 
 /* The optimization hints of an entry. */
 typedef enum cg_hint { CG_HINT_WARPS, CG_HINT_OCCUPANCY, CG_HINT_CLUSTER } cg_hint;
-/* What was chosen in its place, or what it says for the target; 0: neither. */
+/* The choice that replaces the hint, or the hint's value for the target; 0: neither exists. */
 int64_t cg_hint_of(const cg_func *c, cg_hint hint);
 
-/* Is no load to run ahead of its iteration? */
+/* Must no load be prefetched? */
 static inline bool cg_loops_stay_plain(const cg_func *c)
 {
     return c->options && c->options->opt_level == TV_OPT_NONE;
 }
 
-/* May a thread block compute tile blocks of others, too? Below the third level each has its own. */
+/* May the kernel be persistent? Below optimization level 3, each thread block computes its own tile block. */
 static inline bool cg_may_take_over(const cg_func *c)
 {
     enum { LEAST = 3 };

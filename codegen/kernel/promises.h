@@ -1,15 +1,15 @@
-/* What an entry's symbol promises of its parameters (memory reference, 11.3). */
+/* What an entry's symbol promises about its parameters (memory reference, 11.3). */
 #ifndef TILEVM_CODEGEN_KERNEL_PROMISES_H
 #define TILEVM_CODEGEN_KERNEL_PROMISES_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* An array whose address is a parameter: its extents are the parameters behind that one, its strides those behind
-   these. */
+/* An array whose address is a parameter: its extents are the parameters after that one, and its strides are the
+   parameters after the extents. */
 typedef struct cg_array {
     uint32_t rank;
-    bool is_simple;                   /* distinct indices within its extents are distinct elements of memory */
+    bool is_simple;                   /* distinct indices within the extents refer to distinct elements of memory */
     const int64_t *extents, *strides; /* by dimension; BC_DYNAMIC: the symbol does not say */
 } cg_array;
 

@@ -13,7 +13,7 @@ static const struct {
 #include "codegen/kernel/remarks.def"
 };
 
-/* Takes "words {Key=value} words" apart, in place: the braces and keys go from text, which is left as the message. */
+/* Splits "words {Key=value} words" in place: removes the braces and keys from the text, so that the message is left. */
 static size_t split(bc_text *text, char keys[MAX_ARGS][32], tv_remark_arg args[MAX_ARGS])
 {
     size_t count = 0;

@@ -1,4 +1,4 @@
-/* Remarks: what the code generator made of an op, for people and tools (tv_remark). */
+/* Remarks report what the code generator did with an op, for people and tools (tv_remark). */
 #ifndef TILEVM_CODEGEN_KERNEL_REMARKS_H
 #define TILEVM_CODEGEN_KERNEL_REMARKS_H
 
@@ -10,18 +10,18 @@ typedef enum cg_remark_id {
     CG_REMARK_COUNT
 } cg_remark_id;
 
-/* Does anybody listen? For what costs time only to say. */
+/* Does anyone receive remarks? Remarks that cost time to compute ask first. */
 static inline bool cg_remarks_wanted(const cg_func *c)
 {
     return c->options && c->options->remarks.report;
 }
 
-/* Reports about an op; NULL: about the kernel. In format, as for printf, {Key=text} is a value with a name and what
-   lies between are words: "{Count=%u} accesses of {Bytes=%u} bytes". What is filled in holds no braces. */
+/* Reports about an op; NULL: about the kernel. In format, as for printf, {Key=text} is a named value, and the rest
+   is the message: "{Count=%u} accesses of {Bytes=%u} bytes". The inserted text must not contain braces. */
 void cg_remark(const cg_func *c, const ct_op *op, cg_remark_id id, tv_remark_kind kind, const char *format, ...)
     TV_PRINTF(5, 6);
 
-/* What a remark is about, for those who have no kernel at hand. */
+/* The place of a remark, for callers that have no kernel. */
 typedef struct cg_remark_place {
     const bc_module *m;
     tv_str function;
@@ -30,7 +30,7 @@ typedef struct cg_remark_place {
     uint32_t loc;    /* in the debug section */
 } cg_remark_place;
 
-/* The same of a text in the form that cg_remark prints, which is changed. */
+/* The same for a text that already has the form that cg_remark formats; the function modifies the text. */
 void cg_remark_at(const cg_remark_place *place, cg_remark_id id, tv_remark_kind kind, tv_remark_sink sink,
                   bc_text *text);
 

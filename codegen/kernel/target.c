@@ -31,7 +31,7 @@ const char *tv_target_for(unsigned sm, bool exact, unsigned ptx_version)
         const cg_target *t = &targets[i];
         bool runs = t->suffix ? exact && t->sm == sm : t->sm <= sm;
         if (runs && (!ptx_version || t->ptx <= ptx_version)
-            && (!best || t->sm >= best->sm)) /* with a suffix after without */
+            && (!best || t->sm >= best->sm)) /* targets with a suffix come after those without */
             best = t;
     }
     return best ? best->name : NULL;

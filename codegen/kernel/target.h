@@ -40,7 +40,7 @@ const cg_target *cg_target_find(tv_str name);
    takes more than 48 KiB of static memory for architecture-specific targets only (tried: sm_90a does, sm_90 does not).
  */
 uint32_t cg_static_shared(const cg_target *target);
-enum { CG_MAX_SCRATCH = 48 * 1024 };         /* bytes that a kernel has without asking for more when it is launched */
+enum { CG_MAX_SCRATCH = 48 * 1024 };         /* bytes that a kernel has without a request for more at launch */
 const cg_target *cg_target_at(size_t index); /* NULL past the end */
 
 #endif

@@ -1,4 +1,4 @@
-/* Registers, and what the layouts pass says of values. */
+/* Registers, and the results of the layouts pass for each value. */
 #ifndef TILEVM_CODEGEN_KERNEL_VALUE_H
 #define TILEVM_CODEGEN_KERNEL_VALUE_H
 
@@ -14,8 +14,8 @@ typedef enum cg_class { CG_PRED, CG_B16, CG_B32, CG_B64, CG_CLASS_COUNT } cg_cla
 typedef struct cg_val {
     uint8_t cls;       /* cg_class */
     bool known;        /* bits is its value */
-    uint8_t word_bits; /* 16 or 32: an element that was taken out of register `word` of that size, from bit `at` on;
-                          else 0 */
+    uint8_t word_bits; /* 16 or 32: an element that was extracted from register `word` of that size, from bit `at`
+                          on; otherwise 0 */
     uint8_t at;
     uint32_t id; /* register number; 0: a constant */
     union {
@@ -34,7 +34,8 @@ enum { CG_MAX_VECTOR_BITS = 6, CG_MAX_VECTOR = 1 << CG_MAX_VECTOR_BITS }; /* ele
 /* How an element is held: i1 in a predicate; i8, i4, 8- and 4-bit floats zero-extended in 32 bits; the others at their
    size. */
 cg_class cg_class_of(bc_kind kind);
-/* Bytes of an element in memory: as in global memory; i4 and f4, which share bytes there, take one each in scratch. */
+/* Bytes of an element in memory, as in global memory; i4 and f4, which share bytes there, take one byte each in
+   scratch. */
 uint32_t cg_memory_bytes(bc_kind kind);
 /* The register class of the elements of a tile (pointers: 64 bits). */
 cg_class cg_elem_class(const bc_type *tile);
@@ -47,26 +48,28 @@ typedef struct cg_variant { /* a tile value in one layout */
     const cg_layout *layout;
     cg_val *regs;   /* 1 << layout->reg_bits of them */
     uint32_t strip; /* in strips (codegen/values/strips.h): the loop in which regs are valid; 0: none */
-    uint32_t local; /* one more than the local memory in which it lies for other loops; 0: it has none */
-    bool wanted;    /* somebody reads it */
+    uint32_t local; /* one more than the number of the local memory that holds it for other loops; 0: none */
+    bool wanted;    /* an op reads it */
     struct cg_variant *next;
 } cg_variant;
 
 typedef enum cg_form {
     CG_NO_TILE, /* a token, a view */
-    CG_TILE,    /* home is chosen; variants */
+    CG_TILE,    /* a tile with a chosen layout (`home`) and variants */
     CG_LAZY     /* a tile that is recomputed in every layout in which it is read; it has no home */
 } cg_form;
 
 typedef struct cg_value {
     uint8_t form;          /* cg_form */
     uint8_t weight;        /* how much its home should decide the layouts of what is computed from it; 0: not at all */
-    const cg_layout *home; /* CG_TILE; CG_LAZY with weight: the layout it would like best; one for all that are equal */
+    const cg_layout *home; /* CG_TILE: its layout; CG_LAZY with weight: its preferred layout; equal layouts share one
+                              object */
     cg_variant
-        *variants; /* wanted layouts, the home's first, also of what it is converted to; regs: NULL until emitted */
+        *variants; /* the layouts in which it is needed, home first, including conversions; regs: NULL until emitted */
     /* What cg_assign_<op> leaves for cg_lower_<op>: */
-    cg_layout *source; /* of a reduce's first result: the layout its operands are read in; of a product: those */
-    const struct cg_product *product; /* of a product: what it multiplies (codegen/analysis/product.h) */
+    cg_layout *source; /* of a reduce's first result: the layout in which its operands are read; of a product: the
+                          layouts */
+    const struct cg_product *product; /* of a product: its description (codegen/analysis/product.h) */
 } cg_value;
 
 #endif

@@ -1,5 +1,5 @@
-/* The PTX in a model, and which of its lines are for which op: the lower pass has marked where it began with an op, and
-   where it went on with the one around it. */
+/* The PTX in a model, and which lines belong to which op. The lower pass has marked where an op begins, and where
+   the surrounding op continues. */
 #include <string.h>
 
 #include "codegen/model/build.h"
@@ -14,7 +14,7 @@ static uint32_t count_lines(const char *text, size_t from, size_t to)
     return count;
 }
 
-/* A mark before the same place, or of the same op, says nothing more. */
+/* Adds a mark. It replaces an earlier mark at the same line, and is dropped if the previous mark is for the same op. */
 static void add_line(cg_building *b, cg_model_line *lines, uint32_t line, uint32_t op)
 {
     uint32_t *count = &b->model.line_count;
@@ -26,7 +26,7 @@ static void add_line(cg_building *b, cg_model_line *lines, uint32_t line, uint32
 
 void cg_build_lines(cg_building *b, bc_text *ptx)
 {
-    static const char end[] = "}\n\n"; /* behind the body */
+    static const char end[] = "}\n\n"; /* the end of the body */
     const cg_emit *e = b->c->emit;
     cg_put_kernel(b->c, ptx);
     cg_model_line *lines = bc_new(&b->c->arena, cg_model_line, e->mark_count + 2u);

@@ -1,4 +1,4 @@
-/* Shared memory in a model: rings, the bytes that each op has, and where threads meet. */
+/* Shared memory in a model: rings, the bytes of each op, and barriers. */
 #include "codegen/analysis/ring.h"
 #include "codegen/model/build.h"
 #include "codegen/values/effects.h"
@@ -14,7 +14,7 @@ static const char *copied_by(const cg_ring *ring)
     return who[ring->role];
 }
 
-/* Of the ring op at hand. False: out of memory. */
+/* Fills in a ring from its op. False: out of memory. */
 static bool build_ring(cg_func *c, cg_model_ring *out, const ct_op *op, uint32_t number)
 {
     const cg_ring *ring = op->detail;
@@ -71,7 +71,7 @@ uint32_t cg_ring_number(const cg_building *b, const ct_op *op)
 
 /* ---- bytes over time ---- */
 
-/* From the first op that has to do with the ring to the last one. */
+/* The span of a ring, from the first op that uses it to the last one. */
 static cg_model_span span_of_ring(const cg_building *b, uint32_t ring, uint32_t rings_at)
 {
     const cg_ring *r = b->ring_details[ring];

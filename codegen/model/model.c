@@ -53,7 +53,7 @@ static cg_part layouts_of(cg_building *b, const ct_value *v, const cg_value *x)
     return part;
 }
 
-/* Its number; it gets one when it is met first. */
+/* The number of a value, which is assigned when the value is first met. */
 static uint32_t value_number(cg_building *b, const ct_printer *p, const ct_value *v)
 {
     uint32_t *number = &b->value_numbers[v->id];
@@ -77,7 +77,7 @@ static uint32_t value_number(cg_building *b, const ct_printer *p, const ct_value
     return *number - 1;
 }
 
-/* The values first, as each of them may list its layouts. */
+/* Numbers an op's values before its lists are written, because each value may list its layouts. */
 static void meet(cg_building *b, const ct_printer *p, const ct_op *op)
 {
     for (uint32_t i = 0; i < op->operand_count; i++)
@@ -136,7 +136,7 @@ static void say_detail(cg_building *b, const ct_op *op, cg_model_op *out)
     bc_text_release(&detail);
 }
 
-/* Where its line begins; it is cut out when all of them are there. */
+/* Records where the op's line begins; lines are cut out once all of them are written. */
 static void begin_op(void *user, const ct_printer *p, const ct_op *op, const bc_text *out)
 {
     cg_building *b = user;

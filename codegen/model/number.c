@@ -1,4 +1,4 @@
-/* Where ops stand in a model, by address. */
+/* The numbers of ops in a model, by address. */
 #include <stdlib.h>
 
 #include "codegen/model/build.h"

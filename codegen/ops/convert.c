@@ -70,7 +70,8 @@ static cg_val truncate(cg_func *c, bc_kind from, bc_kind to, cg_val x)
 
 /* ---- to f32, exactly ---- */
 
-/* The bits of exponent and mantissa, at the positions of f32's, are a number that is too small by a power of two. */
+/* Converts a small float to f32. Its exponent and mantissa, moved to the positions of f32's, represent a number that
+   is too small by a power of two. */
 static cg_val small_to_f32(cg_func *c, bc_kind kind, cg_val x)
 {
     const bc_float_format *f = bc_float_format_of(kind);
@@ -96,7 +97,7 @@ static cg_val e8m0_to_f32(cg_func *c, cg_val x)
     return cg_select(c, test(c, "setp.eq.u32", x, word(0xff)), word(0x7fffffff), result);
 }
 
-/* The instruction gives two elements at a time. */
+/* The instruction converts two elements at a time. */
 /* Does the target convert this kind by instructions? On sm_89 they are as new as PTX 8.1. */
 static bool is_f8(cg_func *c, bc_kind kind)
 {

@@ -35,7 +35,8 @@ static void set_registers(cg_func *c, const char *way, uint32_t count)
 
 static void init_barriers(cg_func *c, const cg_ring *ring)
 {
-    /* of a thread: when its copies are there, and when it has put the rest; by maps one thread says what is to come */
+    /* arrivals of a thread: one when its copies are complete, and one when it has written back the other tiles; with
+       maps, one thread announces the bytes */
     uint32_t full = ring->role == CG_RING_OF_MAPS ? 1 : CG_PRODUCER_THREADS * (cg_ring_puts(ring) ? 2 : 1);
     uint32_t empty = (cg_threads(c) >> CG_LANE_BITS) * (cg_ring_to_all(ring) ? c->cluster : 1);
     for (uint32_t i = 0; i < ring->slots; i++) {
@@ -44,8 +45,8 @@ static void init_barriers(cg_func *c, const cg_ring *ring)
     }
 }
 
-/* Of all rings, which stand in front of the groups, in one branch: ptxas makes one and a fence of each that has a
-   condition of its own. */
+/* Initialises the barriers of all rings, which are in front of the groups, in one branch: for each separate
+   condition, ptxas would emit a branch and a fence. */
 static void init_rings(cg_func *c, const ct_op *groups)
 {
     uint32_t others = cg_label(c);
@@ -57,7 +58,8 @@ static void init_rings(cg_func *c, const ct_op *groups)
     cg_place_label(c, others);
 }
 
-/* The barriers of all rings are there: for the copy engine, too, and for all blocks that copies or consumers reach. */
+/* Makes the initialised barriers of all rings visible, to the copy engine, too, and to all blocks that copies or
+   consumers reach. */
 static void meet(cg_func *c, const cg_groups *groups)
 {
     if (groups->by_maps)
@@ -70,7 +72,7 @@ static void meet(cg_func *c, const cg_groups *groups)
     cg_ins(c, "barrier.cluster.wait.acquire.aligned");
 }
 
-/* The program of one group, whose threads count from 0. */
+/* Lowers the program of one group, whose threads are numbered from 0. */
 static void lower_group(cg_func *c, const ct_block *program, uint32_t warp_bits, cg_val thread)
 {
     struct cg_thread *thread_before = c->thread;
@@ -84,7 +86,7 @@ static void lower_group(cg_func *c, const ct_block *program, uint32_t warp_bits,
     c->thread = thread_before;
 }
 
-/* Threads from `first` on go on behind the label; 0: nowhere. */
+/* Threads from `first` on jump to the label; 0: they exit. */
 static void leave_from(cg_func *c, cg_val thread, uint32_t first, uint32_t label)
 {
     cg_val other = cg_new(c, CG_PRED);
@@ -137,8 +139,8 @@ static cg_val register_of(cg_func *c, uint32_t value)
     return r;
 }
 
-/* Of a consumer warp the first lane says that a slot is free; where blocks write to each other's slots, as many lanes
-   as there are blocks, each to one of them. */
+/* The first lane of a consumer warp signals that a slot is free. If blocks write to each other's slots, as many
+   lanes as there are blocks signal, each to one block. */
 static void find_arrivals(cg_func *c, cg_ring *ring, cg_val lane)
 {
     ring->state->empty = ring->state->full;
@@ -185,7 +187,7 @@ static void wait(cg_func *c, cg_val barrier, cg_val phase)
     cg_ins(c, "@!%v bra %l", done, again);
 }
 
-/* On to the slot behind that one. True: it is the first one again. */
+/* Advances to the next slot. True: it is the first one again. */
 static cg_val next_slot(cg_func *c, const cg_ring *ring, cg_val number)
 {
     cg_val wraps = cg_new(c, CG_PRED), next = cg_new(c, CG_B32);
@@ -223,7 +225,7 @@ void cg_groups_await(cg_func *c, const ct_op *op, cg_val more)
         cg_place_label(c, behind);
 }
 
-/* Where consumers say that the slot that is read is free. */
+/* The barrier at which consumers signal that the slot that is read is free. */
 static cg_val empty_barrier(cg_func *c, const cg_ring *ring)
 {
     cg_val address = cg_new(c, CG_B32), at = cg_new(c, CG_B32);
@@ -242,7 +244,7 @@ void cg_groups_release(cg_func *c, const ct_op *op, cg_val more)
         return;
     }
     cg_groups_await(c, op, more); /* while this product runs */
-    if (!ring->product) {         /* a turned one has done so behind its first piece */
+    if (!ring->product) {         /* a transposed product has done so after its first piece */
         cg_ins(c, "wgmma.wait_group.sync.aligned 1");
         cg_groups_free_last(c, ring);
     }
@@ -255,7 +257,7 @@ void cg_groups_drain(cg_func *c, cg_ring *ring)
     cg_ins(c, "mov.u32 %v, 0", ring->state->freed);
 }
 
-/* The slot that is written. */
+/* Waits until the slot that is written next is free. */
 static void await_free(cg_func *c, const cg_ring *ring)
 {
     wait(c, cg_groups_barrier(c, ring, ring->state->write, 8 * ring->slots), ring->state->write_phase);
@@ -266,7 +268,7 @@ void cg_assign_acquire(cg_func *c, const ct_op *op)
     (void)c, (void)op;
 }
 
-/* One thread says what is to come. */
+/* One thread announces the bytes that will arrive. */
 static void expect(cg_func *c, const cg_ring *ring)
 {
     uint32_t bytes = 0;
@@ -276,9 +278,7 @@ static void expect(cg_func *c, const cg_ring *ring)
            cg_groups_barrier(c, ring, ring->state->write, 0), bytes);
 }
 
-/* The first slots are not waited for, as threads fill them while the maps are made: they may have been filled and freed
-   by now, and a phase that nobody has begun would never end. */
-/* Not between groups: of a ring of one slot, when all threads have read it. */
+/* For a ring with one slot that is not between groups: the slot is free when all threads have read it. */
 void cg_effects_acquire(cg_func *c, ct_op *op)
 {
     if (!cg_is_between_groups(cg_ring_of(op, 0)))
@@ -292,6 +292,8 @@ void cg_lower_acquire(cg_func *c, const ct_op *op)
         cg_take_effect(c, op, CG_MEETS);
         return;
     }
+    /* The first slots are not awaited, because threads fill them while the maps are built: they may already have been
+       filled and freed, and waiting for a phase that has not begun would never end. */
     uint32_t behind = ring->at_start ? cg_label(c) : 0;
     if (behind) {
         ring->state->takes = cg_new(c, CG_PRED);

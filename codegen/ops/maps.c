@@ -1,11 +1,12 @@
 /* Tensor maps that a block makes, and copies by them. The first warp of the producers puts the maps together in shared
    memory and publishes them in a piece of global memory that no other block has: the kernel has as many pieces as
    blocks can run at once, each with a word that says whether it is taken. A block tries those of its multiprocessor
-   first, then the ones behind it, and gives its piece back when all copies have been read. Then one thread works on.
+   first, then the ones behind it, and gives its piece back when all copies have been read. After that, a single thread
+   continues.
 
-   The word is taken and given back by relaxed atomics: what it guards is read by the copy engine, which has read it
-   when copies have landed, and the next owner writes to an address that it has from the atomic's result. Source: PTX
-   ISA, "tensormap.replace", "tensormap.cp_fenceproxy", "cp.async.bulk.tensor". */
+   The word is taken and given back by relaxed atomics: the maps that it guards are read by the copy engine, which
+   has finished reading when the copies have landed, and the next owner computes its address from the atomic's
+   result. Source: PTX ISA, "tensormap.replace", "tensormap.cp_fenceproxy", "cp.async.bulk.tensor". */
 #include "codegen/ops/maps.h"
 
 #include "codegen/kernel/groups.h"
@@ -17,16 +18,17 @@
 #include "codegen/values/memory.h"
 #include "codegen/values/values.h"
 
-/* What lowering keeps of a map. */
+/* The state of a map during lowering. */
 struct cg_map_state {
-    cg_val address;    /* where it lies */
-    cg_val first, at;  /* of boxes that blocks share the first one's coordinate along `cut`, and its place */
-    cg_val prefetches; /* whether the grid is small */
+    cg_val address;    /* its address */
+    cg_val first, at;  /* for boxes that blocks share: the first box's coordinate along `cut`, and its place in the
+                          tile */
+    cg_val prefetches; /* whether the grid is small enough to prefetch */
 };
 
 struct cg_maps_state {
     struct cg_map_state maps[CG_MOST_MAPS];
-    cg_val taken; /* the word that says that the memory of the maps is */
+    cg_val taken; /* the word that says that the memory of the maps is taken */
 };
 
 /* ---- memory for maps ---- */
@@ -38,8 +40,8 @@ static uint32_t least(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-/* Blocks of the kernel that a multiprocessor can run at once, at most: by threads, by registers, where their number is
-   set, and by shared memory, of which each takes 1 KiB besides. */
+/* The largest number of the kernel's blocks that a multiprocessor can run at once. Limits are the threads, the
+   registers if their number is set, and shared memory, of which each block needs 1 KiB more. */
 static uint32_t blocks_at_once(const cg_func *c)
 {
     uint32_t most = c->target->threads / cg_all_threads(c), launched = c->groups->launched;
@@ -55,7 +57,7 @@ static uint32_t kernel_number(const cg_func *c)
     return (uint32_t)(c->f - c->m->functions);
 }
 
-/* The pieces, their words, and zeros, which stand for tensors without elements. */
+/* Declares the pieces, their words, and zeros, which replace tensors without elements. */
 static void put_memory(cg_func *c, const cg_tensor_maps *maps)
 {
     uint32_t pieces = MULTIPROCESSORS * blocks_at_once(c), n = kernel_number(c);
@@ -75,7 +77,7 @@ static cg_val address_of(cg_func *c, const char *name)
 /* The number of the piece to try first: blocks that share a multiprocessor are likely to begin with different ones. */
 static cg_val first_piece(cg_func *c)
 {
-    enum { NEIGHBOURS = 2 /* log2 of the blocks that follow each other and begin alike */ };
+    enum { NEIGHBOURS = 2 /* log2 of the consecutive blocks that begin with the same piece */ };
     uint32_t at_once = blocks_at_once(c);
     cg_val sm = cg_new(c, CG_B32), block = cg_new(c, CG_B32), low = cg_new(c, CG_B32), piece = cg_new(c, CG_B32);
     cg_ins(c, "mov.u32 %v, %%smid", sm);
@@ -96,7 +98,7 @@ static cg_val word_of(cg_func *c, cg_val piece)
     return word;
 }
 
-/* What the word of the piece was; now it says that it is taken. */
+/* Marks the piece as taken, and returns the previous value of its word. */
 static cg_val try_piece(cg_func *c, cg_val piece)
 {
     cg_val was = cg_new(c, CG_B32);
@@ -104,7 +106,8 @@ static cg_val try_piece(cg_func *c, cg_val piece)
     return was;
 }
 
-/* One after the other until one was free. There are as many as blocks can run, so one is. */
+/* Tries one piece after the other until one is free. A free one exists, because there are as many pieces as blocks
+   can run at once. */
 static void find_piece(cg_func *c, cg_val piece, cg_val was)
 {
     uint32_t again = cg_label(c), found = cg_label(c);
@@ -122,7 +125,7 @@ static void find_piece(cg_func *c, cg_val piece, cg_val was)
 
 /* ---- making maps ---- */
 
-/* Is the tensor without elements? */
+/* Does the tensor have no elements? */
 static cg_val is_empty(cg_func *c, const cg_view *v)
 {
     cg_val any = cg_const(CG_PRED, 0);
@@ -151,7 +154,8 @@ static void set_of_dim(cg_func *c, cg_val at, const char *field, uint32_t dim, c
            at, dim, value);
 }
 
-/* A map has no dimension of 0 elements: of a tensor without any all have one, which is 0. */
+/* A map cannot have a dimension of 0 elements: for a tensor without elements, every dimension gets one element,
+   which is 0. */
 static void set_extents(cg_func *c, cg_val at, const cg_tensor_map *map, cg_val empty)
 {
     for (uint32_t i = 0; i < map->boxes.rank; i++) {
@@ -176,7 +180,8 @@ static void set_strides(cg_func *c, cg_val at, const cg_tensor_map *map)
     }
 }
 
-/* The elements' type is that of integers of their size, which are not looked into, unless they are to be rounded. */
+/* The type is that of integers of the elements' size, which TMA does not interpret, unless the elements are to be
+   rounded. */
 static uint32_t type_of(const cg_boxes *b)
 {
     enum { TF32 = 11 };
@@ -206,7 +211,7 @@ static cg_val map_in_shared(cg_func *c, uint32_t i)
     return at;
 }
 
-/* By all lanes of the warp. */
+/* Clears the maps, with all lanes of the warp. */
 static void clear_maps(cg_func *c, uint32_t count)
 {
     cg_val at = cg_new(c, CG_B32);
@@ -215,7 +220,7 @@ static void clear_maps(cg_func *c, uint32_t count)
         cg_ins(c, "st.shared.b32 [%v+%u], 0", at, i * CG_MAP_BYTES);
 }
 
-/* The share of this block: the first coordinate that it differs in, and the place in the tile. */
+/* Finds this block's part: the coordinate at which it begins, and its place in the tile. */
 static void find_share(cg_func *c, cg_tensor_map *map)
 {
     const cg_boxes *b = &map->boxes;
@@ -238,7 +243,7 @@ static void begin_state(cg_func *c, cg_tensor_maps *maps)
         maps->maps[i].state = &maps->state->maps[i];
 }
 
-/* From where the warp has its piece on. */
+/* Publishes the maps in the piece of memory that the warp has, whose number its first lane knows. */
 static void publish(cg_func *c, cg_tensor_maps *maps, cg_val piece)
 {
     cg_val base = cg_new(c, CG_B64), rest = cg_new(c, CG_B32), leads = cg_new(c, CG_PRED);
@@ -266,7 +271,8 @@ static cg_val special(cg_func *c, const char *name)
     return wide;
 }
 
-/* Are there no more blocks than multiprocessors? Their number in 64 bits: 2^31 times 2^16 times 2^16 at most. */
+/* Does the grid have no more blocks than there are multiprocessors? The product is computed in 64 bits, because it
+   is at most 2^31 times 2^16 times 2^16. */
 static void look_at_grid(cg_func *c, cg_tensor_maps *maps)
 {
     cg_val blocks = special(c, "nctaid.x"), small = cg_new(c, CG_PRED);
@@ -325,8 +331,8 @@ void cg_lower_unmap(cg_func *c, const ct_op *op)
 
 /* ---- copies ---- */
 
-/* The first coordinate of the tile along tile dimension t: 32 bits, read as signed. One that lies beyond them becomes
-   one that is outside of every tensor. */
+/* The first coordinate of the tile along tile dimension t: 32 bits, read as signed. A coordinate that does not fit
+   becomes one that is outside of every tensor. */
 static cg_val coordinate(cg_func *c, const cg_view_op *v, uint32_t t)
 {
     const ct_value *index = v->index[t];

@@ -4,7 +4,7 @@
 
 #include "codegen/analysis/boxes.h"
 
-/* A copy that has a map. */
+/* Lowers a copy that has a map. */
 void cg_copy_boxes(cg_func *c, const ct_op *op);
 
 #endif

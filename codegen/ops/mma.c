@@ -1,8 +1,8 @@
-/* Matrix products by mma.sync. A fragment comes from shared memory by ldmatrix, from where a pipelined load put the
-   operand or from scratch, in either order of its dimensions; 16-byte chunks of rows are swizzled so that neither the
-   stores nor ldmatrix meet bank conflicts. Left operands that are made from another product, or before the loop, are
-   kept in registers as fragments. What is particular to scaled products is in codegen/ops/mma_scaled.c; what has no
-   instruction is left to codegen/ops/mma_blocks.c and mma_plain.c. Sources: memory reference, section 7; PTX ISA,
+/* Matrix products by mma.sync. Fragments are loaded by ldmatrix from shared memory, either from the stage of a
+   pipelined load or from scratch, in either order of dimensions. The 16-byte chunks of rows are swizzled, so that
+   neither stores nor ldmatrix have bank conflicts. Left operands that are computed from another product, or before
+   the loop, are kept in registers as fragments. Scaled products are in codegen/ops/mma_scaled.c, those without an
+   instruction in codegen/ops/mma_blocks.c and mma_plain.c. Sources: memory reference, section 7; PTX ISA,
    "Warp-level matrix instructions", fragment figures. */
 #include "codegen/ops/mma.h"
 
@@ -43,7 +43,7 @@ static bool is_made_before(const ct_value *v, const ct_op *op, const ct_op *loop
     return true;
 }
 
-/* Registers of accumulators that the products of a block hold in a thread. */
+/* Registers of a thread for the accumulators of a block's products. */
 static uint32_t accumulators_of(const cg_func *c, const ct_block *block)
 {
     uint32_t sum = 0;
@@ -53,24 +53,24 @@ static uint32_t accumulators_of(const cg_func *c, const ct_block *block)
     return sum;
 }
 
-/* Is there room for A of the op, in `registers`, beside the sums? */
+/* Is there room in registers for the op's left operand A, which takes `registers` of them, beside the sums? */
 static bool have_room(const cg_func *c, const ct_op *op, uint32_t registers)
 {
     enum { MOST = 64, MOST_WITH_ACCUMULATORS = 176 }; /* registers of a thread */
     return registers <= MOST && registers + accumulators_of(c, op->block) <= MOST_WITH_ACCUMULATORS;
 }
 
-/* Is A of the op, in `registers`, the same throughout a loop around it, and is there room for it beside the sums? */
+/* Is the op's left operand A loop-invariant, and is there room for it in `registers` registers beside the sums? */
 static bool is_kept_in_loop(const cg_func *c, const ct_op *op, uint32_t registers)
 {
     const ct_op *loop = ct_loop_around(op);
     return loop && is_made_before(ct_operands(op)[0], op, loop) && have_room(c, op, registers);
 }
 
-/* Should A be kept as fragments: because they are what its threads have, shared memory has no room for a step of both
-   operands, because a product of consumers stays in flight while ops behind it have scratch, where A cannot lie then,
-   or because A is the same throughout a loop of this product or of one like it, as that of a loop whose first product
-   stands in front of it (codegen/passes/skew.c)? */
+/* Should A be kept as fragments? There are four reasons: its threads already hold fragments; shared memory has no
+   room for a step of both operands; a product of consumers stays in flight while later ops use the scratch in which
+   A would be; or A is loop-invariant in a loop of this product or of a similar one, such as a loop whose first
+   product has been moved in front of it (codegen/passes/skew.c). */
 static bool wants_fragments(const cg_func *c, const ct_op *op, const cg_product *p, const cg_layout *home)
 {
     const ct_op *from = cg_source_of(p->lhs)->op;
@@ -87,7 +87,7 @@ static bool wants_fragments(const cg_func *c, const ct_op *op, const cg_product 
     return is_kept;
 }
 
-/* Of what is the same for all batches, that of one, with registers for the others. */
+/* The layout of an operand; if all batches share it, that of one batch, with registers for the others. */
 static cg_layout operand_home(cg_func *c, const ct_value *v)
 {
     cg_layout l;
@@ -104,7 +104,8 @@ static cg_layout operand_home(cg_func *c, const ct_value *v)
     return l;
 }
 
-/* Those that the op computes, each of which is told; or those that the first of them computes. */
+/* Finds the products that the op computes together and records this for each of them, unless an earlier product of
+   the group has already done so. */
 static void assign_together(cg_func *c, const ct_op *op, cg_product *p)
 {
     const cg_product *told = cg_value_of(c, p->result)->product;
@@ -179,10 +180,11 @@ void cg_assign_mmaf_scaled(cg_func *c, const ct_op *op)
 
 /* ---- operands ---- */
 
-/* Where each lane of an ldmatrix.x4 points, in the operand's index, in which K begins at bit k0 and what has x_bits,
-   M or N, at x0. A: matrices in the order (m, k) = (0,0) (8,0) (0,8) (8,8), k in 16-byte chunks. B for 16 columns:
-   (n, k) = (0,0) (0,8) (8,0) (8,8); with fewer rows or columns than 16 the upper lanes point at the same ones again.
-   Pairs: k in rows 0, 1, 4, 5, 8 ... of one matrix, 2, 3, 6, 7 ... of the next, then 16 more. */
+/* The elements at which the lanes of an ldmatrix.x4 point, as bits of the operand's index: K begins at bit k0, and M
+   or N, with x_bits bits, at x0. A: the matrices have the order (m, k) = (0,0) (8,0) (0,8) (8,8), with k in 16-byte
+   chunks. B for 16 columns: (n, k) = (0,0) (0,8) (8,0) (8,8). With fewer than 16 rows or columns, the upper lanes
+   point at the same ones again. Pairs: one matrix has k in rows 0, 1, 4, 5, 8 ..., the next one 2, 3, 6, 7 ..., and
+   the other two are 16 further. */
 static cg_layout lanes_of_matrices(const cg_product *p, const cg_operand *o, uint32_t k0, uint32_t x0, uint32_t x_bits)
 {
     static const uint8_t pair_lanes[] = {0, 2, 3, 1, 4};
@@ -197,8 +199,8 @@ static cg_layout lanes_of_matrices(const cg_product *p, const cg_operand *o, uin
     return l;
 }
 
-/* The same where each lane loads its own four elements, which registers count in the order of a fragment: of A, eight
-   rows below, then four along K further; of B, four along K further, then eight columns. */
+/* The same if each lane loads its own four elements, which registers count in the order of a fragment. For A: 8 rows
+   below, then 4 further along K. For B: 4 further along K, then 8 columns further. */
 static cg_layout lanes_of_elements(const cg_operand *o, uint32_t k0, uint32_t x0, uint32_t x_bits)
 {
     uint32_t one = 1, upper_k = one << (k0 + 2), upper_x = x_bits > 3 ? one << (x0 + 3) : 0;
@@ -208,7 +210,8 @@ static cg_layout lanes_of_elements(const cg_operand *o, uint32_t k0, uint32_t x0
     return l;
 }
 
-/* Both, with registers: k beyond the instruction's, rows or columns beyond 16, batches; and warps. */
+/* Either of the two, extended by registers for K beyond the instruction's, rows or columns beyond 16, and batches,
+   and by warps. */
 static cg_layout lanes_of(const cg_func *c, const cg_product *p, const cg_operand *o)
 {
     uint32_t one = 1, k0 = o->left ? 0 : p->n, x0 = o->left ? o->k : 0, x_bits = o->left ? p->m : p->n - p->along_n;
@@ -227,7 +230,7 @@ static cg_layout lanes_of(const cg_func *c, const cg_product *p, const cg_operan
     return l;
 }
 
-/* What a thread of a blocked product reads: registers along K, then those that tell its rows or columns apart. */
+/* The elements that a thread of a blocked product reads: registers count K, then its rows or columns. */
 static cg_layout block_lines(cg_func *c, const cg_product *p, const cg_operand *o)
 {
     const cg_layout *result = cg_value_of(c, p->result)->home;
@@ -241,8 +244,8 @@ static cg_layout block_lines(cg_func *c, const cg_product *p, const cg_operand *
     return r;
 }
 
-/* Would stmatrix put B, in layout l, into rows of K, and does a thread have two neighbours along K at most? Then it
-   takes a fourth of the stores, and words as accumulators have them. */
+/* Can stmatrix store B, in layout l, in rows along K, and does a thread have at most two neighbours along K? If so,
+   a quarter of the stores is enough, and words are stored as accumulators hold them. */
 static bool goes_by_matrices(const cg_func *c, const cg_product *p, const cg_layout *l)
 {
     cg_encoding s = cg_encoding_new(p->k, p->n, p->batch, cg_memory_bytes(p->in), CG_FEED_ROWS);
@@ -254,13 +257,13 @@ static bool goes_by_matrices(const cg_func *c, const cg_product *p, const cg_lay
            && cg_matrices_store(c, &places, &m);
 }
 
-/* Is the last dimension, not the one before it, contiguous in what is encoded of the operand, in 2^parts parts of K? */
+/* In the operand's encoding with 2^parts K slices, is the last dimension contiguous, not the one before it? */
 static bool goes_along_last(const cg_func *c, const cg_product *p, bool left, uint32_t parts, const cg_layout *l)
 {
     return cg_runs_along_last(l, left ? p->k : p->n) || (!left && !parts && goes_by_matrices(c, p, l));
 }
 
-/* parts: bits of K that number the parts in which what goes to scratch goes there. */
+/* Describes an operand. parts: bits of K that number the slices in which it is stored to scratch. */
 static cg_operand operand_of(cg_func *c, const cg_product *p, bool left, uint32_t parts)
 {
     enum { MATRIX_ROWS = 3 }; /* log2, of 16 bits each: a chunk of 16 bytes */
@@ -269,7 +272,7 @@ static cg_operand operand_of(cg_func *c, const cg_product *p, bool left, uint32_
     const cg_encoding *ring = cg_encoding_of(o.v);
     bool blocked = p->instruction == CG_BY_BLOCKS, reordered = p->instruction == CG_BY_REORDERED_MMA;
     cg_layout fragments = cg_fragment_layout(c, p);
-    if (ring) { /* across: neighbours along K do not lie side by side */
+    if (ring) { /* across: neighbours along K are not adjacent */
         cg_layout probe = {.reg_bits = 1, .reg = {(uint32_t)1 << (left ? 0 : p->n)}};
         probe = cg_from_bytes(p, left, &probe);
         o.source = CG_FROM_RING;
@@ -286,7 +289,7 @@ static cg_operand operand_of(cg_func *c, const cg_product *p, bool left, uint32_
         uint32_t rows = left ? p->m : o.k, columns = left ? o.k : p->n;
         o.across = left ? p->atom.element_bits == 1 && !along_last && p->m >= MATRIX_ROWS
                         : p->pairs || (p->atom.element_bits == 1 && along_last && !reordered);
-        bool as_it_is = blocked || p->in == BC_F64; /* else A lies in rows of M, B in rows of K, unless turned */
+        bool as_it_is = blocked || p->in == BC_F64; /* false: A in rows of M, B in rows of K, unless transposed */
         bool flipped = as_it_is ? !along_last : o.across == left;
         cg_feed feed = cg_scratch_feed(p, left, along_last);
         o.encoding =
@@ -301,14 +304,14 @@ static cg_operand operand_of(cg_func *c, const cg_product *p, bool left, uint32_
     return o;
 }
 
-/* Bytes of scratch that it takes. */
+/* Bytes of scratch for the operand. */
 static uint32_t operand_bytes(const cg_operand *o, bool async)
 {
     uint32_t align = async ? CG_ENCODING_ALIGN : 16;
     return o->source != CG_FROM_SCRATCH ? 0 : (cg_encoding_bytes(&o->encoding) + align - 1) & ~(align - 1);
 }
 
-/* Where each begins, and behind them where all end. */
+/* Finds the offset of each operand, and returns the end of the last one. */
 static uint32_t place_operands(const cg_operand *operands, uint32_t count, bool async, uint32_t *out_at)
 {
     uint32_t at = 0;
@@ -344,8 +347,8 @@ static void add_operands(cg_func *c, cg_factors *f, const cg_product *p)
     }
 }
 
-/* All that the op and those that are computed with it multiply, in as few parts along K as scratch has room for. Gives
-   the bytes. */
+/* Finds the operands of the op and of products computed with it, in as few K slices as fit into scratch; returns
+   bytes. */
 static uint32_t find_factors(cg_func *c, const ct_op *op, const cg_product *p, cg_factors *f)
 {
     uint32_t at[2 * CG_MOST_TOGETHER];
@@ -358,20 +361,20 @@ static uint32_t find_factors(cg_func *c, const ct_op *op, const cg_product *p, c
     }
 }
 
-/* May wgmma multiply them? */
+/* Can wgmma multiply these operands? */
 static bool is_async(const cg_product *p, const cg_factors *f)
 {
     return p->instruction == CG_BY_WGMMA && !f->parts && cg_can_multiply_async(p, f->operands);
 }
 
-/* Whose slots it lies in; NULL: it is in registers. */
+/* The ring whose slots hold the operand; NULL: it is in registers. */
 static const cg_ring *ring_of(const ct_value *operand)
 {
     const ct_op *staged = cg_encoding_of(operand) ? cg_source_of(operand)->op : NULL;
     return staged ? cg_ring_of(staged, staged->from->operand_count) : NULL;
 }
 
-/* Of all that are computed together the first one has them. */
+/* Adds the effects to the first of the products that are computed together. */
 static void effects_in_scratch(cg_func *c, ct_op *op, const cg_product *p)
 {
     cg_factors f;
@@ -395,10 +398,10 @@ static void effects_of_product(cg_func *c, ct_op *op)
 {
     const cg_product *p = cg_value_of(c, cg_result(op, 0))->product;
     if (p->instruction == CG_BY_TURNED_WGMMA)
-        cg_add_ring(c, op, CG_READS_ASYNC, ring_of(p->lhs)); /* its left operand is read where it lies */
+        cg_add_ring(c, op, CG_READS_ASYNC, ring_of(p->lhs)); /* its left operand is read in its slot */
     else if (p->instruction == CG_BY_ELEMENT)
         cg_effects_plain(c, op, p);
-    else if (p->together->ops[0] == op && !op->detail) /* with a detail both lie in the ring, for mma.sync */
+    else if (p->together->ops[0] == op && !op->detail) /* with a detail, both operands are in the ring, for mma.sync */
         effects_in_scratch(c, op, p);
 }
 
@@ -417,7 +420,7 @@ void cg_effects_mmaf_scaled(cg_func *c, ct_op *op)
     effects_of_product(c, op);
 }
 
-/* Puts a part of what is neither in registers nor in a ring into scratch, with a barrier behind. */
+/* Stores a slice of the operands that are neither in registers nor in a ring to scratch, followed by a barrier. */
 static void encode_operands(cg_func *c, const ct_op *op, const cg_product *p, cg_factors *f, bool async, uint32_t part)
 {
     uint32_t at[2 * CG_MOST_TOGETHER], all = place_operands(f->operands, f->count, async, at);
@@ -445,7 +448,7 @@ static void encode_operands(cg_func *c, const ct_op *op, const cg_product *p, cg
     cg_barrier(c);
 }
 
-/* Those that are in registers, to be read. */
+/* Records the registers of operands that are fragments. */
 static void take_fragments(cg_func *c, cg_factors *f)
 {
     for (uint32_t i = 0; i < f->count; i++)
@@ -455,10 +458,10 @@ static void take_fragments(cg_func *c, cg_factors *f)
 
 /* ---- by instructions ---- */
 
-/* A part of K that lies in the ring, alone. */
+/* Multiplies a K slice, which is all that the ring holds. */
 static void multiply_k_part(cg_func *c, const ct_op *op, const cg_product *p, const cg_k_part *part, cg_val *acc)
 {
-    if (!part->number) /* the others are like the first one */
+    if (!part->number) /* the other slices are like the first one */
         cg_remark_mma(c, op, p);
     cg_factors f = {0};
     add_operands(c, &f, p);
@@ -485,7 +488,7 @@ static void multiply_with_atom(cg_func *c, const ct_op *op, const cg_product *p,
     }
 }
 
-/* The op's and those that are computed with it: their sums, then their results. */
+/* Computes the sums and then the results of the op and of the products computed with it. */
 static void multiply_blocked(cg_func *c, const ct_op *op, const cg_product *p)
 {
     cg_factors f;
@@ -503,7 +506,7 @@ static void multiply_blocked(cg_func *c, const ct_op *op, const cg_product *p)
         cg_end_block_sums(c, product_of(c, t->ops[i]), sums[i]);
 }
 
-/* Why a product has no instruction. */
+/* The reason why a product has no instruction. */
 static const char *why_plain(const cg_product *p)
 {
     if ((p->scaled && p->m < CG_ATOM_ROW_BITS) || p->n < 3 || p->n > 10)
@@ -511,7 +514,7 @@ static const char *why_plain(const cg_product *p)
     return "no instruction takes these types, or so few elements along K";
 }
 
-/* The op's and those that are computed with it. */
+/* Computes the op and the products computed with it. */
 static void multiply_by_instructions(cg_func *c, const ct_op *op, const cg_product *p)
 {
     const cg_together *t = p->together;
@@ -548,7 +551,7 @@ static void lower_blocked(cg_func *c, const ct_op *op, const cg_product *p)
         multiply_blocked(c, op, p);
 }
 
-/* By wgmma transposed, or element by element. */
+/* Lowers a product by transposed wgmma, or element by element. */
 static void lower_otherwise(cg_func *c, const ct_op *op, const cg_product *p)
 {
     const cg_value *result = cg_value_of(c, p->result);

@@ -1,5 +1,5 @@
-/* Fragments of operands: from shared memory, from registers, and widened for instructions on f16; and the instruction.
-   Source: PTX ISA, "Warp-level matrix instructions", fragment figures. */
+/* Fragments of operands, from shared memory, from registers, or widened for instructions on f16, and the instruction
+   itself. Source: PTX ISA, "Warp-level matrix instructions", fragment figures. */
 #include <string.h>
 
 #include "codegen/ops/mma.h"
@@ -7,7 +7,7 @@
 #include "codegen/values/memory.h"
 #include "codegen/values/values.h"
 
-/* Step `part` of the operand: bits of k, of the rows or columns, of the batch, as lanes_of has them. */
+/* Loads step `part` of the operand; its bits number K, the rows or columns, and the batch, as in lanes_of. */
 static void load_fragments(cg_func *c, const cg_operand *o, uint32_t part, cg_val *out)
 {
     cg_place place = cg_flat_place(c, o->base, o->encoding.bytes, &o->lanes, part);
@@ -17,7 +17,7 @@ static void load_fragments(cg_func *c, const cg_operand *o, uint32_t part, cg_va
            out[1], out[2], out[3], place.address, (int)place.offset);
 }
 
-/* The same of f64, element by element; a second eight columns that B does not have are the first ones. */
+/* The same for f64, element by element; if B has only eight columns, they are used again as the second eight. */
 static void load_elements(cg_func *c, const cg_operand *o, uint32_t part, cg_val *out)
 {
     for (uint32_t i = 0; i < 4; i++) {
@@ -32,8 +32,8 @@ static void load_elements(cg_func *c, const cg_operand *o, uint32_t part, cg_val
     }
 }
 
-/* Two 8-bit floats, bytes 0 and 1 or 2 and 3 of x, as f16: exact. Without an instruction e5m2 is the upper half of f16;
-   e4m3 has one bit of exponent less, whose bias is lower by 8, and its one NaN has all bits set. */
+/* Two 8-bit floats, bytes 0 and 1 or 2 and 3 of x, as f16: exact. Without an instruction: e5m2 is the upper half of
+   f16; e4m3 has one exponent bit less, a bias lower by 8, and a single NaN, with all bits set. */
 static cg_val widen_pair(cg_func *c, const char *type, cg_val x, bool upper)
 {
     bool is_e4m3 = strcmp(type, "e4m3x2") == 0;
@@ -55,7 +55,8 @@ static cg_val widen_pair(cg_func *c, const char *type, cg_val x, bool upper)
     cg_ins(c, "and.b32 %v, %v, 0x80008000", sign, out);
     cg_ins(c, "or.b32 %v, %v, %v", number, magnitude, sign);
     cg_ins(c, "mul.rn.f16x2 %v, %v, %v", scaled, number, cg_reg(c, cg_const(CG_B32, 0x5C005C00))); /* 2^8 */
-    cg_ins(c, "add.u32 %v, %v, 0x00800080", nan, magnitude); /* 0x4000 for NaN: of it 0x7c00, infinity's bits */
+    cg_ins(c, "add.u32 %v, %v, 0x00800080", nan, magnitude); /* 0x4000 for NaN, which gives 0x7c00, the bits of
+                                                                infinity */
     cg_ins(c, "and.b32 %v, %v, 0x40004000", nan, nan);
     cg_ins(c, "shl.b32 %v, %v, 1", mask, nan);
     cg_ins(c, "shr.u32 %v, %v, 4", nan, nan);
@@ -64,9 +65,9 @@ static cg_val widen_pair(cg_func *c, const char *type, cg_val x, bool upper)
     return result;
 }
 
-/* Fragments of 8-bit floats as such of f16 for two instructions: out[0..3] of the lower halves of the four registers,
-   out[4..7] of the upper ones. So each has every other pair of k: in another order than the memory's, but A and B in
-   the same. */
+/* Widens fragments of 8-bit floats to fragments of f16 for two instructions: out[0..3] from the lower halves of the
+   four registers, out[4..7] from the upper halves. Each instruction gets every other pair along K. The order differs
+   from that in memory, but is the same for A and B. */
 static void widen(cg_func *c, const char *type, cg_val *out)
 {
     for (int i = 0; i < 4; i++) {
@@ -78,7 +79,7 @@ static void widen(cg_func *c, const char *type, cg_val *out)
 
 void cg_pack_fragments(cg_func *c, const cg_product *p, const cg_operand *o, uint32_t part, cg_val *out)
 {
-    bool is_low = p->m < CG_ATOM_ROW_BITS; /* registers 1 and 3 are of the rows from the eighth on */
+    bool is_low = p->m < CG_ATOM_ROW_BITS; /* registers 1 and 3 hold the rows from 8 on */
     for (uint32_t i = 0; i < 4; i++) {
         const cg_val *two = o->fragments + (is_low ? part << 2 | (i & 2) : part << 3 | i << 1);
         out[i] = cg_new(c, CG_B32);
@@ -89,7 +90,7 @@ void cg_pack_fragments(cg_func *c, const cg_product *p, const cg_operand *o, uin
     }
 }
 
-/* Halves i and i + 4 of a word as two f16, whose exponent has 14 more for its bias. */
+/* Nibbles i and i + 4 of a word as two f16, whose exponent bias is larger by 14. */
 static cg_val widen_two(cg_func *c, cg_val word, uint32_t i)
 {
     cg_val sign = cg_new(c, CG_B32), magnitude = cg_new(c, CG_B32), both = cg_new(c, CG_B32), out = cg_new(c, CG_B32);
@@ -103,19 +104,19 @@ static cg_val widen_two(cg_func *c, cg_val word, uint32_t i)
     return out;
 }
 
-/* Four words of a fragment of f4 as f16: four groups of four registers, two for each half of K. */
+/* Widens four words of an f4 fragment to f16: four groups of four registers, two for each half of K. */
 static void widen_four(cg_func *c, bool left, const cg_val *words, cg_val *out)
 {
-    for (uint32_t half = 0; half < 2;
-         half++) /* of K: every instruction takes an eighth of it, in the same order of A and B */
+    /* Each instruction takes an eighth of K, in the same order for A and B. */
+    for (uint32_t half = 0; half < 2; half++)
         for (uint32_t i = 0; i < 8; i++) {
             uint32_t word = left ? 2 * half + (i & 1) : half + (i & 2), two = 2 * (i / 4) + (left ? i / 2 % 2 : i % 2);
             out[8 * half + i] = widen_two(c, words[word], two);
         }
 }
 
-/* Of four lanes side by side the first two have elements of even blocks of 16, the others of odd ones: that is bit 1 of
-   their number. */
+/* Of four adjacent lanes, the first two have elements of even blocks of 16, and the others of odd blocks: bit 1 of
+   the lane number says which. */
 cg_val cg_odd_blocks(cg_func *c)
 {
     cg_val mask = cg_new(c, CG_B32);
@@ -136,7 +137,7 @@ static void split_blocks(cg_func *c, const cg_product *p, cg_val *a)
     }
 }
 
-/* Fragments of f4 as f16: 16 registers for each four, of which there are 4 << alternate. */
+/* Widens fragments of f4 to f16: 16 registers for each four of the 4 << alternate registers. */
 static void widen_halves(cg_func *c, bool left, uint32_t alternate, cg_val *out)
 {
     for (uint32_t i = 1 + alternate; i-- > 0;) {
@@ -174,7 +175,7 @@ void cg_take_right(cg_func *c, const cg_product *p, const cg_operand *o, uint32_
         return;
     }
     load_fragments(c, o, part, p->pairs ? x : out);
-    for (uint32_t i = 0; p->pairs && i < 4; i++) { /* bytes of an even and an odd column in turn */
+    for (uint32_t i = 0; p->pairs && i < 4; i++) { /* bytes of an even and an odd column alternate */
         out[i] = cg_new(c, CG_B32);
         cg_ins(c, "prmt.b32 %v, %v, %v, %s", out[i], x[2 * (i % 2)], x[2 * (i % 2) + 1], i < 2 ? "0x6420" : "0x7531");
     }
@@ -186,7 +187,7 @@ void cg_take_right(cg_func *c, const cg_product *p, const cg_operand *o, uint32_
 
 cg_val cg_add_up(cg_func *c, cg_val sum, cg_val part)
 {
-    if (sum.known && !sum.bits) /* the sum of products that starts at +0 is no -0 */
+    if (sum.known && !sum.bits) /* a sum of products that starts at +0 is never -0 */
         return part;
     cg_val out = cg_new(c, CG_B32);
     cg_ins(c, "add.rn.f32 %v, %v, %v", out, cg_reg(c, sum), part);

@@ -1,7 +1,8 @@
-/* Matrix products that have no instruction: tiles smaller than a fragment, also of f32 and f64, of which larger ones go
-   in blocks (codegen/ops/mma_blocks.c). Every thread computes its elements in a loop over K, from operands that lie
-   unswizzled in shared memory; sums are fused; the accumulator comes last, with f64 first. Bytes go by fours
-   (dp4a): for that B lies there in words of four of a column. Source: memory reference, section 7. */
+/* Matrix products without an instruction: tiles smaller than a fragment, including f32 and f64; larger f32 and f64
+   tiles are computed in blocks (codegen/ops/mma_blocks.c). Every thread computes its elements in a loop over K, from
+   operands in shared memory that are not swizzled. Sums are fused; the accumulator is added last, but first for f64.
+   Bytes are multiplied four at a time (dp4a); for this, B is stored in words of four elements of a column. Source:
+   memory reference, section 7. */
 #include "codegen/ops/map.h"
 #include "codegen/ops/mma.h"
 #include "codegen/ptx/ptx.h"
@@ -16,9 +17,9 @@ typedef struct side {
     uint32_t batch_pitch; /* bytes of one matrix of B; A's lines are numbered through all batches */
     cg_val base;
     uint32_t count;     /* lines of a thread */
-    uint32_t *key, *of; /* by line: what tells it from the others; by register of the result: its line */
+    uint32_t *key, *of; /* by line: the bits that identify it; by register of the result: its line */
     cg_val *at, *x;     /* by line: address of its next element; the element */
-    /* Of a scaled product: as above, along blocks of K. */
+    /* For a scaled product: the same for its scales, along blocks of K. */
     uint32_t scale_pitch, scale_step, scale_batch_pitch;
     cg_val scale_base;
     cg_val *scale_at, *scale;
@@ -29,17 +30,17 @@ typedef struct plain {
     const cg_product *p;
     const cg_layout *layout; /* of the result */
     bc_kind scale_kind;
-    uint32_t block;   /* log2 of the elements that a scale is for */
+    uint32_t block;   /* log2 of the elements that share a scale */
     cg_class cls;     /* of the sums */
     uint32_t at_once; /* elements of K in one step: 4 bytes, else 1 */
-    uint32_t parts;   /* bits of K that number the parts in which the operands go to scratch */
+    uint32_t parts;   /* bits of K that number the slices in which the operands are stored to scratch */
     side sides[2];    /* lhs, rhs */
     cg_val *sum;
 } plain;
 
 cg_layout cg_plain_layout(const cg_func *c, const cg_product *p)
 {
-    /* Up to 4 columns and then rows to a thread's registers, the rest as it comes. */
+    /* A thread's registers get up to 4 columns and then rows; the remaining bits are assigned in order. */
     uint32_t total = p->m + p->n + p->batch, threads = CG_LANE_BITS + c->warp_bits;
     uint32_t regs = total > threads ? total - threads : 0, count = 0;
     uint32_t columns = regs / 2 + regs % 2 < p->n ? regs / 2 + regs % 2 : p->n;
@@ -63,7 +64,7 @@ static uint32_t padded_bytes(bc_kind kind, const ct_value *v)
     return ((cg_memory_bytes(kind) << cg_shape_of(v->type).tile_bits) + 15) & ~15u;
 }
 
-/* Bytes of scratch for a part of K of the operands; the scales are there whole. */
+/* Bytes of scratch for a K slice of the operands; the scales are stored whole. */
 static uint32_t bytes_of(const plain *m, uint32_t parts)
 {
     uint32_t all = 0;
@@ -74,7 +75,7 @@ static uint32_t bytes_of(const plain *m, uint32_t parts)
     return all;
 }
 
-/* Where an element of B lies when four of a column make a word. */
+/* The place of an element of B if four elements of a column form a word. */
 static uint32_t place_in_words(const void *product, uint32_t element)
 {
     const cg_product *p = product;
@@ -87,8 +88,8 @@ static cg_layout in_words(const cg_product *p, const cg_layout *l)
     return cg_layout_map(l, l->tile_bits, place_in_words, p);
 }
 
-/* Operand `index` of the op behind the first *offset bytes of the scratch: of K the part with that number, of 1 <<
-   parts. */
+/* Stores a slice of operand `index` of the op, out of 1 << parts along K, behind the first *offset bytes of the
+   scratch. */
 static cg_val put_operand(cg_func *c, const plain *m, uint32_t index, const cg_layout *read, uint32_t parts,
                           uint32_t part, cg_val scratch, uint32_t *offset)
 {
@@ -180,7 +181,7 @@ static cg_val line_address(cg_func *c, cg_val base, cg_val line, uint32_t pitch,
     return at;
 }
 
-/* What of a register's element names its line, as a number and a batch; both are XORed with the thread's own. */
+/* The register's contribution to the number of a line and its batch; both are XORed with the thread's own. */
 typedef struct line {
     uint32_t number, batch;
 } line;
@@ -192,7 +193,7 @@ static line line_of(const cg_product *p, const side *s, uint32_t element)
     return (line){.number = element & (((uint32_t)1 << p->n) - 1), .batch = element >> (p->n + p->m)};
 }
 
-/* Addresses of the first k of every line of a side that the thread has. */
+/* Computes the address of the first element of each of the thread's lines of a side. */
 static void find_lines(cg_func *c, const plain *m, side *s)
 {
     const cg_product *p = m->p;
@@ -236,7 +237,7 @@ static bool is_signed_side(const plain *m, const side *s)
     return ct_attr_u(m->op, s->left ? F_mmai_signedness_lhs : F_mmai_signedness_rhs) == BC_Signedness_signed;
 }
 
-/* The element at the address, or as many as are taken at once. */
+/* Loads the element at the address, or as many elements as one step takes. */
 static cg_val load_element(cg_func *c, const plain *m, const side *s, cg_val address)
 {
     bc_kind in = m->at_once > 1 ? BC_I32 : m->p->in;
@@ -253,7 +254,7 @@ static cg_val load_element(cg_func *c, const plain *m, const side *s, cg_val add
     return in == BC_F64 || in == BC_I32 ? x : cg_any_to_f32(c, in, x);
 }
 
-/* The element of every line, whose address moves on; and its scale. */
+/* Loads an element of each line, advances its address, and loads its scale. */
 static void load_lines(cg_func *c, const plain *m, side *s, cg_val k)
 {
     for (uint32_t i = 0; i < s->count; i++) {
@@ -298,7 +299,7 @@ static void add_products(cg_func *c, const plain *m)
     const side *a = &m->sides[0], *b = &m->sides[1];
     for (uint32_t r = 0; r < cg_layout_regs(m->layout) && !c->failed; r++) {
         cg_val left = a->x[a->of[r]], right = b->x[b->of[r]];
-        if (m->p->scaled) { /* the product of two small floats is exact, and so is mostly that with both scales */
+        if (m->p->scaled) { /* the product of two small floats is exact, and usually remains exact with both scales */
             cg_val both = cg_new(c, CG_B32), scale = cg_new(c, CG_B32);
             cg_ins(c, "mul.rn.f32 %v, %v, %v", both, left, right);
             cg_ins(c, "mul.rn.f32 %v, %v, %v", scale, a->scale[a->of[r]], b->scale[b->of[r]]);
@@ -311,7 +312,7 @@ static void add_products(cg_func *c, const plain *m)
 
 /* ---- all ---- */
 
-/* What the sums begin with: that of f64 goes on from the accumulator (docs/reference/numerics.md). */
+/* Sets the initial sums: those of f64 start from the accumulator (docs/reference/numerics.md). */
 static void begin_sums(cg_func *c, const plain *m, const cg_val *acc)
 {
     for (uint32_t r = 0; r < cg_layout_regs(m->layout); r++) {
@@ -338,7 +339,7 @@ static void end_sums(cg_func *c, const plain *m, cg_val *acc)
     }
 }
 
-/* A loop over k, up to `last`, through the part of the operands that is in scratch. */
+/* Emits a loop over k, up to `last`, through the slice of the operands in scratch. */
 static void add_part(cg_func *c, plain *m, cg_val k, uint32_t last)
 {
     uint32_t head = cg_label(c);

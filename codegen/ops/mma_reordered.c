@@ -8,7 +8,7 @@
 
 cg_layout cg_vector_lanes(const cg_func *c, const cg_product *p)
 {
-    enum { COLUMN_LANES = 3, STEPS = 4 /* the first place of K that counts steps */ };
+    enum { COLUMN_LANES = 3, STEPS = 4 /* the first bit of K that numbers steps */ };
     uint32_t one = 1, columns = p->n - p->along_n;
     cg_layout l = {.warp_bits = (uint8_t)c->warp_bits};
     for (uint32_t i = STEPS; i < p->k; i++)

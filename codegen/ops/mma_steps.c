@@ -55,13 +55,13 @@ void cg_end_sums(cg_func *c, const cg_product *p, cg_val *acc)
 
 enum { LEFT_FRAGMENTS = 32, RIGHT_FRAGMENTS = 16 };
 
-/* The steps along K of a part of the products. */
+/* The steps along K of a slice of the products. */
 typedef struct steps {
     const cg_product *p;
     const cg_factors *factors;
     uint32_t m_bits, pair_bits,
         per_pair;        /* log2 of: instructions along M; pairs of them along N; instructions in a pair */
-    uint32_t first;      /* the first step of the part along all of K */
+    uint32_t first;      /* the first step of the slice along all of K */
     cg_val *const *sums; /* by product */
     cg_val *right;       /* by operand, by pair */
 } steps;
@@ -79,7 +79,7 @@ static steps steps_of(cg_func *c, const cg_product *p, const cg_factors *f, uint
                    .right = cg_vals(c, (size_t)f->count * RIGHT_FRAGMENTS << pair_bits)};
 }
 
-/* The number of step k in the operand, which has all of K or the part alone; *out_bits: log2 of its steps. */
+/* The number of step k in the operand, which has all of K or only the slice; *out_bits: log2 of its steps. */
 static uint32_t step_of(const steps *s, const cg_operand *o, uint32_t k, uint32_t *out_bits)
 {
     *out_bits = o->k - s->p->atom.k_bits;

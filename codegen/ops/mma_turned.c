@@ -55,13 +55,13 @@ static cg_layout fragment_lanes(const cg_func *c, const cg_turned *t)
 
 /* ---- fragments ---- */
 
-/* B in a stage. */
+/* The right operand B in a stage. */
 typedef struct right {
     const cg_turned *t;
     cg_layout places;
     cg_val base;
     bool rounds;      /* f32, to be rounded to tf32 */
-    cg_val low, high; /* of mixed pairs: selectors of the bytes of two words for one column, and for the next one */
+    cg_val low, high; /* for mixed pairs: selectors of the bytes of two words for one column, and for the next one */
 } right;
 
 static const cg_ring_load *load_of(const ct_value *operand)
@@ -69,7 +69,8 @@ static const cg_ring_load *load_of(const ct_value *operand)
     return cg_source_of(operand)->op->detail;
 }
 
-/* In lanes with rows 0 to 3, the first word has the lower k; in other lanes, the second one has. */
+/* Finds the selectors. In lanes with rows 0 to 3, the first word has the lower k; in other lanes, the second word
+   has it. */
 static void find_bytes(cg_func *c, right *b)
 {
     cg_val part = cg_new(c, CG_B32), later = cg_new(c, CG_PRED);
@@ -127,7 +128,7 @@ static void load_matrices(cg_func *c, const right *b, uint32_t step, uint32_t st
             cg_ins(c, "cvt.rn.tf32.f32 %v, %v", out[i], x[i]);
 }
 
-/* Loads the fragments of a piece: by steps, then by strips. */
+/* Loads the fragments of a piece, step by step, and within a step strip by strip. */
 static void load_piece(cg_func *c, const right *b, uint32_t piece, cg_val *out)
 {
     const cg_turned *t = b->t;

@@ -1,5 +1,5 @@
-/* Reductions: within a thread, then among lanes by shuffles, then among warps through shared memory. The body
-   is emitted once for every pair; where it is one op on integers, one instruction does it for all lanes of a warp.
+/* Reductions proceed within a thread, then among lanes by shuffles, then among warps through shared memory. The body
+   is emitted once for every pair; if it is a single op on integers, one instruction reduces all lanes of a warp.
    Source: memory reference, section 6. */
 #include <string.h>
 
@@ -13,7 +13,7 @@
 
 /* ---- reduce ---- */
 
-/* All operands are read in one layout: the wish that weighs most. */
+/* All operands are read in one layout: the preferred layout with the largest weight. */
 static cg_layout source_layout(cg_func *c, const ct_op *op)
 {
     cg_layout best = cg_default_layout(c, ct_operands(op)[0]->type), l;
@@ -49,7 +49,7 @@ void cg_assign_reduce(cg_func *c, const ct_op *op)
 static void reduce_registers(cg_func *c, const ct_op *op, const cg_layout *source, uint32_t kept, cg_fold_row *values)
 {
     uint32_t folded = (uint32_t)(((uint64_t)1 << source->reg_bits) - 1) & ~kept;
-    folded &= ~cg_layout_reg_replicas(source); /* they are not to be combined with themselves */
+    folded &= ~cg_layout_reg_replicas(source); /* replicas must not be combined with themselves */
     uint32_t rest = cg_layout_regs(source) - 1;
     const cg_val *regs[CG_FOLD_OPERANDS];
     for (uint32_t i = 0; i < op->operand_count; i++)
@@ -74,13 +74,13 @@ static void reduce_registers(cg_func *c, const ct_op *op, const cg_layout *sourc
     }
 }
 
-/* redux.sync: what it is called for the op of a body, and its type. */
+/* redux.sync: the name of its operation for the op of a body, and its type. */
 typedef struct redux {
     const char *text;
     bool is_signed;
 } redux;
 
-/* text NULL: the body is not one op on two integers of 32 bits at most that has such an instruction. */
+/* text NULL: the body is not a single op on two integers of at most 32 bits with such an instruction. */
 static redux redux_of(const ct_op *op)
 {
     const ct_block *body = ct_regions(op)[0];
@@ -107,7 +107,7 @@ static redux redux_of(const ct_op *op)
     }
 }
 
-/* Over all lanes by one instruction, where they hold different elements along the dimension. */
+/* Reduces over all lanes by one instruction, if they hold different elements along the dimension. */
 static bool reduce_whole_warp(cg_func *c, const ct_op *op, const cg_layout *source, uint32_t mask, uint32_t count,
                               cg_fold_row *values)
 {
@@ -124,7 +124,7 @@ static bool reduce_whole_warp(cg_func *c, const ct_op *op, const cg_layout *sour
     return true;
 }
 
-/* One step of one or two neighbouring results. */
+/* Emits one step for one or two neighbouring results. */
 static void reduce_lane_pair(cg_func *c, const ct_op *op, cg_val by, uint32_t count, cg_fold_row *values)
 {
     cg_val other[2][CG_FOLD_OPERANDS], pair[2];
@@ -153,7 +153,7 @@ static void reduce_lanes(cg_func *c, const ct_op *op, const cg_layout *source, u
     }
 }
 
-/* The warps that have different elements along the dimension, as bits, which number their partial results. */
+/* The warp bits that have different elements along the dimension; they number the partial results. */
 static uint32_t number_warps(const cg_func *c, const cg_layout *source, const cg_layout *result, uint32_t mask,
                              cg_layout *slots)
 {
@@ -201,7 +201,7 @@ static void reduce_warps(cg_func *c, const ct_op *op, const cg_layout *source, c
         }
 }
 
-/* How many elements of the dimension meet where. */
+/* Reports how many elements of the dimension are combined in registers, by shuffles and through shared memory. */
 static void remark_reduce(cg_func *c, const ct_op *op, const cg_layout *source, uint32_t mask)
 {
     uint32_t regs = 1, lanes = 1, warps = 1;
@@ -216,7 +216,7 @@ static void remark_reduce(cg_func *c, const ct_op *op, const cg_layout *source, 
               warps, warps > 1 ? " through shared memory" : "");
 }
 
-/* Values of the trip become those of all trips so far. */
+/* Combines the values of this trip with those of all earlier trips. */
 static void add_to_sums(cg_func *c, const ct_op *op, uint32_t count, cg_fold_row *values)
 {
     cg_val first = cg_new(c, CG_PRED);
@@ -232,7 +232,7 @@ static void add_to_sums(cg_func *c, const ct_op *op, uint32_t count, cg_fold_row
     }
 }
 
-/* What each thread has becomes the results. */
+/* Combines the threads' values into the results. */
 static void add_threads(cg_func *c, const ct_op *op, cg_fold_row *values)
 {
     uint32_t mask = cg_fold_mask(op, F_reduce_dim);

@@ -1,8 +1,8 @@
-/* Rings in shared memory, filled by cp.async. At the head of iteration i, all copies but those of the newest slots - 2
-   groups have arrived; a barrier makes them visible and says that all threads are done with iteration i - 1, whose slot
-   the copies of iteration i + slots - 1 go to. Where each thread reads what it copied itself, its own wait does both. A
-   ring that refills its only slot starts the copies of iteration i + 1 once iteration i has its tiles in registers.
-   */
+/* Rings in shared memory, filled by cp.async. At the head of iteration i, all copies except those of the newest
+   slots - 2 groups have arrived. A barrier makes them visible and guarantees that all threads have finished
+   iteration i - 1, whose slot the copies of iteration i + slots - 1 overwrite. If each thread reads only its own
+   copies, its own wait is enough. A ring that refills its only slot starts the copies of iteration i + 1 once the
+   tiles of iteration i are in registers. */
 #include "bytecode/number/number.h"
 #include "codegen/access/pointers.h"
 #include "codegen/access/view_vectors.h"
@@ -29,7 +29,7 @@ static bool is_by_pointers(const ct_op *op)
     return op->from->opcode == OP_load_ptr_tko;
 }
 
-/* Of a load. */
+/* The view or the pointers of a load. */
 static const ct_value *memory_of(const ct_op *op)
 {
     return ct_operand(op, bc_info(op->from)->address);
@@ -58,7 +58,7 @@ void cg_effects_for(cg_func *c, ct_op *op)
         cg_add_ring_end(c, op, plan->ring);
 }
 
-/* The first slot. */
+/* The address of the first slot. */
 static cg_val first_slot(cg_func *c, const cg_ring *ring)
 {
     cg_val memory = cg_ring_memory(c), at;
@@ -69,7 +69,7 @@ static cg_val first_slot(cg_func *c, const cg_ring *ring)
     return at;
 }
 
-/* The same, with the part of the thread that all its loads have. */
+/* The same plus the offset by thread that all loads of the ring share. */
 static cg_val own_part(cg_func *c, const cg_ring *ring, cg_val memory)
 {
     cg_val part = cg_thread_index(c, &ring->threads, UINT32_MAX >> (32 - CG_MAX_TILE_BITS), 0), own;
@@ -96,7 +96,7 @@ void cg_lower_ring(cg_func *c, const ct_op *op)
     for (uint32_t i = 0; i < ring->load_count; i++)
         cg_take_access(c, op);
     if (!ring->again)
-        cg_take_effect(c, op, CG_FILLS_RING); /* an earlier run of the loop may still read it */
+        cg_take_effect(c, op, CG_FILLS_RING); /* an earlier execution of the loop may still read it */
     cg_val memory = first_slot(c, ring);
     ring->state->base = ring->role == CG_RING_OF_THREADS ? own_part(c, ring, memory) : memory;
     ring->state->read = cg_new(c, CG_B32);
@@ -142,7 +142,7 @@ void cg_lower_ended(cg_func *c, const ct_op *op)
 void cg_ring_end(cg_func *c, const ct_op *loop)
 {
     cg_ins(c, "cp.async.wait_group 0");
-    cg_take_effect(c, loop, CG_READS_RING); /* it is scratch again once all threads have read it */
+    cg_take_effect(c, loop, CG_READS_RING); /* the memory becomes scratch again once all threads have read it */
 }
 
 /* ---- copies ---- */
@@ -152,7 +152,7 @@ void cg_assign_later(cg_func *c, const ct_op *op)
     cg_set_scalars(c, op);
 }
 
-/* n steps, also of a counter of 64 bits without sign: more than it has are the most it has. */
+/* n steps of the counter; for an unsigned 64-bit counter, the product saturates. */
 static cg_val steps_of(cg_func *c, const ct_op *op, cg_val step, uint32_t n)
 {
     uint32_t bits = cg_class_bits((cg_class)step.cls);
@@ -168,9 +168,9 @@ static cg_val steps_of(cg_func *c, const ct_op *op, cg_val step, uint32_t n)
     return cg_select(c, fits, steps, cg_const(CG_B64, UINT64_MAX));
 }
 
-/* Is there an iteration n steps behind the one of `now`? Why it is right: what goes ahead is done for no other, as
-   either its counter `then` has not left the counter's type and is compared with the end, or the steps are compared
-   with what remains up to the end. */
+/* Is there an iteration n steps after the one of `now`? Why it is right: nothing is prefetched for an iteration that
+   does not exist, because either the counter `then` cannot overflow and is compared with the end, or the steps are
+   compared with the distance to the end. */
 static cg_val is_below_end(cg_func *c, const ct_op *op, uint32_t n, cg_val now, cg_val steps, cg_val then, cg_val end)
 {
     uint32_t bits = cg_class_bits((cg_class)now.cls);
@@ -240,10 +240,10 @@ typedef struct copying {
     bc_kind kind;
     uint32_t element; /* bytes */
     cg_val base, valid;
-    cg_val runs; /* else nothing is written */
+    cg_val runs; /* whether the copy is executed; otherwise nothing is written */
     cg_layout places;
     uint32_t part;         /* bits of the tile's index */
-    const cg_val *padding; /* by register: of what is not inside; NULL: zeros will do */
+    const cg_val *padding; /* by register: for elements out of bounds; NULL: zeros are enough */
 } copying;
 
 static cg_val negated(cg_func *c, cg_val predicate)
@@ -253,7 +253,7 @@ static cg_val negated(cg_func *c, cg_val predicate)
     return r;
 }
 
-/* What is not copied becomes the padding. */
+/* Writes the padding for elements that are not copied. */
 static void pad(cg_func *c, const copying *k, const cg_place *to, cg_val inside, const uint32_t *reg, uint32_t count)
 {
     cg_val outside = cg_and(c, negated(c, cg_reg(c, inside)), k->runs), padding[CG_MAX_VECTOR];
@@ -268,7 +268,7 @@ static void pad(cg_func *c, const copying *k, const cg_place *to, cg_val inside,
     cg_store_vector(c, &a, count, padding);
 }
 
-/* The vector of those registers, at that address where it is inside. */
+/* Copies the vector of those registers to that address if it is within bounds. */
 static void copy_vector(cg_func *c, const copying *k, const uint32_t *reg, uint32_t count, cg_val address,
                         int64_t offset, cg_val inside)
 {
@@ -306,7 +306,7 @@ static void copy_pointers(cg_func *c, void *user, const cg_pointer_part *part)
     copy_vector(c, user, part->reg, part->count, part->access.address, part->access.offset, part->access.predicate);
 }
 
-/* Whether to copy: behind the load's operands and the ring. */
+/* Does the copy have a condition? It is the operand after the load's operands and the ring. */
 static bool has_condition(const ct_op *op)
 {
     return op->operand_count == op->from->operand_count + 2;
@@ -338,7 +338,7 @@ void cg_assign_copy(cg_func *c, const ct_op *op)
         cg_want(c, padding_of(op), l);
 }
 
-/* By register of the copies; NULL: zeros will do. */
+/* Finds the padding by register of the copies; NULL: zeros are enough. */
 static const cg_val *find_padding(cg_func *c, const ct_op *op, bc_kind kind, const cg_layout *l)
 {
     cg_val *regs = NULL;
@@ -387,7 +387,7 @@ void cg_lower_copy(cg_func *c, const ct_op *op)
         runs = cg_and(c, negated(c, runs), valid);
     const cg_ring_load *load = copy->load;
     if (ring->role != CG_RING_OF_THREADS && cg_layout_thread_replicas(&load->layout, load->layout.warp_bits))
-        runs = cg_and(c, runs, cg_is_owner(c, &load->layout)); /* fewer chunks than threads */
+        runs = cg_and(c, runs, cg_is_owner(c, &load->layout)); /* there are fewer chunks than threads */
     bc_kind kind = bc_elem_kind(bc_results(op->from)[0].type);
     copying k = {.load = load,
                  .kind = kind,
@@ -423,8 +423,8 @@ static void place_behind_copies(cg_func *c, cg_ring *ring)
     ring->state->behind_copies = 0;
 }
 
-/* Behind the last copies in front of the loop, to which one comes that are of no iteration. There are fewer groups then
-   than the loop counts, and all of them are awaited. */
+/* Ends the copies in front of the loop. If some of them were skipped because their iterations do not exist, there
+   are fewer groups of copies than the loop assumes, so all of them are awaited. */
 static void end_first_copies(cg_func *c, cg_ring *ring)
 {
     uint32_t loop = ring->state->behind_copies && !ring->joined ? cg_label(c) : 0;
@@ -461,7 +461,7 @@ void cg_lower_commit(cg_func *c, const ct_op *op)
 
 /* ---- reading ---- */
 
-/* Between groups, of products in flight: whether there is a slot to be awaited. */
+/* Does the op have a condition? Between groups with products in flight, it says whether there is a slot to await. */
 static bool is_conditional(const ct_op *op)
 {
     return op->operand_count > 1;
@@ -479,7 +479,7 @@ void cg_assign_await(cg_func *c, const ct_op *op)
     want_condition(c, op);
 }
 
-/* What threads have copied, not the copy engine. */
+/* Adds the effect of copies that threads, not the copy engine, have made. */
 static void add_arrival(cg_func *c, ct_op *op, const cg_ring *ring)
 {
     if (ring->role != CG_RING_OF_MAPS)
@@ -521,7 +521,7 @@ void cg_lower_await(cg_func *c, const ct_op *op)
     }
 }
 
-/* Of products, a layout that they take for the memory's, which nothing is brought into. */
+/* If products read the tile, it gets the layout of a load from memory, but no registers are loaded. */
 void cg_assign_staged(cg_func *c, const ct_op *op)
 {
     const cg_ring_load *load = op->detail;
@@ -543,7 +543,7 @@ void cg_effects_staged(cg_func *c, ct_op *op)
         op->effects->last->started = true;
 }
 
-/* How its copies reach memory. */
+/* Reports how the copies access memory. */
 static void say_access(cg_func *c, const ct_op *op, const cg_layout *l)
 {
     if (is_by_pointers(op)) {
@@ -561,7 +561,7 @@ void cg_lower_staged(cg_func *c, const ct_op *op)
     const ct_value *tile = cg_result(op, 0);
     cg_val *regs = load->own_bytes ? cg_vals(c, cg_layout_regs(&load->layout)) : NULL;
     if (!regs)
-        return; /* products read it where it lies (cg_encoding_of) */
+        return; /* products read it in the slot (cg_encoding_of) */
     say_access(c, op, &load->layout);
     cg_flat_load_some(c, bc_elem_kind(tile->type), cg_tile_in_slot(op), &load->places, regs);
     cg_set(c, tile, regs);
@@ -572,7 +572,7 @@ void cg_assign_release(cg_func *c, const ct_op *op)
     want_condition(c, op);
 }
 
-/* Products in flight have it await the next slot. */
+/* If products are in flight, the release also awaits the next slot. */
 void cg_effects_release(cg_func *c, ct_op *op)
 {
     const cg_ring *ring = cg_ring_of(op, 0);
@@ -586,7 +586,7 @@ void cg_lower_release(cg_func *c, const ct_op *op)
     if (cg_is_between_groups(ring))
         cg_groups_release(c, op, is_conditional(op) ? cg_scalar(c, op->operands[1]) : cg_const(CG_PRED, 1));
     else {
-        if (ring->role == CG_RING_OF_THREADS) /* the slot that is free now is the one to be written next */
+        if (ring->role == CG_RING_OF_THREADS) /* the slot that is free now is written next */
             cg_ins(c, "mov.u32 %v, %v", ring->state->write, ring->state->read);
         next_slot(c, ring, ring->state->read);
     }

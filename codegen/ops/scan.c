@@ -1,5 +1,5 @@
-/* Scans: within a thread, then among lanes by shuffles, then among warps through shared memory. Source: memory
-   reference, section 6. */
+/* Scans proceed within a thread, then among lanes by shuffles, then among warps through shared memory. Source:
+   memory reference, section 6. */
 #include <string.h>
 
 #include "codegen/kernel/remarks.h"
@@ -10,7 +10,7 @@
 #include "codegen/values/strips.h"
 #include "codegen/values/values.h"
 
-/* The dimension's bits lie in order: those of a piece, which a thread has; lanes; pieces; warps; strips. */
+/* The order of the dimension's bits: those of a piece, which a thread has; lanes; pieces; warps; strips. */
 typedef struct scan_shape {
     uint32_t shift, regs, lanes, pieces, warps, strips; /* of the dimension: its place in the index, bits in each */
     cg_layout layout;
@@ -30,7 +30,7 @@ static scan_shape scan_shape_of(const cg_func *c, const ct_op *op, const cg_layo
     return scan;
 }
 
-/* Every thread has neighbours, all of its elements of a line side by side; a line goes over all warps. */
+/* The layout in which each thread's elements of a line are adjacent; a line extends over all warps. */
 static cg_layout layout_of_neighbours(const cg_func *c, const cg_shape *s, uint32_t d)
 {
     uint32_t bits = s->bits[d], count = 0,
@@ -44,8 +44,8 @@ static cg_layout layout_of_neighbours(const cg_func *c, const cg_shape *s, uint3
     return cg_layout_ordered(order, s->tile_bits, regs, c->warp_bits);
 }
 
-/* As memory is reached well: a line is of pieces that a warp has side by side, in vectors of 2^vector elements. Other
-   lines go to lanes and warps first, so that few warps share a line. */
+/* The layout for efficient memory accesses: a line consists of pieces that are adjacent in a warp, in vectors of
+   2^vector elements. Other lines are assigned to lanes and warps first, so that few warps share a line. */
 static cg_layout layout_of_pieces(const cg_func *c, const cg_shape *s, uint32_t d, uint32_t vector)
 {
     uint32_t bits = s->bits[d], others = s->tile_bits - bits, count = 0, next = 0, line = 0;
@@ -69,9 +69,9 @@ static cg_layout layout_of_pieces(const cg_func *c, const cg_shape *s, uint32_t 
     return cg_layout_ordered(order, s->tile_bits, vector, c->warp_bits);
 }
 
-/* Do pieces take less than the way through shared memory, there and back, to where neighbours are? For each word of a
-   piece there are shuffles of five lanes, of the lane in front, and of the total, each with what combines it, in a
-   cycle and a half; a byte of all lanes takes one on that way. */
+/* Are pieces cheaper than a conversion through shared memory to the layout of neighbours and back? Each word of a
+   piece needs shuffles for five lane bits, for the previous lane and for the total, each with an op that combines
+   values, in one and a half cycles; the conversion takes one cycle for a byte of all lanes. */
 static bool pieces_pay(const ct_op *op, uint32_t vector)
 {
     enum { SHUFFLES = CG_LANE_BITS + 2, WORD = 4 };
@@ -84,7 +84,7 @@ static bool pieces_pay(const ct_op *op, uint32_t vector)
     return 3 * SHUFFLES * words <= 2 * (bytes << vector);
 }
 
-/* The elements of a line that an operand has side by side in a thread, as it comes from memory. */
+/* The number of adjacent elements of a line in a thread, in the layout in which an operand is loaded from memory. */
 static uint32_t vector_of(cg_func *c, const ct_op *op, const cg_shape *s, uint32_t d)
 {
     cg_layout l;
@@ -119,7 +119,7 @@ void cg_assign_scan(cg_func *c, const ct_op *op)
     cg_fold_assign_body(c, op);
 }
 
-/* The lines of one strip; those of others take its place. */
+/* The layout of the lines of one strip; other strips use the same layout. */
 static cg_layout lines_of_strip(const cg_func *c, const ct_op *op, const cg_layout *l)
 {
     uint32_t gone = cg_fold_mask(op, F_scan_dim);
@@ -174,7 +174,7 @@ static void put_before(const scanner *s, cg_val has, const cg_val *before, cg_va
         value[i] = cg_select(s->c, has, sum[i], value[i]);
 }
 
-/* The totals of the lanes of one line become totals of all lanes up to each; before: of those in front of it. */
+/* Turns the totals of single lanes of a line into totals up to each lane; before: the totals of the earlier lanes. */
 static void scan_lanes(const scanner *s, cg_val *total, cg_val *before)
 {
     cg_func *c = s->c;
@@ -189,7 +189,7 @@ static void scan_lanes(const scanner *s, cg_val *total, cg_val *before)
         before[i] = cg_shuffled(c, how, total[i], cg_const(CG_B32, 1));
 }
 
-/* Totals of whole warps, from their last lanes: to all lanes. */
+/* Spreads the totals of whole warps from their last lanes to all lanes. */
 static void spread_totals(const scanner *s, cg_val *total)
 {
     cg_func *c = s->c;
@@ -211,13 +211,13 @@ static uint32_t lines_of(const scanner *s)
     return cg_layout_regs(&s->shape.layout) >> (s->shape.regs + s->shape.pieces);
 }
 
-/* The n-th of 2^bits in the order of the scan. */
+/* The n-th of 2^bits positions in scan order. */
 static uint32_t in_order(const scanner *s, uint32_t n, uint32_t bits)
 {
     return s->reverse ? ((uint32_t)1 << bits) - 1 - n : n;
 }
 
-/* Every piece within its thread, and the totals of lanes in front of it. */
+/* Scans every piece within its thread, and finds the totals of the earlier lanes. */
 static void scan_registers(const scanner *s, cg_fold_row *values, cg_fold_row *totals, cg_fold_row *before)
 {
     cg_func *c = s->c;
@@ -244,8 +244,8 @@ static void scan_registers(const scanner *s, cg_fold_row *values, cg_fold_row *t
     }
 }
 
-/* What lies in front of each piece but the first: of `has` in it, and the pieces before it. A line's total is where
-   that of its first piece was. */
+/* Combines each piece except the first with the values in front of it: the earlier lanes, where `has` is true, and
+   the earlier pieces. A line's total replaces that of its first piece. */
 static void scan_pieces(const scanner *s, cg_val has, cg_fold_row *totals, cg_fold_row *before)
 {
     cg_func *c = s->c;
@@ -267,13 +267,13 @@ static void scan_pieces(const scanner *s, cg_val has, cg_fold_row *totals, cg_fo
     }
 }
 
-/* Is it the first piece of its line, which nothing lies in front of but what is in earlier lanes, warps and strips? */
+/* Is it the first piece of its line, in front of which there are only earlier lanes, warps and strips? */
 static bool is_first(const scanner *s, uint32_t piece)
 {
     return (piece & (pieces_of(s) - 1)) == in_order(s, 0, s->shape.pieces);
 }
 
-/* Of the line's pieces, what lies in front becomes that behind the front of the warps before this one, if `later`. */
+/* Combines the values in front of the line's pieces with the total of the earlier warps, if `later`. */
 static void put_front(const scanner *s, cg_val has, cg_val later, const cg_val *front, cg_fold_row *before)
 {
     cg_func *c = s->c;
@@ -287,7 +287,7 @@ static void put_front(const scanner *s, cg_val has, cg_val later, const cg_val *
     }
 }
 
-/* How the totals of lines are spread, and above the index of a line the warp's position. */
+/* The layout of the lines' totals, with the warp's position above the bits of a line's index. */
 static cg_layout number_warps(const scanner *s, const cg_layout *line)
 {
     const cg_layout *l = &s->shape.layout;
@@ -300,7 +300,8 @@ static cg_layout number_warps(const scanner *s, const cg_layout *line)
     return slots;
 }
 
-/* What lies in front: of `has` in this warp, of the warps before it. Totals become those of whole lines of warps. */
+/* Combines the values in front of each piece: those in this warp, where `has` is true, and those of the earlier
+   warps. Totals become those of whole lines over all warps. */
 static cg_val scan_warps(const scanner *s, cg_val has, cg_fold_row *totals, cg_fold_row *before)
 {
     cg_func *c = s->c;
@@ -313,7 +314,7 @@ static cg_val scan_warps(const scanner *s, cg_val has, cg_fold_row *totals, cg_f
     uint32_t count = (uint32_t)1 << s->shape.warps;
     for (uint32_t k = 0; k < lines_of(s) && !c->failed; k++) {
         cg_val front[CG_FOLD_OPERANDS], sum[CG_FOLD_OPERANDS];
-        uint32_t last = count - (s->shape.strips ? 0 : 1); /* without strips, the sum of all is not needed */
+        uint32_t last = count - (s->shape.strips ? 0 : 1); /* without strips, the total of all warps is not needed */
         for (uint32_t w = 0; w < last; w++) {              /* sum: of warps up to w; front: of those before this one */
             uint32_t at = k | in_order(s, w, s->shape.warps) << line.reg_bits;
             cg_val part[CG_FOLD_OPERANDS], here = at_least(c, warp, w + 1);
@@ -334,7 +335,7 @@ static cg_val scan_warps(const scanner *s, cg_val has, cg_fold_row *totals, cg_f
     return either;
 }
 
-/* What the strips in front give, which the loop carries. Lines are of one piece each then. */
+/* Combines the totals of the earlier strips, which the loop carries. In this case, each line is a single piece. */
 static cg_val scan_strips(const scanner *s, cg_val has, cg_fold_row *totals, cg_fold_row *before)
 {
     cg_func *c = s->c;

@@ -1,14 +1,15 @@
-/* The first slots of rings whose others the copy engine fills: until there are tensor maps for it, threads copy. Their
-   copies of all these slots are started, then each slot is handed over as the copy engine would do it: by one arrival,
-   behind a fence that shows what threads have written to wgmma. Source: PTX ISA, "Async proxy", "cp.async.wait_group".
- */
+/* Fills the first slots of rings whose other slots the copy engine fills: until the tensor maps exist, threads copy.
+   They start the copies of all these slots, and then hand each slot over as the copy engine would: by one arrival,
+   after a fence that makes the threads' writes visible to wgmma. Source: PTX ISA, "Async proxy",
+   "cp.async.wait_group". */
 #include "codegen/kernel/groups.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/ops/slots.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/values.h"
 
-/* The barriers of the slots that were filled, the last one last, 0: none; where the program goes on then. */
+/* The barriers of the filled slots in order, the latest one last, 0: none; the label at which the program continues
+   when all copies are started. */
 struct cg_starts_state {
     cg_val full[CG_MOST_STARTS];
     uint32_t landed;
@@ -44,7 +45,8 @@ void cg_assign_started(cg_func *c, const ct_op *op)
     (void)c, (void)op;
 }
 
-/* The slots that were filled move up; when one has come to the first place, all have been. */
+/* Shifts the filled slots by one place and appends the new one; once the first place is occupied, all slots are
+   filled. */
 void cg_lower_started(cg_func *c, const ct_op *op)
 {
     const struct cg_starts_state *s = c->groups->starts->state;
@@ -67,7 +69,7 @@ void cg_assign_landed(cg_func *c, const ct_op *op)
     (void)c, (void)op;
 }
 
-/* The copies of slots that were not filled are none. */
+/* Skips slots that were not filled: they have no copies to await. */
 void cg_lower_landed(cg_func *c, const ct_op *op)
 {
     (void)op;

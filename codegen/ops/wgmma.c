@@ -1,7 +1,7 @@
-/* Products by wgmma: four warps multiply 64 rows of A by up to 256 columns of B that they read from shared memory by
-   themselves, while the threads go on. The accumulators lie as those of mma.sync do when warps 0 to 3 have strips of 16
-   rows below each other, and so do fragments of A in registers. The encodings (codegen/analysis/encoding.h) are
-   swizzled as a descriptor says it. Source: PTX ISA, "Asynchronous warpgroup level matrix instructions". */
+/* Products by wgmma: four warps multiply 64 rows of A by up to 256 columns of B. The instruction reads shared memory
+   itself, while the threads continue. Accumulators, and fragments of A in registers, have the layout of mma.sync if
+   warps 0 to 3 have consecutive strips of 16 rows. The encodings (codegen/analysis/encoding.h) are swizzled as the
+   descriptor specifies. Source: PTX ISA, "Asynchronous warpgroup level matrix instructions". */
 #include <stdio.h>
 #include <string.h>
 
@@ -15,12 +15,12 @@
 
 enum { M_BITS = 6, MOST_N_BITS = 8 };
 
-/* How an operand is cut: instructions along K, and along M or N. */
+/* How an operand is divided among instructions along K, and along M or N. */
 typedef struct cut {
     const cg_operand *o;
-    cg_layout
-        steps; /* places in the encoding: registers are steps along K, then along M or N; warps: the warpgroup's part */
-    cg_val descriptor; /* of the first */
+    cg_layout steps;   /* places in the encoding: registers count steps along K, then along M or N; warps have the
+                  warpgroup's part */
+    cg_val descriptor; /* of the first instruction */
 } cut;
 
 /* ---- the instruction ---- */
@@ -61,15 +61,16 @@ bool cg_can_multiply_async(const cg_product *p, const cg_operand *operands)
     return true;
 }
 
-/* Along M or N of an instruction, as bits. */
+/* log2 of the instruction's size along M or N. */
 static uint32_t width_of(const cg_product *p, bool left)
 {
     uint32_t columns = p->n - p->along_n, most = p->adds_up ? CG_ADD_UP_N_BITS : MOST_N_BITS;
     return left ? M_BITS : columns < most ? columns : most;
 }
 
-/* 16-byte units of the address, which in clusters has the block's rank above its low 24 bits, of the distance between
-   panels (where rows are what K counts), of that between groups of eight rows, and the swizzle. */
+/* A descriptor holds, in units of 16 bytes, the address (in clusters, the block's rank is above its low 24 bits),
+   the distance between panels (if K counts rows) and the distance between groups of eight rows; and it holds the
+   swizzle. */
 cg_val cg_wgmma_descriptor(cg_func *c, const cg_encoding *s, cg_val base, bool across, const cg_layout *steps)
 {
     uint32_t row = s->bytes << s->panel; /* bytes: 128, 64, 32 */
@@ -92,7 +93,7 @@ static cut cut_of(cg_func *c, const cg_product *p, const cg_operand *o)
         l.reg[l.reg_bits++] = one << (k0 + i);
     for (uint32_t i = o->left ? 4 + p->along_m : width_of(p, false); i < (o->left ? p->m : columns); i++)
         l.reg[l.reg_bits++] = one << (x0 + i);
-    for (uint32_t i = 2; o->left && i < p->along_m; i++) /* the lower two are within an instruction */
+    for (uint32_t i = 2; o->left && i < p->along_m; i++) /* the lower two bits are within an instruction */
         l.warp[i] = one << (x0 + 4 + i);
     for (uint32_t i = 0; !o->left && i < p->along_n; i++)
         l.warp[p->along_m + i] = one << (x0 + columns + i);
@@ -104,7 +105,7 @@ static cut cut_of(cg_func *c, const cg_product *p, const cg_operand *o)
     return k;
 }
 
-/* The descriptor of a step: the places of steps share no bits with what lies within one or between warpgroups. */
+/* The descriptor of a step. The places of steps share no bits with the places within a step or between warpgroups. */
 static cg_val step_of(cg_func *c, const cg_product *p, const cut *k, uint32_t step)
 {
     uint32_t distance = cg_layout_reg(&k->steps, step) * cg_memory_bytes(p->in) >> 4;
@@ -115,8 +116,8 @@ static cg_val step_of(cg_func *c, const cg_product *p, const cut *k, uint32_t st
     return d;
 }
 
-/* Then the first product of each sum writes it instead of adding to it: x + 0 is x but for the sign of a zero, which a
-   sum of products that starts at +0 does not keep. */
+/* Do all sums start at zero? If so, the first product of each sum writes it instead of adding to it: x + 0 equals x
+   except for the sign of a zero, which a sum of products that starts at +0 does not keep. */
 static bool starts_at_zero(const cg_val *acc, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
@@ -142,7 +143,7 @@ cg_val *cg_wgmma_sums(cg_func *c, const ct_op *op, const cg_val *acc, uint32_t c
 
 /* ---- the product ---- */
 
-/* What the instructions of a product share; how many there are along K, M, N, in bits. */
+/* What the instructions of a product share; log2 of their number along K, M and N. */
 typedef struct work {
     const ct_op *op;
     const cg_product *p;
@@ -163,7 +164,7 @@ static void set_flags(work *w)
         snprintf(w->flags, sizeof w->flags, ", 1, 1");
 }
 
-/* A step along K of an instruction's rows and columns. */
+/* Issues one step along K for an instruction's rows and columns. */
 static void multiply_step(cg_func *c, const work *w, uint32_t k, uint32_t m, uint32_t n, const cg_val *to, bool writes)
 {
     uint32_t in_one = (uint32_t)1 << (width_of(w->p, false) - 1);
@@ -202,7 +203,7 @@ void cg_wgmma_add_up(cg_func *c, const cg_val *parts, uint32_t count, cg_val *ac
         acc[i] = cg_add_up(c, acc[i], parts[i]);
 }
 
-/* What the instruction sums up goes to registers of its own, of few columns at a time. */
+/* The instruction's sums go to separate registers, a few columns at a time. */
 static void multiply_adding_up(cg_func *c, const work *w, cg_val *acc)
 {
     uint32_t in_one = (uint32_t)1 << (width_of(w->p, false) - 1), run = cg_steps_added_up(w->p, w->k_bits);

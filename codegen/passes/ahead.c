@@ -37,17 +37,17 @@
 
 typedef struct candidate {
     cg_func *c;
-    ct_op *strips; /* the loop over them */
+    ct_op *strips; /* the loop over strips */
     ct_block *body;
     cg_trips *trips;
-    ct_op *loop;      /* the `for` whose next iteration it copies for, too; NULL: none */
-    ct_block *around; /* that loop's body, or `body`: what is made in it is made anew for copies */
-    cg_ring *ring;    /* in its slice: so is this value */
+    ct_op *loop;      /* the `for` for whose next iteration the loop also copies; NULL: none */
+    ct_block *around; /* that loop's body, or `body`: ops in it are recomputed for copies */
+    cg_ring *ring;    /* its slice marks the values that are recomputed */
 } candidate;
 
 /* ---- which loads ---- */
 
-/* Can it be made anew from its operands, for another trip or iteration? */
+/* Can the op be recomputed from its operands for another trip or iteration? */
 static bool is_slice_op(const candidate *x, const ct_op *op)
 {
     bool here = op && (op->block == x->around || op->block == x->body);
@@ -57,7 +57,7 @@ static bool is_slice_op(const candidate *x, const ct_op *op)
            || (x->loop && ct_is_map(op) && !cg_result(op, 0)->type->rank);
 }
 
-/* Is it there in front of the loop, alike in all strips, or made anew of what is? */
+/* Is the value known in front of the loop, the same in all strips, or recomputed from such values? */
 static bool is_known(const candidate *x, const ct_value *v, uint32_t depth)
 {
     const cg_value *value = cg_value_of(x->c, v);
@@ -88,7 +88,7 @@ static const char *obstacle(const void *user, ct_op *op, cg_ring_load *out)
     return cg_slot_of_threads(x->c, op, cg_value_of(x->c, cg_result(op, 0))->home, out);
 }
 
-/* Gives how many loads stay where they are. */
+/* Returns the number of loads that are not prefetched. */
 static uint32_t find_loads(const candidate *x, bool tells)
 {
     uint32_t others = 0;
@@ -114,7 +114,7 @@ static uint32_t scratch_of(cg_func *c, ct_op *op)
     return most;
 }
 
-/* Bytes of scratch that ops have while the ring is there. */
+/* The bytes of scratch that ops use while the ring is live. */
 static uint32_t scratch_beside(const candidate *x)
 {
     uint32_t most = scratch_of(x->c, x->strips);
@@ -147,7 +147,8 @@ static void tell_of_no_room(const candidate *x, uint32_t room)
 
 /* ---- putting it there ---- */
 
-/* The slice for the iteration n after the one of `start`, in front of `place`; without a `for`, for the one at hand. */
+/* Inserts the slice for the iteration n after the one of `start` in front of `place`; without a `for`, for the
+   current iteration. */
 static bool put_later(const candidate *x, ct_value *start, uint32_t n, ct_op *place, cg_iteration *out)
 {
     bool made = cg_iteration_at(x->c, x->loop, start, n, place, out);
@@ -156,7 +157,7 @@ static bool put_later(const candidate *x, ct_value *start, uint32_t n, ct_op *pl
     return made;
 }
 
-/* The loop over the first strips; NULL: no memory. */
+/* Creates the loop over the first strips; NULL: out of memory. */
 static ct_op *first_strips(const candidate *x, ct_op *place)
 {
     ct_func *f = x->c->ir;
@@ -188,7 +189,7 @@ static void put_first(const candidate *x, ct_value *ring, ct_op *place)
         cg_ring_put(x->c, CT_commit, ring, keep);
 }
 
-/* In front of each load, so that what it needs is there. */
+/* Inserts the copy in front of each load, where its operands are available. */
 static void put_next(const candidate *x, ct_value *ring)
 {
     cg_iteration next;
@@ -238,14 +239,14 @@ static bool is_innermost(const ct_block *body)
     return true;
 }
 
-/* Does the op load in a loop over strips, itself or ahead of its trip? */
+/* Does the op load in a loop over strips, directly or by prefetching? */
 static bool loads_in_strips(const ct_op *op)
 {
     return (ct_is_load(op) || op->opcode == CT_staged) && op->block->parent && op->block->parent->opcode == CT_strips;
 }
 
-/* The `for` that every iteration of comes by the loop over strips, once, and by no other one that loads, be it by a
-   ring that it has already: rings of which one lives in the other would have one place. NULL: none. */
+/* The `for` of which every iteration executes the loop over strips once, and no other loop that loads, even through
+   an existing ring: two rings with nested live ranges would get the same memory. NULL: none. */
 static ct_op *loop_around(ct_op *strips)
 {
     ct_op *loop = strips->block->parent;
@@ -257,7 +258,8 @@ static ct_op *loop_around(ct_op *strips)
     return loop;
 }
 
-/* Its ring, for the `for` around it or without; false: no load can run ahead so, or there is no room. */
+/* Plans the loop's ring, with or without the surrounding `for`; false: no load can be prefetched in this way, or
+   there is no room. */
 static bool look(candidate *x, ct_op *loop, bool tells)
 {
     cg_func *c = x->c;
@@ -286,7 +288,7 @@ static void look_at_strips(cg_func *c, ct_op *strips)
         put_ring(&x);
 }
 
-/* What is not in a loop that has been looked at. */
+/* Reports loads that are in no loop that the pass has examined. */
 static void tell_of_others(cg_func *c)
 {
     for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body)) {
@@ -301,8 +303,8 @@ static void tell_of_others(cg_func *c)
 
 /* ---- the pass ---- */
 
-/* Values that the pass makes: each one of a loop once more in front of it and once in it, and for each loop a ring and
-   two times the counter of another iteration. */
+/* An upper limit for the values that the pass creates: a copy of each value of a loop in front of it and one inside,
+   and for each loop a ring and two counters of another iteration. */
 static uint32_t most_values(const cg_func *c)
 {
     uint32_t loops = 0;

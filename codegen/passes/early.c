@@ -31,13 +31,13 @@ typedef struct early {
     ct_func *f;
     ct_op *loop, **loads;
     ct_block *body;
-    uint32_t count, results; /* loads; all that they give */
+    uint32_t count, results; /* loads; all their results */
     uint32_t distance;       /* iterations */
 } early;
 
-/* What a load in front of `place` comes after: all that the loop carries of order there, be it in front of the loop
-   or in it. What the load's own token adds in the iteration is nothing that it must come after (early_find.c). NULL:
-   no memory. */
+/* The token that a load in front of `place` is ordered after: the ordering that the loop carries, in front of the
+   loop or inside it. The load need not be ordered after the token that it consumes within the iteration
+   (early_find.c). NULL: out of memory. */
 static ct_value *token_at(const early *x, const bc_type *type, ct_op *place)
 {
     bool inside = ct_is_inside(place->block, x->body);
@@ -54,8 +54,9 @@ static ct_value *token_at(const early *x, const bc_type *type, ct_op *place)
     return token || b.failed ? token : ct_build_op(&b, ct_token_new(x->f, x->loads[0], type));
 }
 
-/* v as it is in the iteration of the map, in front of `place`: what is not in the map yet is made, carried values from
-   what this iteration hands on, of which `now` knows what is made again. NULL: no memory. */
+/* The value of v in the iteration that the map describes, in front of `place`. Ops that the map does not have yet
+   are copied; carried values come from the values that this iteration passes on, whose copies are in `now`. NULL:
+   out of memory. */
 static ct_value *make(const early *x, ct_map *map, ct_map *now, ct_value *v, ct_op *place)
 {
     ct_value *to = v->id < map->count ? map->to[v->id] : NULL;
@@ -87,7 +88,7 @@ static ct_op *new_yield(const early *x, ct_block *block)
     return op;
 }
 
-/* All loads, as the map has what they take. */
+/* Inserts copies of all loads, with operands from the map. */
 static bool put_loads(const early *x, ct_block *block, ct_map *map, ct_map *now)
 {
     ct_op *yield = new_yield(x, block);
@@ -107,7 +108,7 @@ static bool put_loads(const early *x, ct_block *block, ct_map *map, ct_map *now)
     return yield != NULL;
 }
 
-/* What nobody reads. */
+/* Inserts placeholder values, which are never read. */
 static bool put_nothing(const early *x, ct_block *block)
 {
     ct_op *yield = new_yield(x, block);
@@ -126,7 +127,7 @@ static bool put_nothing(const early *x, ct_block *block)
     return yield != NULL;
 }
 
-/* Values like what the loads give, one after the other. */
+/* Sets the types and facts of the values, in order, to those of the loads' results. */
 static void be_like_loads(const early *x, ct_value *to)
 {
     for (uint32_t l = 0; l < x->count; l++)
@@ -136,8 +137,9 @@ static void be_like_loads(const early *x, ct_value *to)
         }
 }
 
-/* The loads for the iteration n after the one of `start`, in front of `place`, if there is one. carried: what the loop
-   hands on, at that start; NULL: what the iteration at hand does. Gives the op with their results; NULL: no memory. */
+/* Inserts, in front of `place`, the loads for the iteration n after the one of `start`, executed if that iteration
+   exists. carried: the carried values at that start; NULL: those that the current iteration passes on. Returns the
+   op with the loads' results; NULL: out of memory. */
 static ct_op *put_branch(const early *x, ct_value *start, uint32_t n, ct_value *const *carried, ct_op *place)
 {
     ct_map now;
@@ -155,7 +157,7 @@ static ct_op *put_branch(const early *x, ct_value *start, uint32_t n, ct_value *
 
 /* ---- the loop ---- */
 
-/* The loop, which carries what the loads give as well, first[n] of iteration n; NULL: no memory. */
+/* Creates the loop that also carries the loads' results; first[n] has those of iteration n. NULL: out of memory. */
 static ct_op *put_loop(const early *x, ct_op *const *first)
 {
     uint32_t had = x->body->arg_count - 1, at = ct_for_inits(x->loop).first;
@@ -180,7 +182,7 @@ static ct_op *put_loop(const early *x, ct_op *const *first)
     return loop;
 }
 
-/* What loads have taken, and nobody takes now. */
+/* Removes ops that only the moved loads used. */
 static void drop_unused(ct_block *body)
 {
     for (ct_op *op = body->last, *before; op; op = before) {
@@ -193,7 +195,7 @@ static void drop_unused(ct_block *body)
     }
 }
 
-/* Uses of the loads become uses of what the loop carries, from argument `at` on. */
+/* Replaces uses of the loads by uses of the carried values, from argument `at` on. */
 static void take_carried(const early *x, ct_op *loop, uint32_t at)
 {
     for (uint32_t l = 0; l < x->count; l++) {
@@ -204,7 +206,7 @@ static void take_carried(const early *x, ct_op *loop, uint32_t at)
     drop_unused(loop->regions[0]);
 }
 
-/* What an iteration hands on: what it carries for later ones, and what it has loaded. */
+/* Extends the values that an iteration passes on by the loaded tiles for later iterations. */
 static bool hand_on(const early *x, ct_op *loop, uint32_t at, ct_op *loaded)
 {
     uint32_t kept = (x->distance - 1) * x->results;
@@ -215,7 +217,7 @@ static bool hand_on(const early *x, ct_op *loop, uint32_t at, ct_op *loaded)
     return next && ct_add_operands(x->f, body->last, next, kept + x->results);
 }
 
-/* Gives the loop as it is then. */
+/* Returns the rewritten loop. */
 static ct_op *rotate(const early *x)
 {
     enum { MOST_DISTANCE = 2 };
@@ -236,7 +238,7 @@ static ct_op *rotate(const early *x)
 
 /* ---- which ---- */
 
-/* What loads have taken of registers, and what other tiles do. */
+/* The registers that prefetched loads use, and those that other tiles use. */
 typedef struct purse {
     uint32_t used, held;
 } purse;
@@ -258,7 +260,7 @@ static void tell(const cg_func *c, const ct_op *load, const cg_early_row *row, c
               p->distance, p->distance * p->registers, row->most, w->held, p->why);
 }
 
-/* Those that go so far ahead, as long as registers are left; all are told about. */
+/* Chooses the loads that are prefetched at this distance, as long as registers are left; every load gets a remark. */
 static void choose_loads(early *x, purse *w)
 {
     for (ct_op *op = x->body->first; op; op = op->next) {

@@ -8,13 +8,13 @@
 
 /* The detail of a load that is to be prefetched in this way. */
 typedef struct cg_early_plan {
-    const char *why;    /* it has no ring: a text for users */
+    const char *why;    /* why it has no ring: a text for users */
     uint32_t registers; /* of one tile */
-    uint32_t distance;  /* iterations: 1, or 2 of one that says where others load from */
-    bool no_room;       /* there was none for its slots */
-    bool takes_source;  /* one goes two iterations ahead for it */
-    uint32_t access;    /* bytes of its accesses, of the shorter ones where they are so at the tensor's end */
-    bool apart;         /* each element has a register of its own, as accesses bring it */
+    uint32_t distance;  /* iterations: 1, or 2 for a load that provides the address of another */
+    bool no_room;       /* there was no room for its slots */
+    bool takes_source;  /* another load is prefetched two iterations ahead for it */
+    uint32_t access;    /* bytes of an access, of the shorter ones if accesses are shorter at the tensor's end */
+    bool apart;         /* each element has a register of its own, as it is loaded */
 } cg_early_plan;
 
 /* Why the load cannot be repeated at the head of an iteration, because of its place in the loop or its operands: a text
@@ -25,7 +25,7 @@ cg_early_kind cg_early_kind_of(const cg_func *c, const ct_block *body, const ct_
 /* Registers of a thread for what the loop carries, its products, and the largest tile that it moves to or from memory.
  */
 uint32_t cg_early_held(const cg_func *c, const ct_block *body);
-/* why: it has no ring; either: nor this. */
+/* why: why the load has no ring; either: why it cannot be prefetched into registers either. */
 void cg_early_tell_why_not(const cg_func *c, const ct_op *load, const char *why, const char *either);
 
 #endif

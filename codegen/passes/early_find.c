@@ -13,7 +13,7 @@
 
 /* ---- what is known at the head of an iteration ---- */
 
-/* Of this iteration, of the next one, of any by its counter alone. */
+/* The iterations for which a value is known: this one, the next one, or any one from its counter alone. */
 typedef enum when { NOW, NEXT, ANY_TIME } when;
 
 typedef struct slice {
@@ -22,7 +22,7 @@ typedef struct slice {
     bool takes_source;
 } slice;
 
-/* A load that is planned to go two iterations ahead. */
+/* Is it a load that is planned two iterations ahead? */
 static bool is_source(const ct_op *op)
 {
     return ct_is_load(op) && op->detail && ((const cg_early_plan *)op->detail)->distance > 1;
@@ -46,7 +46,7 @@ static bool is_made(slice *s, const ct_value *v, when at, uint32_t depth)
     return made;
 }
 
-/* Are its operands, in another iteration, known at the head of this one? */
+/* Are the op's operands in another iteration known at the head of this one? */
 static bool is_known_ahead(cg_func *c, const ct_block *body, const ct_op *load, cg_early_plan *p)
 {
     slice s = {.body = body, .known = bc_new(&c->arena, uint8_t, c->ir->value_count + 1u)};
@@ -77,7 +77,7 @@ static uint32_t registers_of(const cg_func *c, const bc_type *tile, bool apart)
     return paired ? elements / 2 : elements * (bytes > BYTES ? bytes / BYTES : 1);
 }
 
-/* Does it add to what a loop carries? */
+/* Does the product add to a value that a loop carries? */
 static bool adds_up(const ct_op *product)
 {
     enum { ACCUMULATOR = 2 };
@@ -98,7 +98,7 @@ uint32_t cg_early_held(const cg_func *c, const ct_block *body)
     return all + most;
 }
 
-/* Is the tile, also seen otherwise or in another type, an operand of a product? */
+/* Is the tile, or a view or conversion of it, an operand of a product? */
 static bool is_operand(const ct_value *tile, uint32_t depth)
 {
     for (const ct_use *use = tile->uses; use && depth; use = use->next) {
@@ -126,7 +126,7 @@ cg_early_kind cg_early_kind_of(const cg_func *c, const ct_block *body, const ct_
                                                                             : CG_EARLY_SHORT;
 }
 
-/* log2 of the elements of its accesses; where some are shorter, of those. */
+/* Finds log2 of the elements in an access, and in the shorter ones, if there are any. */
 static void find_accesses(cg_func *c, ct_op *load, uint32_t *inside, uint32_t *edge)
 {
     uint32_t fast;
@@ -142,8 +142,8 @@ static void find_accesses(cg_func *c, ct_op *load, uint32_t *inside, uint32_t *e
     *edge = n.edge;
 }
 
-/* Words that hold several elements are taken apart as soon as they are there, which would be awaited: but pairs of 2
-   bytes, as a loop carries them. */
+/* Words with several elements are unpacked as soon as they arrive, which would wait for the load. Pairs of 2-byte
+   elements are an exception, because a loop carries them as pairs. */
 static const char *set_access(cg_func *c, ct_op *load, cg_early_plan *p)
 {
     const bc_type *tile = load->results[0].type;
@@ -177,7 +177,7 @@ const char *cg_early_obstacle(cg_func *c, const ct_block *body, const ct_op *loa
     return is_known_ahead(c, body, load, p) ? NULL : "its address is not known an iteration ahead";
 }
 
-/* NULL: it can be loaded so far ahead, as the plan says. */
+/* Why the load cannot be prefetched at the plan's distance; NULL: it can. */
 static const char *obstacle(cg_func *c, const ct_op *loop, ct_op *load, cg_early_plan *p)
 {
     const ct_block *body = loop->regions[0];
@@ -192,7 +192,7 @@ static const char *obstacle(cg_func *c, const ct_op *loop, ct_op *load, cg_early
     return cg_iterations_of(loop) < row->iterations ? "the loop has too few iterations" : row->most ? NULL : row->why;
 }
 
-/* Else it is told already why it stays in its place. */
+/* Can the load be considered? If not, a remark says elsewhere why it is not prefetched. */
 static bool may_move(const cg_func *c, const ct_op *loop, const ct_op *load)
 {
     return loop->opcode == OP_for && load->block == loop->regions[0] && !c->strip_bits && !cg_loops_stay_plain(c)
@@ -215,7 +215,7 @@ static cg_early_plan *new_plan(cg_func *c, const char *why, uint32_t distance)
     return p;
 }
 
-/* The first load of the body that takes v, or what is made of it; NULL: none was found by looking at *budget uses. */
+/* The first load of the body that uses v or a value computed from it; NULL: none was found among *budget uses. */
 static ct_op *taker_of(const ct_value *v, uint32_t *budget)
 {
     ct_op *found = NULL;
@@ -230,7 +230,7 @@ static ct_op *taker_of(const ct_value *v, uint32_t *budget)
     return found;
 }
 
-/* Does a load that can go an iteration ahead take what this one gives? */
+/* Is this load's result used by a load that can be prefetched one iteration ahead? */
 static bool is_taken(cg_func *c, const ct_op *loop, const ct_op *load)
 {
     uint32_t budget = 32;

@@ -36,11 +36,11 @@ typedef struct expansion {
     ct_block *body;
     cg_ring *ring;
     ct_value *value; /* the ring */
-    ct_value *more;  /* whether there are copies at all; NULL: there are */
-    ct_op *ahead;    /* in front of the loop: the counter of the first copy in it; NULL: not there yet */
+    ct_value *more;  /* a condition for all copies; NULL: they are unconditional */
+    ct_op *ahead;    /* in front of the loop: the counter of the first copy inside it; NULL: not created yet */
 } expansion;
 
-/* In the loop, where a slot has all of a tile, cursors say where to copy from. */
+/* In the loop, cursors give the source of copies if a slot holds a whole tile. */
 static void put_cursor(expansion *x, ct_op *copy, const ct_value *counter)
 {
     if (!x->ahead) {
@@ -54,7 +54,7 @@ static void put_cursor(expansion *x, ct_op *copy, const ct_value *counter)
     cg_ring_put_cursor(x->c, copy, x->loop, counter, &x->ahead->results[0]);
 }
 
-/* The copies of part `part` of the iteration n after the one of `start`. */
+/* Inserts the copies of K slice `part` for the iteration n after the one of `start`. */
 static void put_copies(expansion *x, ct_value *start, uint32_t n, uint32_t part, ct_op *place)
 {
     cg_iteration it;
@@ -77,7 +77,7 @@ static void put_copies(expansion *x, ct_value *start, uint32_t n, uint32_t part,
     cg_ring_put(x->c, CT_commit, x->value, place);
 }
 
-/* Parts are numbered through the iterations: part s of those from `start` on. */
+/* Inserts the copies of slice s, where slices are numbered across iterations from `start` on. */
 static void put_part(expansion *x, ct_value *start, uint32_t s, ct_op *place)
 {
     put_copies(x, start, s >> x->ring->parts, s & ((1u << x->ring->parts) - 1), place);
@@ -85,7 +85,7 @@ static void put_part(expansion *x, ct_value *start, uint32_t s, ct_op *place)
 
 /* ---- products ---- */
 
-/* One product becomes one for each part, which add up. */
+/* Replaces the product by one for each K slice; each adds to the one before it. */
 static void split_product(expansion *x)
 {
     ct_op *product = x->ring->product;
@@ -112,7 +112,7 @@ static void split_product(expansion *x)
 
 /* ---- loops ---- */
 
-/* Behind the last op of the body that reads a tile of the ring. */
+/* The op after the last op of the body that reads a tile of the ring. */
 static ct_op *behind_reads(const expansion *x)
 {
     ct_op *last = NULL;
@@ -156,7 +156,7 @@ static void put_first(expansion *x)
         put_part(x, ct_operand(x->loop, F_for_lower_bound), s, x->loop);
 }
 
-/* What expands one of the rings of a loop, which gets its op. */
+/* Begins to expand one of a loop's rings, and inserts its `ring` op. */
 static expansion begin(cg_func *c, ct_op *loop, cg_ring *ring)
 {
     expansion x = {.c = c, .f = c->ir, .loop = loop, .body = loop->regions[0], .ring = ring};
@@ -179,7 +179,7 @@ static void expand(cg_func *c, ct_op *loop, cg_ring *ring)
 
 /* ---- two rings (codegen/passes/keep.c, loads.c) ---- */
 
-/* The ring goes through the slots of that of the first loop, in which all tiles are if they have a slot each. */
+/* Makes the ring read the slots of the first loop's ring, which hold all tiles if each tile has a slot of its own. */
 static void go_through_again(expansion *x)
 {
     const cg_ring *first = x->ring->again;
@@ -193,7 +193,8 @@ static void go_through_again(expansion *x)
     x->more = &more->results[1];
 }
 
-/* The ring of tiles that stay, or that products do not take, and the other one of the loop if it has one. */
+/* Expands the ring of tiles that are kept, or that products cannot read unchanged, and the loop's other ring if
+   there is one. */
 static void expand_both(cg_func *c, ct_op *loop, cg_ring *beside, cg_ring *ring)
 {
     expansion x = begin(c, loop, beside), y = {0};
@@ -203,7 +204,7 @@ static void expand_both(cg_func *c, ct_op *loop, cg_ring *beside, cg_ring *ring)
     beside->value = x.value;
     beside->joined = ring->load_count != 0;
     if (!beside->joined)
-        loop->detail = NULL; /* its slots live as long as loops read them, not as this one runs */
+        loop->detail = NULL; /* its slots are live as long as loops read them, not only while this loop runs */
     if (!c->failed && ring->load_count)
         y = begin(c, loop, ring);
     if (c->failed)

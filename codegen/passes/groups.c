@@ -36,15 +36,15 @@ static bool is_copy(const ct_op *op)
     return op->opcode == CT_copy || is_of_slot(op);
 }
 
-/* Producers wait themselves for the grid that writes what they copy. */
+/* Is the op kept for its own sake? Producers themselves wait for the grid that writes what they copy. */
 static bool is_root(const ct_op *op)
 {
     return is_copy(op) || cg_is_grid_wait(op);
 }
 
-/* A number that both groups load, each for itself, as an extent or a pointer of a list of arrays: of a tile of one
-   element, which every thread has. Why it is right: the load is weak, and nothing that the kernel stores or waits for
-   may have to come before it (cg_order_holds_back), so that both groups read the same. */
+/* Is the op a load of a tile of one element, such as an extent or a pointer from a list of arrays? Every thread has
+   such a tile, and each group loads it for itself. Why it is right: the load is weak, and no store or wait of the
+   kernel may have to come before it (cg_order_holds_back), so that both groups read the same value. */
 static bool is_number(const cg_splitting *x, const ct_op *op)
 {
     const bc_type *type = ct_is_load(op) ? op->results[0].type : NULL;
@@ -52,8 +52,8 @@ static bool is_number(const cg_splitting *x, const ct_op *op)
            && !cg_order_holds_back(x->c, x->f->body, op);
 }
 
-/* What each group may compute for itself, without the threads of the other; the next grid may start when one of either
-   allows it. */
+/* May each group execute the op by itself, without the threads of the other group? The next grid may start when
+   threads of either group allow it. */
 static bool in_both(const ct_op *op)
 {
     const bc_op_classes alone = BC_OPS(SAME) | BC_OPS(RESHAPE) | BC_OPS(VIEW) | BC_OPS(QUERY) | BC_OPS(LOOP)
@@ -83,14 +83,15 @@ static void pass_token_on(const cg_splitting *x, ct_op *copy)
         cg_no_memory(x->c);
 }
 
-/* In the producers' program: an acquire, all copies of a ring, a commit; what is to be put is put some slots behind. */
+/* Inserts an acquire, all copies of a ring and a commit into the producers' program; tiles that pass through
+   registers (`put`) are written back a few slots later. */
 static void copy_loads(const cg_splitting *x, const cg_ring_place *p)
 {
     const ct_op *original = p->loop->regions[0]->first;
     uint32_t done = 0;
     for (ct_op *op = p->copy->regions[0]->first; op && done < p->ring->load_count; op = op->next) {
         if (op->from != original->from || is_of_slot(op))
-            continue; /* put there for another ring */
+            continue; /* an op that was inserted for another ring */
         if (original == p->loads[done]) {
             if (!done)
                 cg_ring_put(x->c, CT_acquire, p->value, op);
@@ -106,8 +107,8 @@ static void copy_loads(const cg_splitting *x, const cg_ring_place *p)
     }
 }
 
-/* The last slots of a loop are put at the program's end, so that copies run ahead of them across loops, unless
-   consumers could wait for them while producers wait for another ring. */
+/* The last slots of a loop are written back at the program's end, so that copies run ahead of them across loops,
+   unless consumers could wait for these slots while producers wait for another ring. */
 static void put_rest(const cg_splitting *x, const cg_ring_place *p, ct_block *producers)
 {
     if (!cg_ring_puts(p->ring))
@@ -121,7 +122,7 @@ static void put_rest(const cg_splitting *x, const cg_ring_place *p, ct_block *pr
             cg_ring_put(x->c, CT_put_rest, p->value, op);
 }
 
-/* The same of a load before loops. */
+/* The same for a load in front of the loops. */
 static void copy_kept(const cg_splitting *x, const cg_kept_load *kept)
 {
     cg_ring_copy_load(x->c, kept->copy, &kept->ring->loads[0], kept->value);
@@ -129,7 +130,7 @@ static void copy_kept(const cg_splitting *x, const cg_kept_load *kept)
     cg_ring_put_behind(x->c, CT_commit, kept->value, kept->copy);
 }
 
-/* Can the producers find out by themselves what to copy? */
+/* Can the producers compute by themselves what to copy? */
 static bool is_feasible(const ct_block *producers, const bool *numbers)
 {
     for (const ct_op *op = producers->first; op; op = ct_next_op(op, producers))
@@ -144,8 +145,8 @@ static void discard(ct_block *block)
         ct_remove(block->first);
 }
 
-/* The producers' program: a copy of the function, as it was, less what is not needed. NULL: there is none, or no
-   memory. */
+/* Creates the producers' program: a copy of the original function without the ops that producers do not need. NULL:
+   there can be none, or out of memory. */
 static ct_block *make_producers(cg_splitting *x)
 {
     ct_map map;
@@ -189,7 +190,8 @@ static ct_block *make_producers(cg_splitting *x)
     return NULL;
 }
 
-/* What producers copy in loops they find by cursors, or pointers of which most is computed before the loop. */
+/* In loops, producers find the tiles to copy by cursors, or by pointers that are computed before the loop as far as
+   possible. */
 static void put_cursors(const cg_splitting *x)
 {
     for (uint32_t i = 0; i < x->count; i++) {
@@ -205,7 +207,8 @@ static void put_cursors(const cg_splitting *x)
 
 /* ---- the consumers ---- */
 
-/* The product of the body, if its result goes to the next iteration's alone; *out_index: as which carried value. */
+/* The product of the body, if only the next iteration's product uses its result; *out_index: the carried value that
+   holds it. */
 static ct_op *product_in_flight(const ct_op *loop, uint32_t *out_index)
 {
     const ct_block *body = loop->regions[0];
@@ -218,7 +221,7 @@ static ct_op *product_in_flight(const ct_op *loop, uint32_t *out_index)
     return found->operands[2] == arg && !arg->uses->next ? found : NULL;
 }
 
-/* Beside the loop in it, does the body multiply, or have other ways to its next iteration? */
+/* Does the body, apart from the loop in it, multiply or have another `continue`? */
 static bool has_more_than(const ct_block *body, const ct_op *loop)
 {
     for (const ct_op *op = body->first; op; op = ct_next_op(op == loop ? op->regions[0]->last : op, body))
@@ -227,8 +230,8 @@ static bool has_more_than(const ct_block *body, const ct_op *loop)
     return false;
 }
 
-/* The outermost loop over whose iterations the sum that `loop` carries as *carried stays in flight: each loop around
-   only hands it from one run of the loop in it to the next. */
+/* The outermost loop over whose iterations the sum that `loop` carries as *carried stays in flight: each surrounding
+   loop only passes it from one execution of its inner loop to the next. */
 static ct_op *loop_of_flight(ct_op *loop, uint32_t *carried)
 {
     for (ct_op *outer; (outer = loop->block->parent) && outer->opcode == OP_for; loop = outer) {
@@ -243,8 +246,8 @@ static ct_op *loop_of_flight(ct_op *loop, uint32_t *carried)
     return loop;
 }
 
-/* While a product runs, the slot of the next one is awaited: the first one before the loop, then each where the one
-   before is released. */
+/* The slot of the next product is awaited while a product runs: the first slot in front of the loop, and each later
+   one where the previous slot is released. */
 static void await_ahead(const cg_splitting *x, const cg_ring_place *p)
 {
     ct_op *first = cg_later_new(x->c, p->loop, p->loop->operands[0], 0);
@@ -260,7 +263,7 @@ static void await_ahead(const cg_splitting *x, const cg_ring_place *p)
     ct_insert_before(next, p->product);
 }
 
-/* The op of the block that v is used in last, by itself or in its regions. */
+/* The last op of the block that uses v, directly or in its regions. */
 static ct_op *last_user(const ct_value *v, const ct_block *block)
 {
     ct_op *last = NULL;
@@ -276,7 +279,7 @@ static ct_op *last_user(const ct_value *v, const ct_block *block)
     return last;
 }
 
-/* The load waits for its copy; behind the last loop that reads it the slot is free. */
+/* Makes the load wait for its copy, and releases the slot after the last loop that reads it. */
 static void consume_kept(const cg_splitting *x, const cg_kept_load *kept)
 {
     cg_ring_put_behind(x->c, CT_release, kept->value, last_user(&kept->load->results[0], kept->load->block));
@@ -285,7 +288,8 @@ static void consume_kept(const cg_splitting *x, const cg_kept_load *kept)
     cg_ring_stage_loads(x->c, kept->ring, kept->value);
 }
 
-/* Of a turned product: has it fragments that are multiplied while the first ones of the next slot are loaded? */
+/* For a transposed product: does it have fragments that are multiplied while the first fragments of the next slot
+   are loaded? */
 static bool has_pieces(const cg_splitting *x, const ct_op *product)
 {
     cg_product p = cg_product_of(x->c, product);
@@ -318,10 +322,11 @@ static void consume(const cg_splitting *x, const cg_ring_place *p)
 
 /* ---- the pass ---- */
 
-/* How the producers' threads share the copies of a tile that they transpose: a thread has blocks of four elements along
-   memory and, along the other dimension, of 16 bytes, which go to shared memory at once. Two neighbours have 8 elements
-   along memory and four threads the chunks of 64 bytes there, so that chunks of eight threads lie in different banks;
-   the other threads follow along memory. */
+/* How the producers' threads share the copies of a tile that they transpose: a thread has blocks of four elements
+   along the contiguous dimension and 16 bytes along the other one, which it stores to shared memory in one access.
+   Two neighbouring threads have 8 elements along the contiguous dimension, and four threads have the chunks of 64
+   bytes along the other one, so that the chunks of eight threads are in different banks. The other threads follow
+   along the contiguous dimension. */
 static cg_layout transposing_layout(const cg_ring_load *load, uint32_t warp_bits)
 {
     const bc_type *tile = load->op->results[0].type;
@@ -343,7 +348,8 @@ static cg_layout transposing_layout(const cg_ring_load *load, uint32_t warp_bits
     return cg_layout_ordered(order, count, CG_BLOCK_BITS + chunk, warp_bits);
 }
 
-/* Where they have it until it is transposed: four neighbours of one thread, of all threads, and so on. */
+/* The places of the elements until they are transposed: four neighbours of each thread in turn, then the next four,
+   and so on. */
 static cg_layout places_of_blocks(const cg_layout *l)
 {
     cg_layout p = *l;
@@ -359,9 +365,9 @@ static cg_layout places_of_blocks(const cg_layout *l)
     return p;
 }
 
-/* How they share those of other tiles: the copies of 128 bytes of a row follow each other, and what is left of the row
-   they reach from the same addresses, one after the other. So there are few addresses, and producers have few
-   registers. */
+/* How the producers' threads share the copies of other tiles: adjacent threads copy 128 bytes of a row, and copy the
+   rest of the row one after the other from the same addresses with constant offsets. This takes few addresses,
+   because producers have few registers. */
 static cg_layout copy_layout(const cg_ring_load *load, uint32_t warp_bits)
 {
     enum { LINE = 3 /* log2 of its chunks */ };
@@ -397,7 +403,7 @@ static void spread_copies(cg_ring *ring)
     }
 }
 
-/* Where everything lies: the slots of all rings, then their barriers, then tensor maps. */
+/* Places the slots of all rings, then their barriers, then tensor maps. */
 static void place_rings(const cg_splitting *x, cg_groups *detail)
 {
     uint32_t at = 0;
@@ -420,7 +426,7 @@ static void place_rings(const cg_splitting *x, cg_groups *detail)
     detail->ring_bytes = at;
 }
 
-/* The value of a ring, which is in no block yet; NULL: no memory. */
+/* Creates the value of a ring, whose op is in no block yet; NULL: out of memory. */
 static ct_value *value_of(cg_splitting *x, cg_ring *ring, const ct_op *from)
 {
     for (uint32_t i = 0; i < x->ring_count; i++)
@@ -444,7 +450,7 @@ static bool make_rings(cg_splitting *x)
     return made;
 }
 
-/* All of the body becomes the first region of an op that follows the rings. */
+/* Moves the whole body to the first region of a `groups` op, which follows the rings. */
 static void wrap(cg_splitting *x, ct_block *producers)
 {
     ct_func *f = x->f;

@@ -13,7 +13,7 @@
 #include "codegen/passes/maps.h"
 #include "codegen/passes/loads.h"
 
-/* Of two ops of a block. */
+/* Is `op` in front of `other`, in the same block? */
 static bool is_earlier(const ct_op *op, const ct_op *other)
 {
     while (op && op != other)
@@ -21,8 +21,8 @@ static bool is_earlier(const ct_op *op, const ct_op *other)
     return op;
 }
 
-/* The products that take a tile of the loop's body, also through views of it, in their order: of one both are the same.
-   False: there are more, or others take it. */
+/* Finds the products that use a tile of the loop's body, directly or through views, in program order; if there is
+   only one, *first and *last are the same. False: more than two products use the tile, or other ops do. */
 static bool find_takers(const ct_value *tile, const ct_block *body, ct_op **first, ct_op **last)
 {
     for (const ct_use *use = tile->uses; use; use = use->next) {
@@ -41,7 +41,7 @@ static bool find_takers(const ct_value *tile, const ct_block *body, ct_op **firs
     return tile->uses;
 }
 
-/* A ring of an earlier loop that would do, which no place of this loop has taken. */
+/* Reuses the ring of an earlier loop if it has the same layout and no other place of this loop uses it. */
 static void share_ring(cg_splitting *x, uint32_t which, uint32_t first)
 {
     cg_ring_place *p = &x->places[which];
@@ -56,7 +56,7 @@ static void share_ring(cg_splitting *x, uint32_t which, uint32_t first)
     }
 }
 
-/* Each product of the loop gets a ring for what it takes. */
+/* Gives each product of the loop a ring for the tiles that it reads. */
 static bool add_rings(cg_splitting *x, ct_op *loop)
 {
     const cg_ring *all = cg_plan_of(loop)->ring;
@@ -83,7 +83,8 @@ static bool add_rings(cg_splitting *x, ct_op *loop)
         place->loads[place->ring->load_count] = all->loads[i].op;
         place->ring->loads[place->ring->load_count++] = all->loads[i];
     }
-    for (uint32_t i = first; i < x->count && x->count - first > 1; i++) /* of chains: nothing stays in flight */
+    for (uint32_t i = first; i < x->count && x->count - first > 1; i++) /* in chains of products, none stays in
+                                                                           flight */
         share_ring(x, i, first);
     return true;
 }
@@ -95,7 +96,7 @@ static uint32_t consumer_registers(const cg_splitting *x)
     return x->budget->consumers ? x->budget->consumers : CG_THREAD_REGISTERS;
 }
 
-/* Registers of a thread for a product: its sums, and what another one hands to it. */
+/* Registers of a thread for a product: its sums, and the left operand if another product computes it. */
 static int registers_of(const ct_op *product, uint32_t threads)
 {
     uint32_t sums = (uint32_t)1 << cg_shape_of(product->results[0].type).tile_bits,
@@ -103,8 +104,8 @@ static int registers_of(const ct_op *product, uint32_t threads)
     return (int)(sums / threads + handed / 2 / threads);
 }
 
-/* Registers that a consumer would have left if left operands that are loaded once stayed there as fragments: of what
-   its group has, less the accumulators of the loop and what products of it hand to others. */
+/* Registers that a consumer thread would have left if it kept this left operand, which is loaded once, as fragments:
+   those of its group less the accumulators of the loop and the operands that its products pass to each other. */
 static int registers_left(const cg_splitting *x, const cg_ring_place *p, const ct_value *operand)
 {
     uint32_t threads = cg_threads(x->c);
@@ -119,7 +120,7 @@ static int registers_left(const cg_splitting *x, const cg_ring_place *p, const c
     return left;
 }
 
-/* The products' operand i, when it is better kept in shared memory than in registers. */
+/* Keeps operand i of the product in shared memory if that is better than in registers. */
 static void keep_operand(cg_splitting *x, const cg_ring_place *p, uint32_t i)
 {
     ct_op *load = cg_source_of(p->product->operands[i])->op;
@@ -147,7 +148,7 @@ static void find_kept(cg_splitting *x)
         keep_operand(x, &x->places[i], 0);
 }
 
-/* Does the product find both operands without the threads' help in each iteration? */
+/* Can the product read both operands without work by the threads in each iteration? */
 static bool finds_operands(const cg_ring_place *p, const ct_op *product)
 {
     const ct_value *left = cg_source_of(product->operands[0]), *right = cg_source_of(product->operands[1]);
@@ -164,7 +165,7 @@ static bool is_fed(const cg_ring_place *p)
     return finds_operands(p, p->product) && finds_operands(p, p->last);
 }
 
-/* Would a producer read too early what the block, or another one that it waits for, has yet to write? */
+/* Could a producer read memory before this block, or another block that it waits for, has written it? */
 static bool is_held_back(const cg_splitting *x)
 {
     for (uint32_t i = 0; i < x->count; i++)
@@ -207,8 +208,9 @@ static cg_group_work work_of(const cg_splitting *x)
     return work;
 }
 
-/* Loops that may run instead of those with rings, and have none, need what groups would take: other blocks that compute
-   while one waits. In another loop, rings of groups gain more, as they run on where the inner loop ends. */
+/* Alternative loops without rings need several resident blocks, so that others compute while one waits; groups would
+   prevent that. If the loop is inside another one, groups gain more, because their copies continue past the end of
+   the inner loop. */
 static bool find_loops(cg_splitting *x)
 {
     for (ct_op *op = x->f->body->first; op; op = ct_next_op(op, x->f->body)) {
@@ -225,14 +227,15 @@ static bool find_loops(cg_splitting *x)
 
 /* ---- room ---- */
 
-/* Bytes of shared memory of a block when so many share a multiprocessor: each needs 1 KiB besides. */
+/* Bytes of shared memory for a block if the budget's number of blocks share a multiprocessor: each block needs 1 KiB
+   more. */
 uint32_t cg_groups_shared(const cg_splitting *x)
 {
     return (cg_static_shared(x->c->target) + CG_SYSTEM_SHARED) / x->budget->blocks - CG_SYSTEM_SHARED;
 }
 
-/* Bytes of shared memory in which results are on their way to memory, in pieces if they are longer. */
-/* Of that, for the rings, beside so many bytes of results at most. */
+/* Bytes of shared memory through which results are stored, in pieces if they are larger. */
+/* The part of that for the rings, beside at most so many bytes for results. */
 static uint32_t room_for_rings(const cg_splitting *x, uint32_t most)
 {
     uint32_t results = 0;
@@ -247,7 +250,7 @@ static uint32_t room_for_rings(const cg_splitting *x, uint32_t most)
     return least < all ? all - least : 0;
 }
 
-/* What lies behind the slots: barriers of the most that there can be, and tensor maps. */
+/* Bytes behind the slots: the barriers of the largest possible number of slots, and tensor maps. */
 static uint32_t bytes_behind(const cg_splitting *x)
 {
     uint32_t slots = x->kept_count, maps = x->budget->maps ? x->maps->count + 1 /* for their alignment */ : 0;
@@ -256,7 +259,7 @@ static uint32_t bytes_behind(const cg_splitting *x)
     return slots * CG_RING_BARRIER_BYTES + maps * CG_MAP_BYTES;
 }
 
-/* Slots for each ring, one more for each in turn, the last first, as long as there is room. False: too little. */
+/* Adds a slot to each ring in turn, the last ring first, as long as there is room. False: there is too little. */
 static bool share_room(const cg_splitting *x, uint32_t room)
 {
     uint32_t used = bytes_behind(x);
@@ -281,7 +284,7 @@ static bool share_room(const cg_splitting *x, uint32_t room)
     return false;
 }
 
-/* Has each ring two slots? */
+/* Does each ring have at least two slots? */
 static bool runs_ahead(const cg_splitting *x)
 {
     for (uint32_t i = 0; i < x->count; i++)
@@ -290,8 +293,8 @@ static bool runs_ahead(const cg_splitting *x)
     return true;
 }
 
-/* Where a ring would have one slot, which nobody fills while it is read, results go out in smaller pieces, if that
-   brings another one. */
+/* If a ring would have a single slot, which cannot be filled while it is read, results are stored in smaller pieces
+   if that makes room for another slot. */
 static bool choose_slots(const cg_splitting *x)
 {
     uint32_t most = CG_MOST_OF_RESULTS / x->budget->blocks;
@@ -301,7 +304,8 @@ static bool choose_slots(const cg_splitting *x)
     return share_room(x, room_for_rings(x, most));
 }
 
-/* Can wgmma compute what is turned? It may have been meant to be as it is, with tensor maps that round. */
+/* Can wgmma compute the transposed products? Some of them may have been planned untransposed, with tensor maps that
+   round. */
 static bool is_computed(const cg_splitting *x)
 {
     for (uint32_t i = 0; i < x->count; i++) {
@@ -312,8 +316,8 @@ static bool is_computed(const cg_splitting *x)
     return true;
 }
 
-/* Is there room with at most so many blocks of a multiprocessor, with operands kept in shared memory or not, and with
-   tensor maps or not? */
+/* Is there room with at most so many blocks on a multiprocessor, with or without operands kept in shared memory, and
+   with or without tensor maps? */
 static bool is_room(cg_splitting *x, uint32_t most_blocks, bool keeps, bool maps)
 {
     cg_groups_round(x, maps);
@@ -328,7 +332,8 @@ static bool is_room(cg_splitting *x, uint32_t most_blocks, bool keeps, bool maps
     return !(maps && (x->why = cg_maps_obstacle(x))) && choose_slots(x);
 }
 
-/* Of a turned product tensor maps come first, if need be with one block: without them threads would round tiles. */
+/* For a transposed product, tensor maps are preferred, even with one block per multiprocessor: without them, threads
+   would round the tiles. */
 bool cg_groups_find(cg_splitting *x)
 {
     static const struct way {

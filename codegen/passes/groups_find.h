@@ -8,15 +8,15 @@
 
 enum { CG_MOST_RINGS = 8, CG_MOST_KEPT = 4 };
 
-/* The tiles that one or two products of a loop read, and their ring; consecutive loops share rings. */
+/* The tiles that one or two products of a loop read, and their ring. Consecutive loops share rings. */
 typedef struct cg_ring_place {
     cg_ring *ring;
     ct_value *value;
     ct_op *loop, *copy; /* in the function, and in the producers' program */
     ct_op *product, *loads[CG_RING_LOADS];
-    ct_op *last;   /* the other product that takes the same, which comes later, as values that are keys, too; else the
-                      same one */
-    bool is_first; /* of the places with its ring */
+    ct_op *last;   /* the later product that reads the same tiles, if keys are also values; otherwise the same
+                      product */
+    bool is_first; /* this is the first place that uses its ring */
 } cg_ring_place;
 
 /* An operand of products in loops that is loaded before the loops: it has a ring of one slot. */
@@ -35,10 +35,11 @@ typedef struct cg_splitting {
     uint32_t count, kept_count, ring_count;
     bool persists; /* the kernel is to be a loop over tile blocks (codegen/passes/persist.c) */
     const cg_group_budget *budget;
-    const char *why;          /* what was against tensor maps; NULL: nothing */
-    cg_tensor_maps *maps;     /* of all tiles, if they come by maps, as the budget says (codegen/passes/maps.c), */
-    ct_block *starters;       /* and the program of the threads that fill the first slots (codegen/passes/start.c), */
-    struct cg_starts *starts; /* and how many; NULL: there is none */
+    const char *why;          /* why tensor maps are not used; NULL: they are */
+    cg_tensor_maps *maps;     /* the maps of all tiles, if the budget says that maps copy them
+                                 (codegen/passes/maps.c) */
+    ct_block *starters;       /* the program of the threads that fill the first slots (codegen/passes/start.c) */
+    struct cg_starts *starts; /* the number of these slots; NULL: there is no such program */
 } cg_splitting;
 
 /* Runs the analysis. False: the kernel is faster without groups, or cannot have them. */
@@ -48,7 +49,7 @@ static inline bool cg_is_persistent(const cg_splitting *x, const cg_ring_place *
 {
     return x->persists || ct_loop_around(p->loop);
 }
-/* Values are rounded to tf32 while they are copied, by tensor maps or otherwise. */
+/* Plans the rounding of values to tf32 while they are copied, by tensor maps or otherwise. */
 void cg_groups_round(const cg_splitting *x, bool maps);
 /* Bytes of shared memory that the block may have. */
 uint32_t cg_groups_shared(const cg_splitting *x);

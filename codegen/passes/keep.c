@@ -1,8 +1,8 @@
 /* Keeps tiles that several loops load, such as a row whose mean, variance and result each have a loop. If the loops
    have the same range, a tile of one has a counterpart in another that is loaded from the same address, and nothing in
    between may write to it, then the copies of the first loop serve all of them. If there are no more iterations than
-   slots, which is tested at run time, no slot of its ring is overwritten, and the later loops read their tiles there.
-   If there are more iterations, the later loops copy as the first one does.
+   slots, which is tested at run time, no slot of its ring is overwritten, and the later loops read their tiles from the
+   slots. If there are more iterations, the later loops copy as the first one does.
 
    This applies only to rings of which each thread reads its own copies (codegen/passes/streams.c), so that no barriers
    are needed. Why it is right: a load that is dropped would have read the same elements, because the block of the loops
@@ -20,12 +20,13 @@ enum {
     NONE = CG_RING_LOADS
 };
 
-/* Loops that follow each other in a block, and which of their loads bring the same tiles. */
+/* Loops that follow each other in a block, and which of their loads read the same tiles. */
 typedef struct chain {
     cg_func *c;
     ct_op *loops[CG_KEPT_LOOPS];
     uint32_t count;
-    uint32_t found[CG_KEPT_LOOPS][CG_RING_LOADS]; /* by load of the first loop: which one of that loop it is; NONE */
+    uint32_t found[CG_KEPT_LOOPS][CG_RING_LOADS]; /* by load of the first loop: the matching load of that loop, or
+                                                     NONE */
 } chain;
 
 static cg_ring *ring_of(const ct_op *loop)
@@ -43,7 +44,7 @@ static bool have_same_range(const ct_op *a, const ct_op *b)
     return same;
 }
 
-/* Tokens apart, which are asked about in another way. */
+/* Tokens are ignored here, because the order of accesses is checked elsewhere. */
 static bool load_same(const ct_op *a, const ct_op *first, const ct_op *b, const ct_op *other)
 {
     bool same = a->opcode == b->opcode && a->results[0].type == b->results[0].type;
@@ -71,7 +72,7 @@ static bool may_keep(const ct_op *op)
     return plan && plan->ring->role == CG_RING_OF_THREADS && plan->ring->end != CG_FREE_ONCE_READ && !plan->beside;
 }
 
-/* Which load of the other loop, of those that are not taken, brings the tile that the first one's does. */
+/* The load of the other loop that reads the same tile as this load of the first loop, among those not yet matched. */
 static uint32_t find_load(const chain *x, const cg_ring_load *load, const ct_op *other, const bool *taken)
 {
     const cg_ring *ring = ring_of(other);
@@ -87,7 +88,7 @@ static void add_loop(chain *x, ct_op *loop)
 {
     const cg_ring *first = ring_of(x->loops[0]);
     uint32_t *found = x->found[x->count], count = 0;
-    bool taken[CG_RING_LOADS] = {0}; /* the first loop may load a tile twice, this one once */
+    bool taken[CG_RING_LOADS] = {0}; /* the first loop may load a tile twice, and this loop only once */
     for (uint32_t i = 0; i < first->load_count; i++) {
         found[i] = find_load(x, &first->loads[i], loop, taken);
         if (found[i] == NONE)
@@ -107,8 +108,8 @@ static bool has_ring(const ct_op *op)
     return has;
 }
 
-/* The loops behind this one that load some of its tiles, up to one that has a ring for something else, which would lie
-   where the tiles stay. */
+/* The later loops that load some of this loop's tiles, up to the first loop with another ring, which would overwrite
+   the kept tiles. */
 static chain chain_of(cg_func *c, ct_op *first)
 {
     chain x = {.c = c, .loops = {first}, .count = 1};
@@ -125,7 +126,7 @@ static chain chain_of(cg_func *c, ct_op *first)
     return x;
 }
 
-/* Does a loop behind the first one load that tile again? */
+/* Does a later loop load that tile again? */
 static bool stays(const chain *x, uint32_t load)
 {
     for (uint32_t k = 1; k < x->count; k++)
@@ -136,7 +137,7 @@ static bool stays(const chain *x, uint32_t load)
 
 /* ---- rings of their own ---- */
 
-/* The loads of the first loop that stay. */
+/* The ring with the loads of the first loop whose tiles are kept. */
 static cg_ring *new_first(const chain *x)
 {
     cg_ring *from = ring_of(x->loops[0]), *ring = bc_new(&x->c->arena, cg_ring, 1);
@@ -150,7 +151,7 @@ static cg_ring *new_first(const chain *x)
     return ring;
 }
 
-/* Those of them that loop k loads again, where the first loop has put them. */
+/* The ring of the tiles that loop k loads again, at the offsets where the first loop has put them. */
 static cg_ring *new_again(const chain *x, cg_ring *first, uint32_t k)
 {
     cg_ring *from = ring_of(x->loops[k]), *ring = bc_new(&x->c->arena, cg_ring, 1);
@@ -172,7 +173,7 @@ static cg_ring *new_again(const chain *x, cg_ring *first, uint32_t k)
     return ring;
 }
 
-/* A loop's ring without what has a ring of its own now. */
+/* A loop's ring without the loads that have moved to a ring of their own. */
 static cg_ring rest_of(const cg_ring *ring, const cg_ring *kept)
 {
     cg_ring rest = *ring;
@@ -191,11 +192,12 @@ static cg_ring rest_of(const cg_ring *ring, const cg_ring *kept)
 /* ---- how many slots ---- */
 
 typedef struct slots {
-    uint32_t kept, room; /* 0: none; bytes that a block may take with as many blocks beside it */
+    uint32_t kept, room; /* 0: none; the bytes that a block may use without reducing the number of resident blocks */
     const char *why;
 } slots;
 
-/* With `ahead` slots of what else the loops load, of so many bytes each; in a room of that size. */
+/* The slots that fit into a room of that size, beside `ahead` slots for the loops' other loads of so many bytes
+   each. */
 static slots slots_in(const chain *x, const cg_kept_row *row, const cg_ring *kept, uint32_t others, uint32_t ahead,
                       uint32_t room)
 {
@@ -218,7 +220,7 @@ static uint32_t room_of(const chain *x, uint32_t threads, uint32_t scratch)
     return room > CG_KEPT_BESIDE + scratch ? room - CG_KEPT_BESIDE - scratch : 0;
 }
 
-/* others: bytes of a slot of what else the loops load, at most. */
+/* others: the largest slot of the loops' other loads, in bytes. */
 static slots choose_slots(const chain *x, const cg_ring *kept, uint32_t others, uint32_t scratch)
 {
     slots s = {0};
@@ -231,8 +233,8 @@ static slots choose_slots(const chain *x, const cg_ring *kept, uint32_t others, 
     return enough ? s : (slots){0};
 }
 
-/* Bytes of shared memory, at least `scratch`, that it takes to convert tiles of the rest to the layout of those that
-   stay. */
+/* The bytes of shared memory, at least `scratch`, that are needed to convert tiles of the other loads to the layout
+   of the kept tiles. */
 static uint32_t converted(const cg_ring *kept, const cg_ring *rest, uint32_t scratch)
 {
     for (uint32_t i = 0; i < rest->load_count; i++) {
@@ -243,7 +245,7 @@ static uint32_t converted(const cg_ring *kept, const cg_ring *rest, uint32_t scr
     return scratch;
 }
 
-/* Its loops get rings for tiles that stay, and keep one for what else they load. */
+/* Gives the loops rings for the kept tiles; their other loads keep a ring of their own. */
 static void keep(const chain *x)
 {
     cg_ring *kept[CG_KEPT_LOOPS] = {new_first(x)}, rest[CG_KEPT_LOOPS];

@@ -1,14 +1,15 @@
 /* The loads pass chooses the loads of a loop that are prefetched in earlier iterations (software pipelining), and how.
    Loads that only products read are copied by `cp.async` into a ring of stages in shared memory. They must be weak,
    read a view from outside the loop or pointers, have an index computed only from the induction variable and outer
-   values, come in pieces of at least 4 bytes (of 16 if they come through pointers), and read memory that the
+   values, be contiguous in pieces of at least 4 bytes (16 bytes if they go through pointers), and read memory that the
    loop does not write.
 
    Where stages of whole tiles are too large, a stage holds a K slice. A tile that is converted, unpacked or scaled on
-   its way to a product goes through a second ring beside that one, if each thread has at least 16 bytes of it: each
-   thread reads its own copies, as in kernels without products (codegen/passes/streams.c). Loads into registers are
-   chosen in codegen/passes/early_find.c. The loop gets its ring, which is the plan, as its detail; groups or expand
-   carry it out. Every load of a loop gets a remark. docs/internals/codegen/pipelining.md has the rules.
+   its way to a product uses a second ring if each thread has at least 16 bytes of the tile. Each thread reads its own
+   copies from that ring, as in kernels without products (codegen/passes/streams.c). Loads into registers are chosen in
+   codegen/passes/early_find.c. The plan, which holds the rings, becomes the loop's detail; the groups pass or the
+   expand pass carries it out. Every load of a loop gets a remark. The rules are in
+   docs/internals/codegen/pipelining.md.
 
    Why it is right: codegen/analysis/order.h shows that no access of the loop that could touch the same memory comes
    between the copy and the place where the load stood. */
@@ -23,13 +24,13 @@
 #include "codegen/passes/pass.h"
 #include "codegen/passes/loads.h"
 
-/* A loop that is looked at. */
+/* A loop that the pass is examining. */
 typedef struct candidate {
     cg_func *c;
     ct_op *loop;
     ct_block *body;
     cg_ring *ring;
-    cg_ring *own; /* of loads that products do not take as they are */
+    cg_ring *own; /* for loads that products cannot read unchanged */
 } candidate;
 
 static bool has_blocked(const cg_func *c, const ct_block *body)
@@ -42,8 +43,9 @@ static bool has_blocked(const cg_func *c, const ct_block *body)
 
 /* ---- which loads ---- */
 
-/* How all uses of v, also seen through other ops, read it from an encoding; `run`: registers that are the elements of a
-   16-byte chunk of it. CG_NO_FEED: not all are operands of products that do, or, where there is a body, stand in it. */
+/* How all uses of v, including uses through views of it, read it from an encoding; `run`: the registers that hold a
+   16-byte chunk of it. CG_NO_FEED: some use is not an operand of a product that can read it, or is outside the body,
+   if one is given. */
 static cg_feed feed_of(cg_func *c, const ct_block *body, const ct_value *v, const cg_layout *run, uint32_t depth)
 {
     cg_feed feed = CG_NO_FEED;
@@ -62,7 +64,7 @@ static cg_feed feed_of(cg_func *c, const ct_block *body, const ct_value *v, cons
     return feed;
 }
 
-/* Of elements of half a byte, the bit of the tile's index that tells those of a byte apart. */
+/* For 4-bit elements: the bit of the tile's index that distinguishes the two elements of a byte. */
 static uint32_t half_bit(const cg_shape *s, uint32_t fast, const bc_type *tile)
 {
     return bc_kind_memory_bytes(bc_elem_kind(tile)) ? 0 : (uint32_t)1 << s->shift[fast];
@@ -70,7 +72,8 @@ static uint32_t half_bit(const cg_shape *s, uint32_t fast, const bc_type *tile)
 
 static const char unaligned[] = "base, strides, extent and index are not known to be aligned to 4 bytes";
 
-/* Of a load whose tile comes in aligned pieces of 2^piece elements along dimension `fast`, of 4 bytes at least. */
+/* The obstacle for a load whose tile consists of aligned pieces of 2^piece elements, at least 4 bytes, along
+   dimension `fast`. */
 static const char *feed_obstacle(cg_func *c, ct_op *op, const ct_block *body, uint32_t fast, uint32_t piece,
                                  cg_ring_load *out)
 {
@@ -117,7 +120,7 @@ const char *cg_load_obstacle(cg_func *c, ct_op *op, const ct_block *body, cg_rin
     return feed_obstacle(c, op, body, fast, aligned < chunk ? aligned : chunk, out);
 }
 
-/* Is every element zero? False where that is not plain. */
+/* Is every element zero? False if that is not obvious. */
 static bool is_zero(const ct_value *v)
 {
     while (v->op && bc_op_in(v->op->opcode, BC_OPS(RESHAPE) | BC_OPS(MOVE)))
@@ -153,7 +156,7 @@ static const char *view_obstacle(const candidate *p, ct_op *op, cg_ring_load *ou
     return why ? why : cg_ring_takes_view(p->ring, p->body, op);
 }
 
-/* Why the load cannot go ahead; NULL: it can, and *out is how. */
+/* Why the load cannot be prefetched; NULL: it can, and *out says how. */
 static const char *obstacle(const void *user, ct_op *op, cg_ring_load *out)
 {
     const candidate *p = user;
@@ -163,8 +166,8 @@ static const char *obstacle(const void *user, ct_op *op, cg_ring_load *out)
     return why;
 }
 
-/* Has each thread 16 bytes of its tile, in one piece? Smaller tiles take few registers, which they are loaded into; and
-   copies of shorter pieces cost more instructions than they save time. */
+/* Does each thread have 16 contiguous bytes of the tile? Smaller tiles are loaded into registers, because they need
+   few of them; copies of shorter pieces cost more in instructions than they save in time. */
 static bool is_wide(const cg_func *c, const cg_ring_load *load)
 {
     const bc_type *type = load->op->results[0].type;
@@ -172,8 +175,8 @@ static bool is_wide(const cg_func *c, const cg_ring_load *load)
     return (bytes << cg_shape_of(type).tile_bits) / cg_threads(c) >= 16 && load->vector_bits == cg_chunk_bits(type);
 }
 
-/* Why the load cannot be one of those that each thread reads itself; NULL: it can, and *out is how. Products without an
-   instruction leave no registers for that. */
+/* Why the load cannot use a ring from which each thread reads its own copies; NULL: it can, and *out says how.
+   Products without an instruction leave no registers for that. */
 static const char *own_obstacle(const void *user, ct_op *op, cg_ring_load *out)
 {
     const candidate *p = user;
@@ -183,7 +186,7 @@ static const char *own_obstacle(const void *user, ct_op *op, cg_ring_load *out)
     return why ? why : is_wide(p->c, out) ? NULL : "each thread has too little of it";
 }
 
-/* All loads of the loop; true: some stay where they are. */
+/* Examines all loads of the loop; true: some of them are not prefetched. */
 static bool find_loads(candidate *p, bool tell)
 {
     cg_ring *ring = p->ring;
@@ -202,7 +205,8 @@ static bool find_loads(candidate *p, bool tell)
 
 /* ---- products of bytes and tf32 ---- */
 
-/* Do both of its operands run ahead, and can wgmma read A, and B unless it is turned, as they lie then? */
+/* Are both operands prefetched, and can wgmma read A, and B unless the product is transposed, in the resulting
+   encoding? */
 static bool is_fed(candidate *p, const ct_op *op, const cg_product *product)
 {
     find_loads(p, false);
@@ -211,14 +215,15 @@ static bool is_fed(candidate *p, const ct_op *op, const cg_product *product)
     if (!left || !right || !cg_wgmma_reads(product, true, false, &left->encoding))
         return false;
     if (op->way == CT_TURNED && product->k == product->atom.k_bits && !cg_is_transposed(left))
-        return false; /* nothing is in flight over iterations: `mma.sync`, which can read both, is faster */
+        return false; /* no copy is in flight across iterations: `mma.sync`, which can read both, is faster */
     return op->way == CT_TURNED ? cg_may_turn(p->c, op, product) || right->feed == CG_FEED_SECONDS
                                 : cg_wgmma_reads(product, false, false, &right->encoding);
 }
 
-/* Finds out whether wgmma can compute the only product of the body, of bytes or tf32: as it is, or turned where N is
-   contiguous in B, or elements are still to be rounded. One that cannot be turned counts as turned, too, if it can be
-   as it is once tensor maps have rounded it (codegen/rewrite/turn.c). */
+/* Finds out whether wgmma can compute the only product of the body, if its elements are 8-bit or tf32: directly, or
+   transposed if N is contiguous in B or elements still have to be rounded. A product that cannot be transposed is
+   marked as transposed, too, if wgmma can compute it directly once tensor maps have rounded its operands
+   (codegen/rewrite/turn.c). */
 static void choose_wgmma(candidate *p)
 {
     ct_op *found = cg_only_product(p->body);
@@ -249,15 +254,16 @@ static ct_op *first_async(cg_func *c, const ct_block *body)
 
 /* ---- tiles in parts ---- */
 
-/* The one product of the body, when every iteration comes by it and multiplies all loads of the ring; else NULL. */
+/* The only product of the body, if every iteration executes it and it multiplies all loads of the ring; otherwise
+   NULL. */
 static ct_op *product_of_all(const candidate *k)
 {
     bool all = !k->ring->async && cg_is_straight(k->body) && k->ring->load_count == 2;
     return all ? cg_only_product(k->body) : NULL;
 }
 
-/* Makes the load come in 2^parts parts along the upper bits of K, which the operand's index has from bit `low` on.
-   False: the threads would not have whole vectors of a part. */
+/* Splits the load into 2^parts K slices along the upper bits of K; K begins at bit `low` of the operand's index.
+   False: the threads would not have whole vectors of a slice. */
 static bool cut_load(const cg_func *c, cg_ring_load *load, const ct_value *operand, uint32_t low, uint32_t parts)
 {
     const bc_type *type = load->op->results[0].type;
@@ -270,7 +276,8 @@ static bool cut_load(const cg_func *c, cg_ring_load *load, const ct_value *opera
     k = cg_source_layout(operand, &k);
     for (uint32_t i = 0; i < parts; i++)
         left_out |= load->part_bit[i] = k.reg[i];
-    for (uint32_t part = 0; part < 3; part++) /* the contiguous dimension, the others, what numbers the parts */
+    for (uint32_t part = 0; part < 3; part++) /* the contiguous dimension, the others, the bits that number the
+                                                 slices */
         for (uint32_t b = 0; b < s.tile_bits; b++) {
             uint32_t bit = (uint32_t)1 << b;
             if (part == (left_out & bit ? 2u : cg_dim_mask(&s, load->fast) & bit ? 0u : 1u))
@@ -283,7 +290,7 @@ static bool cut_load(const cg_func *c, cg_ring_load *load, const ct_value *opera
     return true;
 }
 
-/* Both loads in 2^parts parts of the product's K, of `k` bits. */
+/* Splits both loads into 2^parts slices of the product's K, which has `k` bits. */
 static bool cut_loads(const candidate *p, ct_op *product, uint32_t k, uint32_t parts)
 {
     for (uint32_t i = 0; i < 2; i++) {
@@ -296,7 +303,8 @@ static bool cut_loads(const candidate *p, ct_op *product, uint32_t k, uint32_t p
     return true;
 }
 
-/* Tiles of which three do not fit: in as few parts as do, for loops that do nothing else. */
+/* If three stages of whole tiles do not fit, splits the tiles into as few K slices as fit. This applies to loops
+   that do nothing but the product. */
 static void take_parts(const candidate *p)
 {
     cg_ring *ring = p->ring;
@@ -331,9 +339,10 @@ static void drop_own(const candidate *p)
     p->own->load_count = p->own->slot_bytes = 0;
 }
 
-/* Steps of which two do not fit: one slot, which copies fill while nobody reads it. That is as long a wait as for loads
-   that stay in their places, but takes no registers, and products find their operands where the copies put them. Not
-   where registers can take the step, an iteration ahead; nor where other loads would begin behind that wait. */
+/* If two stages do not fit, one slot is used, which is filled while no thread reads it. The wait is as long as for
+   loads that are not prefetched, but needs no registers, and products read their operands where the copies put them.
+   This is not done if registers can hold the tiles one iteration ahead, or if other loads would start only after
+   that wait. */
 static bool takes_one_slot(const candidate *p, uint32_t room, bool others)
 {
     uint32_t registers = 0;
@@ -343,7 +352,7 @@ static bool takes_one_slot(const candidate *p, uint32_t room, bool others)
            && registers > cg_early_row_of(CG_EARLY_NO_ROOM)->most;
 }
 
-/* False: too little shared memory, or none for this loop. others: the body has loads that do not run ahead. */
+/* False: too little shared memory, or none for this loop. others: the body has loads that are not prefetched. */
 static bool choose_slots(const candidate *p, bool others, bool is_inner)
 {
     cg_func *c = p->c;
@@ -380,7 +389,7 @@ static bool choose_slots(const candidate *p, bool others, bool is_inner)
 
 /* ---- the pass ---- */
 
-/* What both rings copy for an iteration is awaited together, so they have as many slots. */
+/* The copies of both rings for an iteration are awaited together, so both rings have the same number of slots. */
 static void set_rings(const candidate *p)
 {
     cg_ring *ring = p->ring, *own = p->own;
@@ -398,7 +407,8 @@ static void set_rings(const candidate *p)
     plan->beside = ring->load_count ? own : NULL;
 }
 
-/* may_turn: at first; what stays where it is has been told about when the loop is looked at again. */
+/* may_turn: true for the first visit. When the loop is visited again, the loads that are not prefetched have already
+   been reported. */
 static void look_at_loop(cg_func *c, ct_op *loop, bool is_inner, bool may_turn)
 {
     candidate p = {.c = c,
@@ -427,7 +437,7 @@ static void look_at_loop(cg_func *c, ct_op *loop, bool is_inner, bool may_turn)
         cg_set_turned(product, false);
 }
 
-/* Those of inner loops first, which run most often. */
+/* Visits inner loops first, because their loads are executed most often. */
 static void find_streams(cg_func *c, const ct_block *block, bool products)
 {
     for (ct_op *op = block->first; op && !c->failed; op = op->next) {

@@ -1,5 +1,5 @@
-/* Choosing the loads of loops that run ahead, and where they go: what the files of the loads pass share, and others ask
-   them. */
+/* Chooses the loads of loops that are prefetched, and the rings or registers that receive them: the functions that
+   the files of the loads pass share, and those that other passes call. */
 #ifndef TILEVM_CODEGEN_PASSES_LOADS_H
 #define TILEVM_CODEGEN_PASSES_LOADS_H
 
@@ -13,11 +13,11 @@ const char *cg_load_obstacle(cg_func *c, ct_op *op, const ct_block *body, cg_rin
    be transposed (codegen/passes/loads.c). */
 void cg_loads_straight(cg_func *c);
 
-/* The load of the ring that the operand of a product shows, if it is one of a view; NULL: none. Words that a thread has
-   of a tile. */
+/* The load of the ring that a product's operand refers to, if it is a load from a view; NULL: none.
+   cg_words_of_thread gives the number of words that a thread has of a tile. */
 const cg_ring_load *cg_ring_load_for(const cg_ring *ring, const ct_value *operand);
 uint32_t cg_words_of_thread(const cg_func *c, const bc_type *tile);
-/* How many slots a loop with that body gets that has both kinds of rings (codegen/passes/loads_budget.c). */
+/* The number of slots for a loop with that body that has both kinds of rings (codegen/passes/loads_budget.c). */
 cg_slot_budget cg_budget_with_own(cg_func *c, const ct_block *body, const cg_ring *ring, const cg_ring *own,
                                   const cg_slot_work *work);
 

@@ -35,7 +35,7 @@ static ct_op *maker_of(const ct_op *load)
     return op;
 }
 
-/* The op of the block that `op` is, or is in. */
+/* The op of the block that is `op` or contains it. */
 static ct_op *in_block(ct_op *op, const ct_block *block)
 {
     while (op->block != block)
@@ -50,7 +50,7 @@ static bool is_before(const ct_op *op, const ct_op *other)
     return op;
 }
 
-/* The op of the body at which the first tile is loaded. */
+/* The op of the function's body that loads the first tile, or contains that load. */
 static const ct_op *first_load(const cg_splitting *x)
 {
     const ct_op *first = in_block(x->places[0].loop, x->f->body);
@@ -72,7 +72,7 @@ static cg_tensor_map *map_for(cg_tensor_maps *all, const cg_view *view, const cg
     return &all->maps[all->count++];
 }
 
-/* The boxes of a load or copy; why not. */
+/* Finds the boxes of a load or copy. Returns why there are none, or NULL. */
 static const char *boxes_of(const cg_splitting *x, const ct_op *op, const cg_ring_load *load, cg_boxes *out)
 {
     const char *why = load->vector_bits < cg_chunk_bits(bc_results(op->from)[0].type)
@@ -87,7 +87,7 @@ static const char *boxes_of(const cg_splitting *x, const ct_op *op, const cg_rin
 /* ---- clusters: what differs between thread blocks ---- */
 
 typedef struct differing {
-    bool *is; /* by value id: comes from the block's rank */
+    bool *is; /* by value id: it depends on the block's rank */
     bool has_changed;
 } differing;
 
@@ -99,7 +99,7 @@ static void differs(differing *d, const ct_value *values, uint32_t count)
     }
 }
 
-/* Operand i of a loop or terminator goes on as the i-th of the values behind it. */
+/* Marks the values that operand i of a loop or terminator becomes. */
 static void hand_on(differing *d, const ct_op *op, uint32_t i)
 {
     uint32_t count, first = ct_is_loop(op) ? ct_first_carried(op) : 0;
@@ -113,7 +113,7 @@ static void hand_on(differing *d, const ct_op *op, uint32_t i)
         differs(d, &loop->results[i - first], 1);
 }
 
-/* False: the blocks may go different ways. */
+/* Follows one op. False: the blocks may take different paths. */
 static bool follow(differing *d, const ct_op *op)
 {
     uint32_t count, handed = ct_is_loop(op) ? ct_first_carried(op) : ct_targets(op, &count) ? 0 : op->operand_count;
@@ -130,7 +130,8 @@ static bool follow(differing *d, const ct_op *op)
     return !any || !op->region_count || !(ct_is_loop(op) || op->opcode == OP_if);
 }
 
-/* False: blocks of the cluster may go different ways, or there is no memory. */
+/* Finds the values that differ between the blocks of a cluster. False: the blocks may take different paths, or out
+   of memory. */
 static bool find_differing(const cg_splitting *x, differing *d)
 {
     *d = (differing){.is = bc_new(&x->c->arena, bool, x->f->value_count + 1u), .has_changed = true};
@@ -151,7 +152,7 @@ static bool is_whole(const differing *d, const ct_op *load)
     return true;
 }
 
-/* Which tiles come to all blocks, by shares: those that all of them read at the same time. */
+/* Finds the tiles that are multicast: those that all blocks read at the same time. Each block copies its part. */
 static void find_whole(const cg_splitting *x)
 {
     differing d;
@@ -199,7 +200,8 @@ const char *cg_maps_obstacle(cg_splitting *x)
     return why;
 }
 
-/* Is more computed behind the loop than conversions, with as many elements of the same type as its product has? */
+/* Do ops after the loop, other than conversions, compute tiles of the same size and element type as the product's
+   result? */
 static bool computes_behind(const cg_ring_place *p)
 {
     const bc_type *sums = p->product->results[0].type;
@@ -213,7 +215,7 @@ static bool computes_behind(const cg_ring_place *p)
     return false;
 }
 
-/* Does something else than products read the sums of a step? */
+/* Does an op other than a product read the sums of a step? */
 static bool computes_between(const cg_ring_place *p)
 {
     for (const ct_use *use = p->last->results[0].uses; use; use = use->next)
@@ -228,8 +230,8 @@ static int64_t columns_of(const cg_ring_place *p)
     return sums->shape[sums->rank - 1];
 }
 
-/* Of one loop and one group of consumers: what would several blocks of a multiprocessor, without groups, hide of each
-   other besides waits? NULL: nothing. */
+/* For one loop and one group of consumers: besides waits, which work of each other would several blocks on a
+   multiprocessor hide without groups? NULL: none. */
 static const char *hidden_by_several(const cg_ring_place *p)
 {
     if (columns_of(p) > CG_WIDE_COLUMNS)
@@ -239,7 +241,7 @@ static const char *hidden_by_several(const cg_ring_place *p)
     return computes_behind(p) ? "several blocks on a multiprocessor already hide the work after the product" : NULL;
 }
 
-/* One ring, of products that do not hand their results on, for one group of consumers? */
+/* Is there one ring and one group of consumers, and does no product pass its result to another? */
 static bool is_one_of_one(const cg_splitting *x)
 {
     enum { GROUP = 1 << (CG_WARPGROUP_BITS + CG_LANE_BITS) };
@@ -258,9 +260,10 @@ static const cg_machine *machine_of(const cg_splitting *x)
     return cg_machine_of(x->c->target);
 }
 
-/* Of one tile a block: are several blocks better? Measured on an H200, microseconds without and with maps: tall
-   products by 64x64x64 53.5 and 85.5, gelu behind 128x128x64 205 and 234; 64x256x64 1,812 and 1,924; scaled blocks of
-   64x128 158 and 223; skinny ones of 256 cycles 54.8 and 44.0. */
+/* For kernels with one tile per block: why several blocks on a multiprocessor are better, or NULL. Measured on an
+   H200, microseconds without and with maps: tall products in tiles of 64x64x64 53.5 and 85.5; gelu after 128x128x64
+   205 and 234; 64x256x64 1,812 and 1,924; scaled blocks of 64x128 158 and 223; narrow ones with 256 cycles a step
+   54.8 and 44.0. */
 static const char *waste_of_block(const cg_splitting *x)
 {
     const cg_ring_place *p = &x->places[0];
@@ -273,8 +276,8 @@ static const char *waste_of_block(const cg_splitting *x)
 
 bool cg_has_short_steps(const cg_splitting *x)
 {
-    /* Threads have too little to do between two slots: 64x32x64 4,966 and 6,968; on an H100 e4m3 64x16x64 112 and 228.
-     */
+    /* Threads have too little work between two slots. Microseconds without and with maps: 64x32x64 4,966 and 6,968;
+       on an H100 e4m3 64x16x64 112 and 228. */
     return is_one_of_one(x) && cycles_of(x, &x->places[0]) < machine_of(x)->slot_turn;
 }
 
@@ -297,11 +300,12 @@ static bool comes_to_all(const cg_ring_place *p)
    faster by TMA in any case (1.15 to 1.30). */
 static const char *tma_objection(const cg_splitting *x, const cg_ring_place *p)
 {
-    /* A slot that the copy engine fills comes later than one that threads fill, and later still from other blocks.
-       The products in the slots that are on their way have to take as long. */
+    /* A slot that the copy engine fills arrives later than one that threads fill, and even later if it comes from
+       other blocks. The products of the slots in flight must take at least as long. */
     enum { NOT_ON_THEIR_WAY = 2 };
-    /* By no other block. 128x64x64, microseconds by maps and by threads: 8192 2,165 and 1,913, 4096 261 and 247,
-       2048 34.2 and 35.3, 1024 9.7 and 8.7; of e4m3, which adds up, 1,184 and 1,411. */
+    /* Few columns are slower by maps if no other block shares the tiles. Tiles of 128x64x64, microseconds by maps
+       and by threads: 8192 2,165 and 1,913, 4096 261 and 247, 2048 34.2 and 35.3, 1024 9.7 and 8.7; of e4m3, which
+       adds up, 1,184 and 1,411. */
     if (cg_ring_rounds(p->ring) || cg_product_before(p->last) || x->count > 1 || !cg_is_persistent(x, p))
         return NULL;
     double ahead = (double)p->ring->slots - NOT_ON_THEIR_WAY;
@@ -347,8 +351,8 @@ static ct_op *first_copy(ct_block *producers)
     return NULL;
 }
 
-/* Maps are made in front of the first copy; where tensors are known before the wait for another grid, while that ends.
- */
+/* The maps are built in front of the first copy, or in front of the wait for another grid if the tensors are known
+   there. */
 static ct_op *place_of(const cg_splitting *x, ct_block *producers, ct_value *const *tensors)
 {
     ct_op *copy = first_copy(producers), *wait = producers->first;
@@ -360,13 +364,13 @@ static ct_op *place_of(const cg_splitting *x, ct_block *producers, ct_value *con
     return wait;
 }
 
-/* The copy goes by its map, whose tensor is an operand of `maps`. */
+/* Makes the copy use its map, whose tensor becomes an operand of `maps`. */
 static void put_map(cg_splitting *x, ct_op *copy, ct_value **tensors)
 {
     cg_ring_copy *detail = copy->detail;
     cg_boxes boxes;
     if (boxes_of(x, copy, detail->load, &boxes))
-        return; /* it was asked before */
+        return; /* not possible: cg_maps_obstacle has checked it */
     detail->map = map_for(x->maps, cg_view_op_of(copy).view->view, &boxes);
     tensors[detail->map - x->maps->maps] = &maker_of(copy)->results[0];
 }
@@ -381,7 +385,7 @@ static ct_op *acquire_of(ct_op *copy)
     return op;
 }
 
-/* Which operand of the copy is its loop's counter, if all others are the same in every iteration; else -1. */
+/* The operand of the copy that is its loop's counter, if all others are loop-invariant; otherwise -1. */
 static int counting_operand(const ct_op *copy)
 {
     const ct_op *loop = copy->block->parent;
@@ -396,11 +400,11 @@ static int counting_operand(const ct_op *copy)
     return found;
 }
 
-/* Where several blocks are to share a multiprocessor, each has slots for its part only of what can be on its way, also
-   in a grid with fewer blocks than multiprocessors. There, of rings with few slots, what will be copied when they have
-   gone round once more is brought to L2. Measured on an H200, microseconds without and with it: 32 blocks of
-   decoding 17.2 and 15.1, 15.5 and 16.2 with three slots; 256 blocks 45.8 and 54.8, attention of 4,096 blocks 940 and
-   970. */
+/* If several blocks share a multiprocessor, the slots of each block hold only its part of the bytes that must be in
+   flight, even in a grid with fewer blocks than multiprocessors. For such grids, tiles that a ring with few slots
+   will copy one round later are prefetched to L2. Measured on an H200, microseconds without and with it: 32 blocks
+   of decoding 17.2 and 15.1, 15.5 and 16.2 with three slots; 256 blocks 45.8 and 54.8, attention of 4,096 blocks 940
+   and 970. */
 static void put_prefetch(const cg_splitting *x, ct_op *copy)
 {
     const cg_ring_copy *detail = copy->detail;
@@ -425,7 +429,7 @@ static void put_prefetch(const cg_splitting *x, ct_op *copy)
     ct_insert_before(op, place);
 }
 
-/* Behind everything on the ways from `place` to the kernel's end. */
+/* Inserts the op that gives the maps back after all other ops on every path from `place` to the kernel's end. */
 static void put_unmaps(cg_splitting *x, ct_value *maps, ct_op *place, const ct_block *producers)
 {
     for (ct_op *op = place; op; op = ct_next_op(op, producers)) {

@@ -10,14 +10,14 @@ const char *cg_maps_waste(const cg_splitting *x);
 /* Why tensor maps cannot copy all tiles of the rings: a text for users. NULL: they can, and the rings' loads say which
    tiles are multicast to all blocks of a cluster. */
 const char *cg_maps_obstacle(cg_splitting *x);
-/* The same when there are slots. */
+/* The same, once the number of slots is known. */
 const char *cg_maps_waste_slots(const cg_splitting *x);
-/* Are short waits all that several blocks of a multiprocessor would hide of each other? Then one persistent block with
-   groups hides them as well, and needs less bandwidth at once. Measured on an H200, microseconds of several blocks and
-   of one: 8192 x 8192 by 8192 x 8192 in tiles of 64x64x64 3,937 and 2,680, of 128x32x64 7,300 and 2,986; 4096 383 and
-   345; 2048 48.3 and 47.9; 1024 10.1 and 10.8. */
+/* Are short waits the only thing that several blocks on a multiprocessor would hide of each other? If so, one
+   persistent block with groups hides them as well, and needs less bandwidth at once. Measured on an H200,
+   microseconds of several blocks and of one: 8192 x 8192 by 8192 x 8192 in tiles of 64x64x64 3,937 and 2,680, of
+   128x32x64 7,300 and 2,986; 4096 383 and 345; 2048 48.3 and 47.9; 1024 10.1 and 10.8. */
 bool cg_only_waits_are_hidden(const cg_splitting *x);
-/* One ring and one group of consumers, which would multiply for too few cycles between two slots? */
+/* Is there one ring and one group of consumers, which would multiply for too few cycles between two slots? */
 bool cg_has_short_steps(const cg_splitting *x);
 /* Changes the copies in the producers' program to copies by tensor maps, which it builds before the first of them. */
 void cg_put_maps(cg_splitting *x, ct_block *producers);

@@ -21,7 +21,7 @@
 
 enum { NUMBERS = 3, MOST_MULTIPROCESSORS = 1 << 16, LAST = CG_MOST_TILE_BLOCKS - 1 };
 
-/* Does it make the kernel what it cannot be twice, or is it persistent as it is? */
+/* Does the op prevent a loop over tile blocks, or is the kernel already persistent? */
 static bool keeps_it(const ct_op *op)
 {
     return op->opcode == OP_get_num_tile_blocks || op->opcode == OP_gdc_wait_tko
@@ -44,7 +44,7 @@ static bool is_eligible(const cg_splitting *x, bool found)
     return true;
 }
 
-/* An op of NUMBERS scalars, of which the facts say that they are at least `least` and at most these. */
+/* Creates an op with NUMBERS scalar results, whose facts are the range from `least` to the given limits. */
 static ct_op *numbers_new(cg_splitting *x, ct_opcode opcode, uint32_t operands, int64_t least, const int64_t *most)
 {
     const bc_type *type = ct_scalar_type(x->f, BC_I32);
@@ -60,7 +60,7 @@ static ct_op *numbers_new(cg_splitting *x, ct_opcode opcode, uint32_t operands, 
     return op;
 }
 
-/* All that was read of the block's own numbers is read of those. */
+/* Replaces uses of the thread block's own numbers by the results of this op. */
 static void rename_blocks(cg_splitting *x, ct_op *block)
 {
     for (ct_op *op = x->f->body->first, *next; op; op = next) {
@@ -104,7 +104,7 @@ bool cg_take_over_blocks(cg_splitting *x, bool found)
         if (!found)
             return false;
         *x = (cg_splitting){.c = x->c, .f = x->f};
-        return cg_groups_find(x); /* rings have been given other slots meanwhile */
+        return cg_groups_find(x); /* the rings' slots have changed since the first analysis */
     }
     if (!enclose(x)) {
         cg_no_memory(x->c);

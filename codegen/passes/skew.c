@@ -37,13 +37,13 @@ typedef struct skewing {
     ct_op *loop;
     ct_block *body;
     ct_op *first, *second;        /* the products; of a sum of several, the last one */
-    ct_op *summands[CG_SUMMANDS]; /* those before the last one */
+    ct_op *summands[CG_SUMMANDS]; /* the products before the last one */
     uint32_t summand_count;
-    uint32_t carried;  /* which carried value the second one gives */
-    bool *late;        /* by value id, of what the body makes: comes from the accumulator */
-    bool *early;       /* is needed for what comes from it */
-    bool *second_only; /* the second product's right operand, and views of it */
-    ct_block *out;     /* where ops are put now, at its end */
+    uint32_t carried;  /* the carried value that the second product gives */
+    bool *late;        /* by value id, for values of the body: it depends on the accumulator */
+    bool *early;       /* the ops that depend on the accumulator need it */
+    bool *second_only; /* it is the second product's right operand or a view of it */
+    ct_block *out;     /* the block to whose end ops are appended */
     ct_map map;
 } skewing;
 
@@ -58,14 +58,14 @@ static bool is_pure(const ct_op *op)
            || op->opcode == CT_staged;
 }
 
-/* Does the op, a product, go on with the sum of x->first? */
+/* Does the op, a product, add to the sum of x->first? */
 static bool adds_to_first(const skewing *x, const ct_op *op)
 {
     const ct_use *use = x->first->results[0].uses;
     return use && !use->next && op->operands[2] == &x->first->results[0];
 }
 
-/* Takes the next product of the body; false: there is no place for it. */
+/* Records the next product of the body; false: the pattern has no place for it. */
 static bool take_product(skewing *x, ct_op *op)
 {
     if (x->first && !adds_to_first(x, op)) {
@@ -94,7 +94,7 @@ static bool find_products(skewing *x)
     return x->second && cg_product_before(x->second) == x->first;
 }
 
-/* The accumulator: carried, and given by the second product alone. */
+/* Finds the accumulator: a carried value that only the second product updates. */
 static bool find_accumulator(skewing *x)
 {
     const ct_use *use = x->second->results[0].uses;
@@ -125,7 +125,7 @@ static bool has_marked_operand(const bool *set, const ct_op *op)
     return false;
 }
 
-/* Does the op, or one in its regions, read a value of the set? */
+/* Does the op, or an op in its regions, read a value of the set? */
 static bool reads_marked(const bool *set, const ct_op *op)
 {
     bool found = has_marked_operand(set, op);
@@ -142,7 +142,7 @@ static void mark_results(bool *set, const ct_op *op)
         set[op->results[i].id] = true;
 }
 
-/* Marks what comes from the accumulator; false: what the products take does. */
+/* Marks the values that depend on the accumulator; false: operands of the products do. */
 static bool mark_late(skewing *x)
 {
     x->late[x->body->args[x->carried + 1].id] = true;
@@ -157,7 +157,7 @@ static bool mark_late(skewing *x)
     return !x->late[x->second->operands[0]->id] && !x->late[x->second->operands[1]->id];
 }
 
-/* What is made in the body before there is an accumulator. */
+/* Marks a value of the body that can be computed before the accumulator is available. */
 static void mark_early(skewing *x, const ct_value *v)
 {
     if (is_made_inside(x, v) && !x->late[v->id])
@@ -174,7 +174,7 @@ static void mark_operands(skewing *x, const ct_op *op)
                 mark_early(x, in->operands[i]);
 }
 
-/* Marks what is needed for what comes from the accumulator, from the last op to the first. */
+/* Marks the values that the ops that depend on the accumulator need, from the last op to the first. */
 static void mark_needed(skewing *x)
 {
     for (const ct_op *op = x->body->last->prev; op; op = op->prev)
@@ -182,7 +182,7 @@ static void mark_needed(skewing *x)
             mark_operands(x, op);
 }
 
-/* Marks the second product's right operand, back to the ring; false: somebody else reads it. */
+/* Marks the second product's right operand and its views, back to the ring; false: another op reads it. */
 static bool mark_right(skewing *x)
 {
     for (const ct_value *v = x->second->operands[1];; v = v->op->operands[0]) {
@@ -218,7 +218,7 @@ static bool is_of_second(const skewing *x, const ct_op *op)
            || (op->result_count && x->second_only[op->results[0].id]);
 }
 
-/* Which ops of the body: up to the first product; behind it what is needed early; the rest. */
+/* The sections of the body: the ops up to the first product; those after it that are needed early; the rest. */
 typedef enum section { UP_TO_FIRST, EARLY, LATER } section;
 
 static section section_of(const skewing *x, const ct_op *op, bool behind)
@@ -234,7 +234,7 @@ static bool is_release_of_first(const skewing *x, const ct_op *op)
     return op == x->first->next;
 }
 
-/* The first stage's ops of a section; what comes from the accumulator is never before the first product. */
+/* Copies the first stage's ops of a section. No op in front of the first product depends on the accumulator. */
 static void copy_section(skewing *x, section wanted)
 {
     bool behind = false;
@@ -247,7 +247,7 @@ static void copy_section(skewing *x, section wanted)
     }
 }
 
-/* The second product of `left` and the accumulator, behind its await; NULL: no memory. */
+/* Copies the second product, with `left` and the accumulator as operands, after its await; NULL: out of memory. */
 static ct_op *copy_second(skewing *x, ct_value *left, ct_value *accumulator)
 {
     for (const ct_op *op = x->body->first; op; op = op->next)
@@ -268,7 +268,7 @@ static ct_value *mapped(const skewing *x, ct_value *v)
     return v->id < x->map.count && x->map.to[v->id] ? x->map.to[v->id] : v;
 }
 
-/* The product's result once at most so many others are in flight, which takes its place from here on. */
+/* Waits until at most `others` later products are in flight. The awaited result replaces the product's from here on. */
 static ct_value *await(skewing *x, ct_op *product, uint32_t others)
 {
     cg_pending *pending = bc_new(x->f->arena, cg_pending, 1);
@@ -286,8 +286,8 @@ static ct_value *await(skewing *x, ct_op *product, uint32_t others)
     return &op->results[0];
 }
 
-/* What the next iteration gets: the carried values, the accumulator as the second product wants it, and its left
-   operand. */
+/* The value that is passed to the next iteration: a carried value, the accumulator that the second product will
+   update, or that product's left operand. */
 static ct_value *next_value(const skewing *x, uint32_t i)
 {
     const ct_op *end = x->body->last;
@@ -296,7 +296,7 @@ static ct_value *next_value(const skewing *x, uint32_t i)
                                              : end->operands[i]);
 }
 
-/* Frees the slots of the first product, or of all whose sum it is. */
+/* Copies the releases of the first product's slots, or of all products that its sum consists of. */
 static void copy_releases(skewing *x)
 {
     for (uint32_t i = 0; i < x->summand_count; i++)
@@ -304,7 +304,7 @@ static void copy_releases(skewing *x)
     copy(x, x->first->next);
 }
 
-/* The copies of the products that come to the sum `last` are started one after the other, in the same registers. */
+/* Starts the copies of the products whose sum ends with `last` one after the other, in the same registers. */
 static void start_summands(skewing *x, ct_op *last)
 {
     for (uint32_t i = 0; i < x->summand_count && !x->c->failed; i++) {
@@ -315,7 +315,7 @@ static void start_summands(skewing *x, ct_op *last)
     }
 }
 
-/* The first iteration's share, up to the second product. */
+/* Inserts the ops of the first iteration, up to the second product. */
 static void put_prologue(skewing *x, ct_value *counter)
 {
     bc_range inits = ct_for_inits(x->loop);
@@ -328,7 +328,7 @@ static void put_prologue(skewing *x, ct_value *counter)
     copy_section(x, LATER);
 }
 
-/* All further iterations. */
+/* Fills the loop over all further iterations. */
 static void fill_body(skewing *x, ct_block *block)
 {
     uint32_t count = x->body->arg_count;
@@ -354,7 +354,7 @@ static void fill_body(skewing *x, ct_block *block)
 
 static ct_op *put_loop(skewing *x, ct_value *second_counter)
 {
-    uint32_t count = x->body->arg_count; /* one carried value more than before */
+    uint32_t count = x->body->arg_count; /* the loop carries one more value than before */
     ct_op *loop = ct_for_like(x->f, x->loop, 1);
     if (!loop) {
         cg_no_memory(x->c);
@@ -379,8 +379,8 @@ static void put_yield(skewing *x, ct_block *block, ct_value *const *values, uint
         cg_no_memory(x->c);
 }
 
-/* The slots that the loop alone has read, which are freed behind it, are so before the last product begins, and where
-   there is no iteration: what comes next may be copied meanwhile. */
+/* Moves the releases of slots that only the loop reads from behind the original loop to the place before the last
+   product, and to the branch without iterations: the next tiles can be copied meanwhile. */
 static void move_releases(const skewing *x, ct_op *loop, const ct_block *otherwise)
 {
     for (ct_op *op = x->loop->next, *next; op->opcode == CT_release && op->operand_count == 1; op = next) {
@@ -391,7 +391,7 @@ static void move_releases(const skewing *x, ct_op *loop, const ct_block *otherwi
     }
 }
 
-/* What is done when there is an iteration. The loop, or NULL: no memory. */
+/* Fills the branch that is executed if there is an iteration. Returns the loop, or NULL: out of memory. */
 static ct_op *fill_guarded(skewing *x, ct_block *block, ct_value *counter)
 {
     uint32_t count = x->loop->result_count;
@@ -411,7 +411,7 @@ static ct_op *fill_guarded(skewing *x, ct_block *block, ct_value *counter)
         cg_no_memory(x->c);
         return NULL;
     }
-    x->map.to = of_first; /* of the last iteration nothing is seen here but what lies in the ring */
+    x->map.to = of_first; /* of the last iteration, only the tiles in the ring are visible here */
     ct_op *product = copy_second(x, &loop->results[count], &loop->results[x->carried]);
     copy(x, x->second->next);
     for (uint32_t i = 0; i < count; i++)
@@ -420,7 +420,7 @@ static ct_op *fill_guarded(skewing *x, ct_block *block, ct_value *counter)
     return loop;
 }
 
-/* What took the loop's place; NULL: no memory. */
+/* Returns the op that replaces the loop; NULL: out of memory. */
 static ct_op *rewrite(skewing *x)
 {
     uint32_t count = x->loop->result_count;
@@ -454,7 +454,7 @@ static bool begin(skewing *x)
     return x->late && x->early && x->second_only && ct_map_new(x->f, &x->map);
 }
 
-/* The op behind the loop, or behind what took its place. */
+/* Rewrites the loop if possible. Returns the op after the loop, or after the op that replaced it. */
 static ct_op *look_at(cg_func *c, ct_op *loop)
 {
     skewing x = {.c = c, .f = c->ir, .loop = loop, .body = loop->regions[0]};

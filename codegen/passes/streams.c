@@ -2,8 +2,8 @@
    an element reads it, so a slot is a part of shared memory for each thread, and no barrier is needed: a thread awaits
    its own copies. Registers could be used instead, but they hold fewer bytes in flight.
 
-   Where one slot fits and no more, it is filled anew as soon as its tile is in registers. Why that is right: the thread
-   that reads a byte is the one that starts the copy to it, later in its own order.
+   If only one slot fits, it is refilled as soon as its tile is in registers. Why that is right: the thread that reads a
+   byte is the one that later starts the copy to it, in its own program order.
 
    The loads must be weak, through views or pointers that depend only on the loop's counter and values from outside, in
    accesses of 4 to 16 bytes, in loops that contain no other loop with a ring. Other loads of the loop stay where they
@@ -27,8 +27,8 @@ typedef struct stream {
 
 /* ---- which loads ---- */
 
-/* Where the registers of all threads lie in a slot: vectors of 2^bits elements along dimension `fast`, those of a warp
-   side by side. Strips lie in the same place. */
+/* The offsets of all threads' registers in a slot: vectors of 2^bits elements along dimension `fast`, and those of a
+   warp are adjacent. All strips use the same place. */
 static cg_layout places_of(const cg_layout *l, const cg_shape *s, uint32_t fast, uint32_t bits, uint32_t warp_bits)
 {
     uint8_t vector[8];
@@ -79,7 +79,8 @@ static const char *slot_of_view(cg_func *c, ct_op *op, const cg_layout *home, cg
         return "its elements have 4 bits";
     cg_layout l = home ? *home : cg_view_layout(c, &v);
     cg_view_lengths n = cg_view_lengths_of(c, &v, &l, most);
-    if (n.inside < least && s.rank && !home) { /* with fewer threads that have elements of their own */
+    if (n.inside < least && s.rank && !home) { /* the shorter vectors leave fewer threads without elements of their
+                                                  own */
         l = cg_layout_memory(&s, n.fast, least, least, c->warp_bits);
         n = cg_view_lengths_of(c, &v, &l, most);
     }
@@ -116,8 +117,8 @@ const char *cg_slot_of_threads(cg_func *c, ct_op *op, const cg_layout *home, cg_
     return op->opcode == OP_load_view_tko ? slot_of_view(c, op, home, out) : slot_of_pointers(c, op, home, out);
 }
 
-/* The layout of a load before this one, of as many smaller elements, if it reads whole sectors in that, too: ops take
-   both, and nothing is to be converted. NULL: one of its own. */
+/* The layout of an earlier load with as many but smaller elements, if this load also reads whole sectors in that
+   layout: ops that read both then need no conversion. NULL: the load gets a layout of its own. */
 static const cg_layout *home_of(cg_func *c, const cg_ring *ring, const ct_op *op)
 {
     const bc_type *type = op->results[0].type;
@@ -134,8 +135,8 @@ static const cg_layout *home_of(cg_func *c, const cg_ring *ring, const ct_op *op
     return NULL;
 }
 
-/* The layout in which a scan takes the tile, or what is computed from it element by element, if memory is reached as
-   well in that. */
+/* The layout in which a scan reads the tile, or a value computed from it element by element, if memory accesses are
+   as efficient in that layout. */
 static bool is_scanned(const cg_func *c, const ct_value *tile, uint32_t vector, uint32_t depth, cg_layout *out)
 {
     uint32_t looked_at = 0;
@@ -148,7 +149,7 @@ static bool is_scanned(const cg_func *c, const ct_value *tile, uint32_t vector, 
     return false;
 }
 
-/* As cg_slot_of_threads, in the layout that suits who takes the tile. */
+/* Like cg_slot_of_threads, in the layout that suits the tile's users. */
 static const char *slot_of(cg_func *c, const cg_ring *ring, ct_op *op, cg_ring_load *out)
 {
     cg_layout wanted;
@@ -181,7 +182,7 @@ const char *cg_stream_obstacle(cg_func *c, const ct_block *body, cg_ring *ring, 
 
 /* ---- how many slots ---- */
 
-/* Does it have other loops in it? */
+/* Does the body contain other loops? */
 static bool is_nest(const ct_block *body)
 {
     for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
@@ -190,7 +191,7 @@ static bool is_nest(const ct_block *body)
     return false;
 }
 
-/* Are all copies of 16 bytes? Many short ones of a large tile take longer than the wait that they would save. */
+/* Does each copy have 16 bytes? Many short copies of a large tile take longer than the wait that they would save. */
 static bool are_long(const cg_ring *ring)
 {
     bool all = true;
@@ -201,7 +202,8 @@ static bool are_long(const cg_ring *ring)
     return all;
 }
 
-/* Less than two: the loop stays as it is, as a remark says. One slot may be filled anew. */
+/* Chooses the number of slots. With fewer than two, the loop stays unchanged, and a remark says so, unless its only
+   slot may be refilled. */
 static void choose_slots(const stream *x)
 {
     cg_func *c = x->c;
@@ -225,7 +227,7 @@ static void choose_slots(const stream *x)
 
 /* ---- the loop ---- */
 
-/* What keeps all loads of the loop in their places; NULL: nothing. */
+/* Why no load of the loop can be prefetched; NULL: no such obstacle. */
 static const char *loop_obstacle(const stream *x, bool products)
 {
     return x->loop->opcode != OP_for ? "its loop has no induction variable"
@@ -256,7 +258,7 @@ static void find_loads(const stream *x, const char *loop_why)
 void cg_find_streams(cg_func *c, ct_op *loop, bool products)
 {
     if (c->strip_bits)
-        return; /* codegen/passes/ahead.c */
+        return; /* codegen/passes/ahead.c prefetches these */
     stream x = {.c = c, .loop = loop, .body = loop->regions[0], .ring = cg_ring_plan(c, CG_RING_OF_THREADS)};
     cg_plan *plan = bc_new(&c->arena, cg_plan, 1);
     if (!x.ring || !plan) {

@@ -1,6 +1,7 @@
-/* Checks the plans of loops and of the kernel between passes; see the header. It knows the rules of each decision and
-   which decisions go together, whoever has made them: roles with who may have them, stages with when they are free
-   again, places with room for them, ways of products with what computes them. */
+/* Checks the plans of loops and of the kernel between passes; see the header. It checks each decision by its own
+   rule, and that decisions fit together, regardless of which pass made them: the role of a ring and its users, the
+   stages and when they are released, the offsets and the available memory, the form of a product and the instruction
+   that computes it. */
 #include "codegen/analysis/product.h"
 #include "codegen/analysis/ring.h"
 #include "codegen/kernel/groups.h"

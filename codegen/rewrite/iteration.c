@@ -1,11 +1,12 @@
-/* Repeats ops of loops for other iterations; see the header. Why it is right: the slice of a ring is computed from the
-   loop's counter and values from outside alone, so that it gives in front of the loop, and an iteration early, what it
-   would give in its own (codegen/rewrite/slice.c, ahead.c); and a copy is executed only for iterations that exist. */
+/* Repeats ops of loops for other iterations; see the header. Why it is right: the slice of a ring depends only on
+   the loop's counter and values from outside, so that it gives the same results in front of the loop, or an
+   iteration early, as in its own iteration (codegen/rewrite/slice.c, ahead.c); and a copy is executed only for
+   iterations that exist. */
 #include "codegen/rewrite/iteration.h"
 
 #include "codegen/rewrite/ring.h"
 
-/* Both lie over threads alike, in all their layouts. */
+/* Gives v all layouts of the other value. */
 static void lie_alike(cg_func *c, const ct_value *v, const ct_value *like)
 {
     cg_value *to = cg_value_of(c, v);

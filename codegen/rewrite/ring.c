@@ -138,8 +138,8 @@ bool cg_is_straight(const ct_block *body)
     return true;
 }
 
-/* Does the index grow as the counter does? It is the counter, or the sum of that and an outer value, which stays within
-   its type. */
+/* Does the index grow with the counter? It must be the counter, or the sum of the counter and an outer value that
+   does not overflow. */
 static bool grows(const ct_value *index, const ct_block *body, const ct_value *counter)
 {
     const ct_op *sum = index->op;
@@ -151,8 +151,8 @@ static bool grows(const ct_value *index, const ct_block *body, const ct_value *c
     return (is_left || sum->operands[1] == counter) && !ct_is_inside(sum->operands[is_left]->block, body);
 }
 
-/* The dimension of the copy's view along which the index grows as `counter` does; UINT32_MAX: more than that changes in
-   the loop. */
+/* The dimension of the copy's view along which the index grows as `counter` does; UINT32_MAX: other operands change
+   in the loop, too. */
 static uint32_t moving_dim(const ct_op *copy, const ct_block *body, const ct_value *counter)
 {
     cg_view_op v = cg_view_op_of(copy);
@@ -168,7 +168,7 @@ static uint32_t moving_dim(const ct_op *copy, const ct_block *body, const ct_val
     return even ? dim : UINT32_MAX;
 }
 
-/* The index that grows, in front of the loop, where the counter is `first`; NULL: no memory. */
+/* The growing index in front of the loop, where the counter is `first`; NULL: out of memory. */
 static ct_value *first_index(cg_func *c, const ct_value *index, ct_op *loop, const ct_value *counter, ct_value *first)
 {
     ct_map map;
@@ -256,7 +256,7 @@ ct_op *cg_later_new(cg_func *c, const ct_op *loop, ct_value *start, uint32_t n)
     ct_set_operand(op, 1, loop->operands[1]);
     ct_set_operand(op, 2, loop->operands[2]);
     op->results[0].type = counter->type;
-    op->results[0].fact = counter->fact; /* what is not below the end is not used */
+    op->results[0].fact = counter->fact; /* a counter that is not below the end is not used */
     op->results[1].type = &bit_tile;
     op->results[1].fact = fact;
     return op;

@@ -1,5 +1,4 @@
-/* What the passes on loops share: slices of loops, the loads of a ring, and the ops of rings, which are put in
-   place. */
+/* Functions that the loop passes share: slices of loops, the loads of a ring, and the ops of rings. */
 #ifndef TILEVM_CODEGEN_REWRITE_RING_H
 #define TILEVM_CODEGEN_REWRITE_RING_H
 
@@ -11,7 +10,7 @@
 /* Can the op be repeated for another iteration, if its operands can? tiles: also if its result is a tile. */
 bool cg_is_slice_op(const ct_op *op, bool tiles);
 /* Why the operands of a load in the loop with that body do not depend only on its counter and values from outside: a
-   text for users. NULL: they do; the ops that compute them are marked as in the slice. Only scalar ops may compute
+   text for users. NULL: they do; the ops that compute them are added to the slice. Only scalar ops may compute
    indices of views; ops on tiles may also compute pointers and masks. */
 const char *cg_ring_takes_view(cg_ring *ring, const ct_block *body, const ct_op *op);
 const char *cg_ring_takes_pointers(cg_ring *ring, const ct_block *body, const ct_op *op);
@@ -23,24 +22,26 @@ bool cg_are_of_indices(cg_func *c, const cg_ptr_op *p);
 
 /* Why a load cannot be one of the ring: a text for users. NULL: it can, and *out says how. */
 typedef const char *cg_obstacle_fn(const void *user, ct_op *load, cg_ring_load *out);
-/* Adds the load to the ring. NULL: that was possible; else why not, as the function or the size of the ring says. */
+/* Adds the load to the ring. NULL: it was added; otherwise the reason why not, from the function or from the size of
+   the ring. */
 const char *cg_ring_add(cg_ring *ring, cg_obstacle_fn *obstacle, const void *user, ct_op *load);
-/* The loop gets fewer than two slots of so many bytes; why: NULL: by the size of shared memory, or as is wished. */
+/* Reports that the loop gets fewer than two slots of so many bytes. why: NULL: because of the size of shared memory,
+   or because the user asked for it. */
 void cg_remark_few_slots(const cg_func *c, const ct_op *loop, const char *why, uint32_t bytes, uint32_t room);
 
 /* ---- remarks about loads ---- */
 
-/* A load of a loop is not prefetched. */
+/* Reports that a load of a loop is not prefetched. */
 void cg_remark_stays(const cg_func *c, const ct_op *load, const char *why);
-/* The ring's loads are prefetched, in earlier iterations of the loop; NULL: before it. */
+/* Reports that the ring's loads are prefetched, in earlier iterations of the loop; loop NULL: in front of all loops. */
 void cg_remark_ring(const cg_func *c, const ct_op *loop, const cg_ring *ring);
 
 /* ---- placing the ops of rings (codegen/rewrite/ring.c, turn.c) ---- */
 
-/* Inserts a `ring` for the loop in front of `place`. NULL: no memory, as c says. */
+/* Inserts a `ring` for the loop in front of `place`. NULL: out of memory, which c records. */
 ct_value *cg_ring_new(cg_func *c, cg_ring *ring, const ct_op *loop, ct_op *place);
-/* Creates an op whose only operand is the ring, in no block; NULL: no memory. The others insert it in front of or after
-   `place`. */
+/* Creates an op whose only operand is the ring, in no block; NULL: out of memory. The next two functions also insert
+   it, in front of or after `place`. */
 ct_op *cg_ring_op(cg_func *c, ct_opcode opcode, const ct_op *from, ct_value *ring);
 void cg_ring_put(cg_func *c, ct_opcode opcode, ct_value *ring, ct_op *place);
 void cg_ring_put_behind(cg_func *c, ct_opcode opcode, ct_value *ring, ct_op *place);
@@ -61,8 +62,8 @@ void cg_ring_put_addresses(cg_func *c, ct_op *copy, ct_op *loop);
 bool cg_is_straight(const ct_block *body);
 /* Inserts a release wherever an iteration of the loop ends. */
 void cg_ring_put_releases(cg_func *c, ct_op *loop, ct_value *ring);
-/* Creates the op for the counter of the loop n iterations after the one of `start`, and whether that iteration exists;
-   in no block. NULL: no memory. */
+/* Creates the op for the counter of the loop n iterations after the one of `start`, and whether that iteration
+   exists; the op is in no block. NULL: out of memory. */
 ct_op *cg_later_new(cg_func *c, const ct_op *loop, ct_value *start, uint32_t n);
 /* Makes all uses of a product's result wait for it, after the op. Returns the op that waits. */
 ct_op *cg_put_mma_await(cg_func *c, ct_value *product, ct_op *behind);

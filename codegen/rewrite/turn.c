@@ -80,7 +80,7 @@ static void choose_side(const cg_func *c, ct_op *product, cg_ring *ring, bool ma
         set_straight(product, right, false);
 }
 
-/* What becomes of the tile, which is to be rounded or not. */
+/* How the tile gets to the product, depending on whether it must be rounded. */
 static cg_passage passage_of(const cg_ring_load *load, bool rounds, bool is_left, bool maps)
 {
     if (cg_is_transposed(load) || (rounds && !maps && is_left))

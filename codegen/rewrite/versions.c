@@ -83,7 +83,7 @@ bool cg_may_version(const ct_op *first, const ct_op *last)
 
 /* ---- making them ---- */
 
-/* The values of the range that are used outside. */
+/* Finds the values of the range that are used outside it, and returns their number. */
 static uint32_t results_of(const ct_op *first, const ct_op *last, ct_value **out)
 {
     uint32_t count = 0;

@@ -1,4 +1,4 @@
-/* Ops in two versions, one of which runs by a condition. */
+/* Creates two versions of ops and a condition that selects one at run time. */
 #ifndef TILEVM_CODEGEN_REWRITE_VERSIONS_H
 #define TILEVM_CODEGEN_REWRITE_VERSIONS_H
 
@@ -6,7 +6,7 @@
 
 /* Moves values that do not depend on any of the ops from *first to `last` in front of them. */
 void cg_clear_range(ct_op **first, ct_op *last);
-/* May the ops be there twice? */
+/* May the ops be duplicated? */
 bool cg_may_version(const ct_op *first, const ct_op *last);
 /* Executes the ops from `first` to `last`, in one block, if the condition holds, and a copy of them, in *out_otherwise,
    if it does not. False: the ops are unchanged. */
