@@ -8,7 +8,7 @@
 
 #include "codegen/cost/cost.h"
 
-enum { CG_NO_INDEX = UINT32_MAX };
+#define CG_NO_INDEX UINT32_MAX
 
 /* A list of numbers: list[first] and the following entries of a list that the whole model shares. */
 typedef struct cg_part {

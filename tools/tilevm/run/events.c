@@ -23,7 +23,8 @@ typedef struct event_op {
     uint32_t line;
 } event_op;
 
-enum { NONE = UINT32_MAX, MOST_OPEN = 32 };
+enum { MOST_OPEN = 32 };
+#define NONE UINT32_MAX
 
 /* Loops and branches that are open in a tile block that runs. */
 typedef struct event_block {
