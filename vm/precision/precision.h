@@ -45,8 +45,7 @@ typedef struct vm_loss {
     uint64_t elements;
     vm_error introduced;      /* by its own rounding */
     vm_error accumulated;     /* by its rounding and the errors of its operands */
-    double caused, amplified; /* worst error of a stored element that comes from its rounding; worst one that it
-                                 amplified */
+    double caused, amplified; /* worst errors of stored elements: by its rounding, by amplification */
     uint64_t grown;           /* elements for which it amplified the errors of operands */
     vm_error growth;          /* factors, not units */
     uint64_t overflows;       /* elements that became infinite or NaN from finite operands */
