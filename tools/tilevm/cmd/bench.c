@@ -1,4 +1,4 @@
-/* tilevm bench: times a kernel, beside others and beside what the device can do at most. */
+/* tilevm bench: times a kernel, and compares it with others and with the peak rates of the device. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,7 +94,7 @@ static bool parse_options(cli_args *args, bench_job *b)
 
 /* ---- the work ---- */
 
-/* By the machine's counts where it has run the kernel. */
+/* Uses the machine's counts if it has run the kernel. */
 static bool count_work(const bench_bed *bed, const bench_subject *s, bench_work *out)
 {
     run_job *job = bed->job;

@@ -115,7 +115,7 @@ static bool parse_options(cli_args *args, debug_session *s, settings *t)
     return false;
 }
 
-/* The N-th race that `tilevm check` would report: findings are in that order. */
+/* The N-th race that `tilevm check` would report; findings are in the same order. */
 static bool go_to_race(debug_session *s, uint64_t n)
 {
     vm_debug_error error = {{0}};

@@ -290,7 +290,7 @@ static int run_job_steps(run_job *job)
     return code == CLI_OK ? finish(job) : code;
 }
 
-/* Findings are kept where something may be suppressed, and told as they come. */
+/* If there are suppressions, findings are kept; otherwise they are reported at once. */
 static void open_sink(run_job *job, suppress_config *config)
 {
     const run_options *o = &job->options;
@@ -303,7 +303,7 @@ static void open_sink(run_job *job, suppress_config *config)
     job->sink = report_file_sink(&job->report);
 }
 
-/* What became of the suppressions, after a kernel has run and all was done that was asked for; gives the exit code. */
+/* Reports the use of the suppressions, after the kernel has run and all options are served; returns the exit code. */
 static int report_suppressed(const run_job *job, const suppress_config *config, int code)
 {
     const run_options *o = &job->options;

@@ -102,7 +102,7 @@ static bool parse_options(cli_args *args, tune_job *t)
 
 /* ---- the work ---- */
 
-/* A GPU's own target, unless another is asked for, for which nothing can be timed. */
+/* The GPU's own target, unless another one is requested; then nothing can be timed. */
 static void choose_target(tune_job *t, const bench_bed *bed)
 {
     const char *of_device = bed->on_gpu ? tv_target_for(bed->limits.sm, true, 0) : NULL;
