@@ -7,7 +7,7 @@
 
 enum {
     DEFAULT_EXTENT = ARG_DEFAULT_EXTENT,
-    MAX_ELEMENTS = 1 << 20, /* most bytes of a made-up array; guessed extents are halved until it fits */
+    MAX_ELEMENTS = 1 << 20, /* of one made-up array; guessed extents are halved until it fits */
     LIST_LENGTH = 2
 };
 

@@ -399,7 +399,7 @@ static void add_target(compile_job *job, const char *target, int code)
     bc_text_release(&name);
 }
 
-/* For --explain with --json: the content of the text output. */
+/* Adds a remark to the JSON document; the sink for text lines, if there is one, gets it, too. */
 static void add_remark(void *user, const tv_remark *remark)
 {
     compile_job *job = user;

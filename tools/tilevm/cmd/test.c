@@ -89,7 +89,7 @@ typedef struct test_told {
     bool lost;           /* coverage that could not be read */
     bool uses_lost;      /* the same of suppressions */
     uint64_t suppressed; /* findings */
-    bool unknown;        /* a test that did not end could not report its own */
+    bool unknown;        /* a test ended early and did not report which it used */
 } test_told;
 
 /* The output of a test that does not pass. */
