@@ -9,9 +9,8 @@ enum { CLASSES = 40, SMALLEST = 5 };
 
 /* The first bytes of the arena. */
 typedef struct header {
-    uint64_t used; /* bytes, with this header */
-    uint64_t
-        free[CLASSES]; /* offset of the first free piece of 2^i bytes, which holds the offset of the next; 0: none */
+    uint64_t used;          /* bytes, with this header */
+    uint64_t free[CLASSES]; /* by size 2^i: offset of the first free piece, which has that of the next; 0: none */
 } header;
 
 struct dbg_arena {

@@ -233,8 +233,7 @@ static void continue_back(vm_debug *d, vm_debug_event *out)
         found = last_stop(d, i, end, &time, out);
         if (found || i == 0 || out->why == VM_DEBUG_INTERRUPT)
             break;
-        end = d->snapshots[i]->time
-              + 1; /* a stop exactly at the time of the snapshot is found from the snapshot before */
+        end = d->snapshots[i]->time + 1; /* a stop at the time of a snapshot is found from the one before */
     }
     put_counters(d, kept);
     bc_arena_release(&arena);
