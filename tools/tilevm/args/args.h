@@ -262,8 +262,7 @@ typedef enum arg_mode {
 typedef struct arg_tolerance {
     arg_mode mode;
     double rtol, atol;
-    double sums;        /* CLOSE: the tolerance for the order of sums, relative to the largest magnitude in the two
-                           arrays */
+    double sums;        /* CLOSE: for the order of sums, relative to the largest magnitude in both */
     double terms;       /* of the longest of them */
     tv_dtype sum_dtype; /* that it is made in */
 } arg_tolerance;

@@ -120,8 +120,7 @@ typedef struct arg_study {
     arg_demand *demands;  /* one for each entry parameter; used for pointers only */
     arg_number *numbers;  /* likewise; used for integers only */
     arg_slot *slots;      /* what is given, by slot; NULL: see the walk */
-    int64_t *places;      /* by slot: the elements are used as addresses, indices, extents or strides, and should be
-                             below this; 0: they are not */
+    int64_t *places;      /* by slot: bound of elements used as addresses, indices, extents or strides; else 0 */
     uint8_t *made;        /* by op index: ARG_MADE_* of what the op works on; of accesses: of the address */
     arg_range *ranges;    /* by value id; of the last walk */
     uint8_t *origins;     /* by value id: ARG_MADE_* */

@@ -42,8 +42,7 @@ typedef struct page_options {
     size_t folder_count;
     const cg_launch *launch; /* the launch to predict; NULL: none */
     bool quiet;              /* diagnostics have been reported */
-    const cli_file *input;   /* the contents of standard input, which cannot be read again; NULL: it has not been
-                                read */
+    const cli_file *input;   /* contents of standard input, which cannot be read again; NULL: not read */
 } page_options;
 
 /* Adds the kernels of a file to the object; returns CLI_OK, or the exit code after a message. */

@@ -158,8 +158,7 @@ typedef struct run_job {
     bool broke_off;          /* the kernel was stopped, and made-up arguments may be the cause */
     bool ran;
     run_outcome outcome;
-    char message[2048];   /* RUN_ERROR: what failed; RUN_OUTSIDE: where the kernel wrote; RUN_TRAPPED on a GPU: the
-                           driver's message */
+    char message[2048];   /* RUN_ERROR: what failed; RUN_OUTSIDE: where; RUN_TRAPPED: the driver's message */
     const char *rule;     /* the L rule that message is about, or NULL */
     char device[200];     /* "cuda:0, NVIDIA H200 (sm_90)"; empty: the CPU */
     char not_device[512]; /* why `auto` did not take a GPU */
