@@ -1,5 +1,4 @@
-/* The disk cache: where it is, what is taken from it and put into it. loader/cache_entry.c has the form of its files.
- */
+/* The disk cache: finds its folder, reads entries and writes them. loader/cache_entry.c has the form of its files. */
 #include "loader/cache.h"
 
 #include <errno.h>
@@ -58,14 +57,14 @@ void ld_cache_init(ld_cache *cache)
         return;
     if (own && own[0])
         cache->path = strdup(own);
-    else if (xdg && xdg[0] == '/') /* others are to be ignored: XDG base directory specification */
+    else if (xdg && xdg[0] == '/') /* other paths must be ignored: XDG base directory specification */
         cache->path = join(xdg, "tilevm");
     else if (home && home[0])
         cache->path = join(home, ".cache/tilevm");
     else
         cache->problem = "none of TILEVM_CACHE_DIR, XDG_CACHE_HOME and HOME is set";
     if (lower && lower[0])
-        cache->lower = strdup(lower); /* without memory for it, it is not there */
+        cache->lower = strdup(lower); /* without memory, it counts as missing */
     if (!cache->path && !cache->problem)
         cache->problem = ld_cache_no_memory;
 }
@@ -79,7 +78,7 @@ void ld_cache_release(ld_cache *cache)
 
 /* ---- warnings ---- */
 
-/* Says once in a process why the cache is not used as it could be. */
+/* Warns once per process that the cache cannot be used, or not fully, and why. */
 static void complain(ld_rule rule, const ld_cache *cache, const char *what, const char *why)
 {
     static atomic_bool said;
@@ -95,7 +94,7 @@ static bool same(tv_str a, tv_str b)
     return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
 }
 
-/* Says once in a process that the lower layer is not used. */
+/* Warns once per process that the lower layer is not used. */
 static void complain_lower(const ld_cache *cache, const char *why)
 {
     static atomic_bool said;
@@ -103,7 +102,7 @@ static void complain_lower(const ld_cache *cache, const char *why)
         ld_warn(LD_RULE_L_CACHE_02, "the lower cache %s is not used: %s", cache->lower, why);
 }
 
-/* The entry in the folder of a layer. What is damaged is removed, from the upper one. */
+/* Reads the entry in the folder of a layer; a damaged entry of the upper layer is removed. */
 static bool take_entry(const char *path, int folder, const ld_cache_name *name, bool lower, const ld_cache_key *key,
                        ld_cache_entry *out)
 {
@@ -205,7 +204,7 @@ static bool write_file(int folder, const char *name, const unsigned char *bytes,
         return false;
     bool written = write_all(fd, bytes, size);
     int error = errno;
-    if (close(fd) != 0 && written) { /* where network file systems tell that the disk is full */
+    if (close(fd) != 0 && written) { /* network file systems report here that the disk is full */
         written = false;
         error = errno;
     }

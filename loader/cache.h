@@ -15,7 +15,7 @@
 
 typedef struct ld_cache {
     char *path;          /* owned; NULL: no cache */
-    char *lower;         /* a second one that is only read, owned; NULL: none */
+    char *lower;         /* a second folder that is only read, owned; NULL: none */
     uint64_t limit;      /* bytes that the files may take together */
     const char *problem; /* why there is no path; NULL when it was switched off */
 } ld_cache;

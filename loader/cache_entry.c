@@ -27,7 +27,7 @@ enum {
     HEADER = 72,
     CHECKED_HEADER = 40,
     ZLIB_RATIO = 1040,     /* deflate makes at most 1032 bytes of one */
-    USED_STEP_SECONDS = 60 /* time of last use is written no more often than this */
+    USED_STEP_SECONDS = 60 /* the time of last use is updated no more often than this */
 };
 
 static const unsigned char magic[8] = {'T', 'V', 'K', 'C', 'A', 'C', 'H', 1};
@@ -97,7 +97,7 @@ static void checksum(const unsigned char *header, const unsigned char *packed, s
     ld_sha256_finish(&hash, out_digest);
 }
 
-/* Checks and unpacks the bytes of a file. Gives why not, or NULL. */
+/* Checks and unpacks the bytes of a file. Returns the problem, or NULL. */
 static const char *unpack(const unsigned char *file, size_t size, ld_cache_entry *out)
 {
     if (size < HEADER || memcmp(file, magic, sizeof magic - 1) != 0)

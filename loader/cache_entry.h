@@ -17,7 +17,7 @@ typedef struct ld_cache_name {
 
 ld_cache_name ld_cache_name_of(const char *id);
 
-/* What is said of a sound entry that cannot be looked at; compared by address. */
+/* The problem of a sound entry that cannot be read; compared by address. */
 extern const char ld_cache_no_memory[];
 
 typedef enum ld_cache_use {

@@ -1,4 +1,4 @@
-/* All files of the cache: looked at, and removed when they are old, damaged or half written. */
+/* Lists the files of the cache, and removes old, damaged and half-written ones. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -31,14 +31,14 @@ static bool all_hex(const char *text, size_t count)
     return strspn(text, "0123456789abcdef") >= count;
 }
 
-/* A clock that is behind, as one of another machine may be, makes nothing stay for ever. */
+/* A clock that is behind, such as that of another machine, keeps no file for ever. */
 static bool is_stale(int64_t written)
 {
     int64_t age = (int64_t)time(NULL) - written;
     return age >= STALE_SECONDS || age <= -STALE_SECONDS;
 }
 
-/* Takes a name down if it is one of the cache's. False: out of memory. */
+/* Records a name if it is one of the cache's. False: out of memory. */
 static bool list_file(listing *list, const char *folder_name, int folder, const char *file)
 {
     bool temporary = strncmp(file, LD_CACHE_TEMPORARY, strlen(LD_CACHE_TEMPORARY)) == 0
@@ -123,7 +123,7 @@ static const char *list_all(const ld_cache *cache, int (*order)(const void *, co
     return NULL;
 }
 
-/* The contents of a listed file, with its name compared with its key. Gives what is wrong, or NULL. */
+/* Reads the contents of a listed file, and compares its name with its key. Returns the problem, or NULL. */
 static const char *read_listed(int root, const listed *item, ld_cache_entry *out)
 {
     int folder = ld_folder_open_sub(root, item->folder, false);
@@ -200,7 +200,7 @@ const char *ld_cache_prune(const ld_cache *cache, uint64_t limit, ld_cache_remov
     uint64_t total = 0;
     for (size_t i = 0; i < list.count; i++)
         total += list.items[i].size;
-    /* Some room below the limit, so that the next entry does not prune again. */
+    /* Leaves some room below the limit, so that the next entry does not prune again. */
     uint64_t wanted = total > limit ? limit - limit / 10 : limit;
     for (size_t i = 0; i < list.count; i++) {
         const listed *item = &list.items[i];

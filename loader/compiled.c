@@ -1,4 +1,4 @@
-/* Blocks of kernels in code that the driver took as it was. */
+/* Block sizes of kernels in code that the driver loaded as it was. */
 #include "loader/compiled.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "loader/load.h"
 #include "loader/registry.h"
 
-/* What is larger is none of ours, and looking through it would be felt at the start of a program. */
+/* Larger code is not ours, and searching it would delay the start of a program. */
 enum { MOST_PACKED = 4 << 20, MOST = 32 << 20, MOST_ALONE = 512 << 10, MOST_FILE = 4 << 20 };
 
 /* Launch records of the kernels, as text. */
@@ -43,7 +43,7 @@ static void read_ptx(tv_str text, bc_text *records)
 
 /* ---- fat binaries ---- */
 
-/* Code without Tile IR beside it is seldom of tiles: what is large of that is not worth a program's time. */
+/* Code without Tile IR beside it seldom has tile kernels, so large code of this kind is not searched. */
 static bool is_too_large(const co_entry *entry, bool beside_tile_ir)
 {
     if (beside_tile_ir)
@@ -84,7 +84,7 @@ static bool is_ptx(const char *text)
     return (text[blank] == '/' || text[blank] == '.') && strstr(text + blank, ".version");
 }
 
-/* Reads memory whose size only its contents tell, as the driver has done before. */
+/* Reads memory whose size follows only from its contents, as the driver has done before. */
 static void read_memory(const void *image, bc_text *records)
 {
     const char *bytes = image;

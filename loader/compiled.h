@@ -1,6 +1,6 @@
 /* Code that was compiled before it came here: cubins, PTX and fat binaries that a program hands to the driver, written
-   by our tileiras or another. What is needed of it are the blocks that its kernels want, so that launches with the
-   block 1, 1, 1, as the Tile IR documentation asks for them, get those. */
+   by our tileiras or another. The block sizes of its kernels are needed, because launches with the block 1, 1, 1, as
+   the Tile IR documentation prescribes, must get them. */
 #ifndef TILEVM_LOADER_COMPILED_H
 #define TILEVM_LOADER_COMPILED_H
 

@@ -1,4 +1,4 @@
-/* One GPU as a tool uses it beside loading and launching: its context, memory on it, copies, how long a kernel took.
+/* One GPU, for what tools do besides loading and launching: its context, memory, copies, and the time of kernels.
    Errors have been reported (loader/message.h). Everything happens in the calling thread and its default stream. */
 #ifndef TILEVM_LOADER_DEVICE_H
 #define TILEVM_LOADER_DEVICE_H
@@ -52,7 +52,7 @@ void ld_timer_close(const ld_device *device, ld_timer *timer);
    took for all of them. */
 tvResult ld_device_time(const ld_device *device, const ld_timer *timer, const ld_launch *launch, unsigned times,
                         double *out_ms);
-/* The same with a timer of its own, once. */
+/* The same for one launch, with a timer of its own. */
 tvResult ld_device_run(const ld_device *device, const ld_launch *launch, double *out_ms);
 
 #endif

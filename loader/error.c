@@ -1,4 +1,4 @@
-/* The error codes of the driver: names, what usually mends them, and the rules that they stand for. */
+/* The error codes of the driver: their names, the usual remedies, and the rules that they stand for. */
 #include "loader/driver.h"
 
 #include <stddef.h>

@@ -47,7 +47,8 @@ static unsigned as_code(const co_entry *entry, unsigned target)
     return entry->kind == CO_PTX ? entry->sm * 2 + entry->exact + 1 : 0;
 }
 
-/* Bytecode is for every device; what was left out of the source for the one that it was made for is not in it. */
+/* Bytecode runs on every device, but it lacks the parts of the source that were left out for the device it was made
+   for. */
 static unsigned as_tile_ir(const co_entry *entry, unsigned target)
 {
     enum { EARLIER = 1 << 20 };

@@ -28,7 +28,7 @@ static bool is_zero(const char *value)
     return strtoull(value, &end, 10) == 0 && end != value && !*end;
 }
 
-/* Can there be a folder of that path to write to? Its nearest ancestor that is there tells. */
+/* Can a folder of that path be written to or created? Its nearest existing ancestor decides. */
 static bool can_write(const char *folder)
 {
     char path[PATH_MAX];
@@ -47,7 +47,7 @@ static bool can_write(const char *folder)
     return S_ISDIR(info.st_mode) && faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS) == 0;
 }
 
-/* Why the driver cannot keep the code that it makes of PTX; NULL: it can. */
+/* Why the driver cannot cache the code that it makes from PTX; NULL: it can. */
 static const char *driver_keeps_nothing(void)
 {
     const char *disable = variable("CUDA_CACHE_DISABLE"), *size = variable("CUDA_CACHE_MAXSIZE");

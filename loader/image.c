@@ -1,4 +1,4 @@
-/* Images by key: those that were used lately stay in memory, the rest is on disk. */
+/* Images by key: recently used ones stay in memory, the rest is on disk. */
 #include "loader/image.h"
 
 #include <pthread.h>
@@ -163,8 +163,9 @@ static tvResult keep_ptx(tv_str ptx, ld_image *image)
     return copy.ptr ? LD_CUDA_SUCCESS : ld_no_memory();
 }
 
-/* PTX to what is wanted. But for targets of one architecture alone the driver's linker gives kernels 48 KiB of static
-   shared memory (seen on driver 580) where its loader gives them all that the device has: such a kernel stays PTX. */
+/* Converts PTX to the wanted form. But for targets of one architecture alone the driver's linker gives kernels 48 KiB
+   of static shared memory (seen on driver 580) where its loader gives them all that the device has: such a kernel stays
+   PTX. */
 static tvResult finish(const ld_driver *driver, tv_str ptx, const ld_want *want, ld_image *image)
 {
     ld_record *records = NULL;
@@ -220,7 +221,7 @@ ld_image *ld_image_compiled(tv_str records)
     return image;
 }
 
-/* Compiles, assembles, and keeps what came of it. */
+/* Compiles, assembles, and caches the result. */
 static tvResult build_image(const ld_driver *driver, const ld_cache *cache, const ld_cache_key *key,
                             const ld_want *want, ld_image *image)
 {
@@ -275,8 +276,8 @@ static tvResult make_image(const ld_driver *driver, const ld_cache_key *key, con
 
 /* ---- in memory ---- */
 
-/* A few images, the one used last first. An image that is being made has a place already, so that other threads that
-   want it wait; what a thread is doing to one key does not hold up the others. */
+/* A few images, most recently used first. An image that is being made already has a place, so that other threads that
+   want it wait; threads with other keys do not. */
 typedef struct held_image {
     char id[LD_CACHE_ID];
     ld_image *image; /* NULL: being made */
@@ -302,7 +303,7 @@ static held_image *take_place(const char *id)
     return NULL;
 }
 
-/* Lets go of what is too much. With held_lock. */
+/* Releases images beyond the limit. With held_lock. */
 static void trim_held(void)
 {
     size_t count = 0, bytes = 0;
@@ -320,8 +321,8 @@ static void trim_held(void)
     }
 }
 
-/* The image, with a use more; or NULL and a place of the caller's own in the list, to be filled or taken away (NULL:
-   out of memory). */
+/* The image, with one more use; or NULL and a place in the list that the caller must fill or remove (NULL: out of
+   memory). */
 static ld_image *find_held(const char *id, held_image **out_place)
 {
     pthread_mutex_lock(&held_lock);

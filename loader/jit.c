@@ -1,5 +1,4 @@
-/* The driver's assembler: its options, its words brought back to the op that they are about, and cubins through cuLink.
- */
+/* The driver's assembler: its options, its messages with the ops that they are about, and cubins through cuLink. */
 #include "loader/jit.h"
 
 #include <ctype.h>

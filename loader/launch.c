@@ -1,5 +1,5 @@
 /* Launches. The caller counts tile blocks and knows of no threads; the kernel gets the threads and the shared memory
-   that it was compiled for. Kernels that are not ours are handed through untouched. */
+   that it was compiled for. Kernels that are not ours are passed on unchanged. */
 #include <stdio.h>
 
 #include "loader/message.h"
@@ -99,7 +99,7 @@ static tvResult prepare(const ld_record *record, tvLaunchConfig *config, void **
     return LD_CUDA_SUCCESS;
 }
 
-/* What came of the driver's call. */
+/* Handles the result of the driver's call. */
 static tvResult launched(const struct CUfunc_st *f, const ld_record *record, const tvLaunchConfig *config,
                          tvResult code)
 {

@@ -29,7 +29,7 @@ static tvResult register_library(const ld_driver *driver, struct CUlib_st *libra
     return LD_CUDA_SUCCESS;
 }
 
-/* The caller's library options say whether its bytes stay; ours do, as long as the library. */
+/* The caller's library options say whether its bytes stay valid; ours stay as long as the library. */
 static tvResult load_library(const ld_driver *driver, struct CUlib_st **out_library, tv_str bytecode, ld_want want)
 {
     tvResult code = ld_library_target(driver, &want);
@@ -55,7 +55,7 @@ static tvResult load_library(const ld_driver *driver, struct CUlib_st **out_libr
     return code;
 }
 
-/* What was given, whatever it was: ours to load, or loaded by the driver with that code. */
+/* Handles a source of any kind: it is ours to load, or the driver has loaded it with that result. */
 static tvResult finish_library(const ld_driver *driver, struct CUlib_st **library, ld_source *source, tvResult code,
                                unsigned count, const tvJitOption *options, void **values)
 {

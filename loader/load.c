@@ -150,7 +150,7 @@ tvResult ld_module_load(const ld_driver *driver, struct CUmod_st **out_module, t
     return code;
 }
 
-/* What was given, whatever it was: ours to load, or loaded by the driver with that code. */
+/* Handles a source of any kind: it is ours to load, or the driver has loaded it with that result. */
 static tvResult finish_module(const ld_driver *driver, struct CUmod_st **module, ld_source *source, tvResult code,
                               unsigned count, const tvJitOption *options, void **values)
 {

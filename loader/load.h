@@ -1,4 +1,4 @@
-/* Handing modules to the driver, for what stands beside load.c. Errors have been reported (loader/message.h). */
+/* Passes modules to the driver; shared with the files beside load.c. Errors have been reported (loader/message.h). */
 #ifndef TILEVM_LOADER_LOAD_H
 #define TILEVM_LOADER_LOAD_H
 
@@ -32,7 +32,7 @@ tvResult ld_module_adopt(const ld_driver *driver, struct CUmod_st *module, ld_im
 
 /* ---- what libraries share with them: load.c ---- */
 
-/* What JIT options ask for. */
+/* The requests among JIT options. */
 ld_want ld_want_of(unsigned count, const tvJitOption *options, void *const *values);
 /* Puts the last message into the error log among them, and its length where its size was. */
 void ld_fill_log(unsigned count, const tvJitOption *options, void **values);
@@ -41,18 +41,17 @@ void ld_fill_log(unsigned count, const tvJitOption *options, void **values);
  */
 tvResult ld_load_image(const ld_driver *driver, tv_str bytecode, const ld_want *want, ld_image **out_image,
                        ld_jit **out_jit);
-/* What came of the driver's call for them: the handle is remembered, and owns image and jit; both are given back when
-   there is none. */
+/* Handles the result of the driver's call: the handle is remembered, and owns image and jit; without a handle, both are
+   released. */
 tvResult ld_loaded(tvResult code, const void *handle, ld_image *image, ld_jit *jit);
-/* Why a kernel of an image that was loaded cannot be used: what a driver that loads lazily says when it gets to it, or
-   something else. */
+/* Reports why a kernel of a loaded image cannot be used: a driver that loads lazily may fail only at this point. */
 tvResult ld_not_ready(tvResult code, const void *owner, const ld_record *record);
 void ld_note_load(const ld_image *image, double start);
 
 /* A kernel that was looked up by name: remembers what it is, or forgets what once had its address. */
 void ld_note_function(const void *function, const void *owner, const char *name);
-/* A look-up that failed. In a module or library of ours it is told which kernels there are, or what keeps the driver,
-   which may load lazily, from having code of them. */
+/* A look-up that failed. For a module or library of ours, the message names its kernels, or says why the driver, which
+   may load lazily, has no code for them. */
 tvResult ld_not_found(tvResult code, const void *handle, const char *name);
 
 #endif

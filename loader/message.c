@@ -81,7 +81,7 @@ bool ld_ran_out(void)
     return host_ran_out;
 }
 
-/* Makes the text of the last error, and tells it. */
+/* Makes the text of the last error, and passes it to the handler. */
 static tvResult fail(ld_rule rule, tvResult code, const char *text, const char *help)
 {
     char number[32];

@@ -1,5 +1,6 @@
-/* What the loader has to say: to the handler of tvSetMessageHandler, and errors to tvGetLastErrorMessage. Every error
-   and warning is about one of the L rules, and its text begins with the id: "[L-DRV-01] there is no CUDA driver". */
+/* The messages of the loader: all go to the handler of tvSetMessageHandler, errors also to tvGetLastErrorMessage. Every
+   error and warning is about one of the L rules, and its text begins with the id: "[L-DRV-01] there is no CUDA
+   driver". */
 #ifndef TILEVM_LOADER_MESSAGE_H
 #define TILEVM_LOADER_MESSAGE_H
 

@@ -20,7 +20,7 @@ const void *ld_registry_owner(const void *handle);
 const ld_record *ld_registry_entry(const void *owner, const char *name);
 /* The i-th entry of an owner; NULL past the end. */
 const ld_record *ld_registry_entry_at(const void *owner, size_t index);
-/* The record of a kernel. False: none of ours. */
+/* The record of a kernel. False: the kernel is not ours. */
 bool ld_registry_find(const void *function, ld_record *out);
 
 /* Reports what the driver, which may load lazily, said when it had to make code of the PTX that a handle of ours

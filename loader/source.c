@@ -1,5 +1,5 @@
-/* Bytecode in memory, in files, and in fat binaries. What the program gave in memory is as long as it says itself:
-   nobody told. */
+/* Bytecode in memory, in files, and in fat binaries. The program gives no length for memory, so it follows from the
+   contents. */
 #include "loader/source.h"
 
 #include <errno.h>
@@ -53,7 +53,7 @@ static tvResult take_tile_ir(const co_entry *entry, ld_source *source)
                : ld_fail(LD_RULE_L_IMG_01, LD_CUDA_INVALID_IMAGE, "the Tile IR in the fat binary is damaged");
 }
 
-/* refused: the driver has been asked, and has no use for its code. */
+/* refused: the driver has rejected the code. */
 static tvResult open_fatbin(const ld_driver *driver, bool refused, ld_source *source)
 {
     co_entry entry;
@@ -86,8 +86,8 @@ static bool is_for_us(FILE *file)
     return ld_is_bytecode(start) || co_fatbin_at((tv_str){start, size}, 0, &fatbin);
 }
 
-/* A file as a whole if it is for us; memory stays NULL if it is something else, or cannot be opened: the driver will
-   say what it thinks of it. */
+/* Reads a whole file if it is for us; memory stays NULL if it is something else or cannot be opened, and the driver
+   then reports the problem. */
 static tvResult read_file(ld_source *source, size_t *out_size)
 {
     FILE *file = fopen(source->path, "rbe");
@@ -145,7 +145,7 @@ tvResult ld_source_open(const ld_driver *driver, ld_source *source)
     return LD_CUDA_SUCCESS;
 }
 
-/* Does the driver say with it that it has no use for the code, whatever is wrong with it? */
+/* Does the error code say that the driver rejects the code, for whatever reason? */
 static bool is_refusal(tvResult code)
 {
     return code == LD_CUDA_NO_BINARY_FOR_GPU || code == LD_CUDA_INVALID_IMAGE || ld_jit_is_refusal(code);
@@ -154,7 +154,7 @@ static bool is_refusal(tvResult code)
 tvResult ld_source_answered(const ld_driver *driver, ld_source *source, tvResult code, const void *handle)
 {
     if (code == LD_CUDA_SUCCESS) {
-        ld_registry_forget(handle); /* the driver may use an address again that was one of ours */
+        ld_registry_forget(handle); /* the driver may reuse an address that was ours */
         ld_compiled_note(driver, handle, source);
         return code;
     }

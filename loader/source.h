@@ -1,5 +1,5 @@
-/* What a program gave to be loaded: bytecode, alone or in a fat binary without code for the device, which is ours to
-   compile; or something that the driver takes as it is. Errors have been reported (loader/message.h). */
+/* What a program asked to load: bytecode, alone or in a fat binary without code for the device, which we compile; or
+   something that the driver takes as it is. Errors have been reported (loader/message.h). */
 #ifndef TILEVM_LOADER_SOURCE_H
 #define TILEVM_LOADER_SOURCE_H
 
@@ -20,9 +20,9 @@ typedef struct ld_source {
    ours, and is to be closed all the same. */
 tvResult ld_source_open(const ld_driver *driver, ld_source *source);
 
-/* What came of the driver's call for a source that is not ours: handle remembers the blocks that its kernels want.
-   Where the driver has no use for what is in a fat binary, but there is Tile IR, the source is ours from here on, and
-   the result is that of getting at it. */
+/* Handles the result of the driver's call for a source that is not ours: remembers the block sizes of the kernels of
+   `handle`. If the driver rejects the code in a fat binary that also has Tile IR, the source becomes ours, and the
+   result is that of reading it. */
 tvResult ld_source_answered(const ld_driver *driver, ld_source *source, tvResult code, const void *handle);
 
 void ld_source_close(ld_source *source);

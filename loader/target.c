@@ -1,4 +1,4 @@
-/* What code is compiled for: the devices that there are. */
+/* Selects the target to compile for, from the devices of the machine. */
 #include "loader/load.h"
 #include "loader/message.h"
 

@@ -1,4 +1,4 @@
-/* Opening bundles and getting things out of them. */
+/* Opens bundles and reads their parts. */
 #include "loader/bundle/bundle.h"
 
 #include <errno.h>
@@ -234,7 +234,7 @@ const char *ld_bundle_artifacts(const ld_bundle *bundle, const ld_bundle_module 
     return ld_bundle_record_read(module, record, arena, out_artifacts);
 }
 
-/* Inflates to exactly size bytes. Gives what is wrong, or NULL. */
+/* Inflates to exactly size bytes. Returns the problem, or NULL. */
 static const char *inflate_to(const unsigned char *packed, uint64_t packed_size, unsigned char *out, uint64_t size)
 {
     z_stream z = {.next_in = (unsigned char *)(uintptr_t)packed,
@@ -249,7 +249,7 @@ static const char *inflate_to(const unsigned char *packed, uint64_t packed_size,
     return whole ? NULL : status == Z_MEM_ERROR ? no_memory : "it cannot be unpacked";
 }
 
-/* What packed bytes at a place of the file unpack to. */
+/* Unpacks the bytes at a place of the file. */
 static const char *unpack(const ld_bundle *bundle, uint64_t at, uint64_t packed, uint64_t size, bool deflated,
                           bc_arena *arena, tv_str *out)
 {

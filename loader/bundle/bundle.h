@@ -2,9 +2,9 @@
    docs/reference/bundles.md has the format.
 
    A bundle is a zip archive. Its seal, a member of a few lines, has the hash of the manifest and of the head of the
-   index; the head has those of the records, and a record those of artifacts. Nothing is used before its hash was
-   compared. What may be signed is the seal (loader/bundle/signature.h). The file is mapped: who replaces a bundle that
-   is in use renames a new one into its place. */
+   index; the head has those of the records, and a record those of artifacts. Nothing is used before its hash has been
+   compared. Signatures sign the seal (loader/bundle/signature.h). The file is mapped, so a bundle in use must be
+   replaced by renaming a new one into its place. */
 #ifndef TILEVM_LOADER_BUNDLE_BUNDLE_H
 #define TILEVM_LOADER_BUNDLE_BUNDLE_H
 
@@ -39,7 +39,7 @@ typedef struct ld_bundle {
     unsigned char *head_copy;
 } ld_bundle;
 
-/* Opens a file, or bytes that outlive the bundle. Gives what is wrong, or NULL; close it in any case. */
+/* Opens a file, or bytes that outlive the bundle. Returns the problem, or NULL; close the bundle in any case. */
 const char *ld_bundle_open(const char *path, ld_bundle *out);
 const char *ld_bundle_open_bytes(const void *bytes, size_t size, ld_bundle *out);
 void ld_bundle_close(ld_bundle *bundle);
@@ -48,10 +48,11 @@ typedef enum ld_bundle_found { LD_BUNDLE_FOUND, LD_BUNDLE_NONE, LD_BUNDLE_SEVERA
 /* A kernel by symbol, or by the name of its function if only one has that. */
 ld_bundle_found ld_bundle_find(const ld_bundle *bundle, tv_str name, uint32_t *out_kernel);
 
-/* The artifacts of a module, after comparing hashes. Gives what is wrong, or NULL. */
+/* The artifacts of a module, after comparing hashes. Returns the problem, or NULL. */
 const char *ld_bundle_artifacts(const ld_bundle *bundle, const ld_bundle_module *module, bc_arena *arena,
                                 ld_artifact **out_artifacts);
-/* The bytes of an artifact, and a zero after them, in the arena; hash compared. Gives what is wrong, or NULL. */
+/* The bytes of an artifact, and a zero after them, in the arena, after comparing the hash. Returns the problem, or
+   NULL. */
 const char *ld_bundle_fetch(const ld_bundle *bundle, const ld_artifact *artifact, bc_arena *arena, tv_str *out);
 /* The manifest, likewise. */
 const char *ld_bundle_manifest(const ld_bundle *bundle, bc_arena *arena, tv_str *out);
@@ -79,7 +80,7 @@ typedef enum ld_fit {
 
 /* sm: of the device. ptx: highest version that the driver takes, as ld_ptx_version gives it. */
 ld_fit ld_artifact_fit(const ld_artifact *artifact, unsigned sm, unsigned ptx);
-/* Indices of the artifacts that suit the device, the best first; gives how many. out has room for count. */
+/* Indices of the artifacts that suit the device, the best first; returns their number. out has room for count. */
 size_t ld_bundle_choose(const ld_artifact *artifacts, size_t count, unsigned sm, unsigned ptx, uint32_t *out);
 /* What it is and why it suits: "a cubin for sm_80, which sm_86 runs too". */
 void ld_artifact_explain(const ld_artifact *artifact, unsigned sm, unsigned ptx, bc_text *out);

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#ifdef TV_LINKED_CRYPTO /* by programs that are to run where there are no libraries */
+#ifdef TV_LINKED_CRYPTO /* defined by programs that must run without libraries */
 #define CRYPTO(name, result, parameters) result name parameters;
 #include "loader/bundle/crypto_api.def"
 
@@ -65,7 +65,7 @@ static bool find_library(ld_crypto *out, char problem[LD_CRYPTO_PROBLEM])
 const ld_crypto *ld_crypto_open(char problem[LD_CRYPTO_PROBLEM])
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static ld_crypto library; /* does not change any more once it is found */
+    static ld_crypto library; /* does not change after it has been found */
     static bool found;
     pthread_mutex_lock(&lock);
     found = found || find_library(&library, problem);

@@ -222,7 +222,7 @@ static void put_string(bc_text *row, bc_text *strings, tv_str s)
     bc_text_str(strings, s);
 }
 
-/* The same text again and again, as the launch records of a kernel on several targets, is there once. */
+/* A text that occurs several times, such as the launch records of a kernel on several targets, is stored once. */
 static void put_launch(bc_text *row, bc_text *strings, const ld_artifact *artifacts, uint32_t i, uint64_t *places)
 {
     uint32_t same = i;

@@ -2,8 +2,8 @@
    format.
 
    The index is a head, of which the seal of the bundle has the hash, and the records of the modules, of which the head
-   has the hashes: opening a bundle hashes the head alone. Everything read is hostile until its hash was compared, and
-   counts, lengths and places are checked after that as well. */
+   has the hashes: opening a bundle hashes the head alone. Everything read is untrusted until its hash has been
+   compared; counts, lengths and places are checked even after that. */
 #ifndef TILEVM_LOADER_BUNDLE_INDEX_H
 #define TILEVM_LOADER_BUNDLE_INDEX_H
 
@@ -11,7 +11,7 @@
 #include "bytecode/base/text.h"
 #include "loader/sha256.h"
 
-/* What functions that tell what is wrong say when that is not about what they read. */
+/* The problems that functions return if the input is not the cause. */
 #define LD_NO_MEMORY "out of memory"
 
 typedef enum ld_artifact_form {
@@ -21,7 +21,7 @@ typedef enum ld_artifact_form {
     LD_ARTIFACT_FORM_COUNT
 } ld_artifact_form;
 
-/* Something to load, or to make it of. */
+/* Code to load, or the bytecode from which it was made. */
 typedef struct ld_artifact {
     ld_artifact_form form;
     unsigned sm;                          /* 90 for sm_90a; 0 for bytecode, as the next two */
@@ -32,9 +32,9 @@ typedef struct ld_artifact {
     tv_str launch;                        /* launch records as loader/record.h prints them; empty for bytecode */
 } ld_artifact;
 
-/* A module: what one file of bytecode was made into. */
+/* A module: the artifacts of one file of bytecode. */
 typedef struct ld_bundle_module {
-    tv_str name;        /* for people and files: letters, digits, '.', '_', '-', the first of them no '.' */
+    tv_str name;        /* for people and files: letters, digits, '.', '_' and '-', not beginning with '.' */
     unsigned opt_level; /* its PTX was compiled with, as the next */
     bool line_info;
     uint32_t artifact_count; /* at least 1: the first is the bytecode */
@@ -58,20 +58,20 @@ typedef struct ld_bundle_head {
     uint64_t record_bytes;               /* of all records */
 } ld_bundle_head;
 
-/* Gives what is wrong, or NULL. */
+/* Returns the problem, or NULL. */
 const char *ld_bundle_head_open(const unsigned char *bytes, size_t size, ld_bundle_head *out);
 /* The i-th; i is below the count. */
 ld_bundle_kernel ld_bundle_head_kernel(const ld_bundle_head *head, uint32_t i);
 ld_bundle_module ld_bundle_head_module(const ld_bundle_head *head, uint32_t i);
 
 /* The artifacts of a module from its record, of which record_size bytes are there and have the right hash. They and
-   their strings are in the arena. Gives what is wrong, or NULL. */
+   their strings are in the arena. Returns the problem, or NULL. */
 const char *ld_bundle_record_read(const ld_bundle_module *module, const unsigned char *record, bc_arena *arena,
                                   ld_artifact **out_artifacts);
 
 /* ---- writing ---- */
 
-/* Appends the record of the artifacts, and sets what the module tells of it; record_at: where it will begin. */
+/* Appends the record of the artifacts, and sets the module's fields about it; record_at: where it will begin. */
 void ld_bundle_record_write(ld_bundle_module *module, const ld_artifact *artifacts, uint64_t record_at, bc_text *out);
 /* Appends a head. Kernels must be sorted. */
 void ld_bundle_head_write(const ld_bundle_kernel *kernels, uint32_t kernel_count, const ld_bundle_module *modules,
@@ -80,7 +80,7 @@ void ld_bundle_head_write(const ld_bundle_kernel *kernels, uint32_t kernel_count
 /* Is it a name that a module may have? */
 bool ld_bundle_name_is_fine(tv_str name);
 
-/* Has it no control characters, as symbols and functions? */
+/* Is it free of control characters, as names of symbols and functions must be? */
 bool ld_bundle_text_is_fine(tv_str text);
 
 void ld_sha256_of(const void *bytes, size_t size, unsigned char out_digest[LD_SHA256_SIZE]);

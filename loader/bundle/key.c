@@ -1,5 +1,5 @@
-/* Reading keys. A file is read here, not by libcrypto, so that a message can tell a file that is not there from one
-   that has no key, or another one than was asked for. */
+/* Reads keys. This code reads the file, not libcrypto, so that messages can distinguish a missing file from a file
+   without a key or with another kind of key. */
 #include "loader/bundle/key.h"
 
 #include <dirent.h>
@@ -18,7 +18,7 @@ static const char no_memory[] = "out of memory";
 
 /* ---- files ---- */
 
-/* Reads a file, or what comes through a pipe, to its end, and adds a zero. Gives what is wrong, or NULL. */
+/* Reads a file or a pipe to its end, and adds a zero. Returns the problem, or NULL. */
 static const char *read_bytes(int fd, char bytes[MOST_BYTES])
 {
     size_t size = 0;
@@ -62,7 +62,7 @@ typedef struct passphrase {
     bool given, asked;
 } passphrase;
 
-/* What libcrypto asks instead of the terminal. */
+/* libcrypto calls this instead of asking on the terminal. */
 static int give_passphrase(char *out, int size, int writing, void *user)
 {
     passphrase *p = user;

@@ -1,6 +1,6 @@
 /* Ed25519 keys in PEM files, as `openssl genpkey -algorithm ed25519` makes them, and `openssl pkey -pubout` their
-   public halves. Functions give false with a problem that names the file and says what is wrong with it. Nobody is
-   asked for a passphrase: it is in a file that is named, or the key is refused. */
+   public halves. Functions return false with a problem that names the file and says what is wrong with it. Passphrases
+   are never asked for: a named file has the passphrase, or the key is refused. */
 #ifndef TILEVM_LOADER_BUNDLE_KEY_H
 #define TILEVM_LOADER_BUNDLE_KEY_H
 

@@ -50,12 +50,12 @@ static tvResult damaged(const struct tvBundle_st *b, const char *what, const cha
 
 /* ---- opening ---- */
 
-/* Is the bundle signed by those who must have signed it? */
+/* Do the signatures of the bundle meet the requirements? */
 static tvResult check_signature(const struct tvBundle_st *b, const char *key)
 {
     ld_trust trust = ld_trust_of(key);
     char problem[LD_CRYPTO_PROBLEM];
-    bc_text seal; /* what was read of it, not the file once more */
+    bc_text seal; /* uses what was read before, and does not read the file again */
     bc_text_init(&seal, NULL);
     ld_seal_print(&b->bundle.seal, &seal);
     tvResult code = LD_CUDA_SUCCESS;
@@ -147,7 +147,7 @@ static void describe(const bundle_load *load, const ld_artifact *a, tvBundleChoi
     bc_text_release(&why);
 }
 
-/* What there is for the device of the current context. */
+/* The artifacts for the device of the current context. */
 static tvResult survey(bundle_load *load)
 {
     tvResult code = ld_context_target(load->driver, &load->sm);
@@ -166,14 +166,14 @@ static tvResult survey(bundle_load *load)
 
 /* ---- loading ---- */
 
-/* Does the code say that the driver has no use for what it was given? */
+/* Does the error code say that the driver cannot use the code it was given? */
 static bool is_refusal(tvResult code)
 {
     return code == LD_CUDA_NO_BINARY_FOR_GPU || code == LD_CUDA_INVALID_IMAGE || code == LD_CUDA_NOT_SUPPORTED
            || ld_jit_is_refusal(code);
 }
 
-/* PTX or a cubin to the driver. */
+/* Passes PTX or a cubin to the driver. */
 static tvResult load_code(bundle_load *load, const ld_artifact *a, tv_str bytes, struct CUmod_st **out)
 {
     double start = ld_now_ms();
@@ -219,7 +219,7 @@ static tvResult load_artifact(bundle_load *load, const ld_artifact *a, struct CU
     return ld_module_load(load->driver, out, bytes, want);
 }
 
-/* Takes what suits the device best and the driver takes. */
+/* Loads the artifact that suits the device best among those that the driver accepts. */
 static tvResult load_best(bundle_load *load, loaded_module *out)
 {
     for (size_t i = 0; i < load->count; i++) {
@@ -249,7 +249,7 @@ static const loaded_module *find_loaded(const struct tvBundle_st *b, unsigned lo
     return NULL;
 }
 
-/* With the lock. What is not loaded yet is, or (choice not NULL) only chosen. */
+/* Called with the lock held. Loads the module unless it is loaded; if choice is not NULL, only selects the artifact. */
 static tvResult use_module(struct tvBundle_st *b, const ld_driver *driver, const ld_bundle_kernel *kernel,
                            struct CUmod_st **out, tvBundleChoice *choice)
 {

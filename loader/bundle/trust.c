@@ -1,4 +1,4 @@
-/* What is asked of signatures. */
+/* Requirements on signatures. */
 #include "loader/bundle/trust.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@ ld_trust ld_trust_of(const char *key)
                       .policy = LD_TRUST_POLICY};
 }
 
-/* A link that leads nowhere is there: who put it there asked for something. */
+/* A dangling link counts as present, because whoever made it required a signature. */
 static bool is_there(const char *path)
 {
     struct stat info;

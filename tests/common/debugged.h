@@ -1,4 +1,4 @@
-/* A run in the debugger, with journeys through time, that must come out like any other. */
+/* A run in the debugger that goes back and forth in time, and must have the same results as any other run. */
 #ifndef TILEVM_TESTS_COMMON_DEBUGGED_H
 #define TILEVM_TESTS_COMMON_DEBUGGED_H
 

@@ -68,7 +68,7 @@ static span section_named(span elf, const char *name)
 
 /* ---- the compiler's text and code ---- */
 
-/* The PTX: lines end with a zero; behind it the text of the bytecode may follow. */
+/* The PTX: its lines end with a zero, and the text of the bytecode may follow. */
 static bool take_ptx(reference *r, span text)
 {
     static const char behind[] = ".nv_intermediate_source_section";
@@ -175,7 +175,8 @@ static bool read_map(const uint8_t *map, ptxsim_tensor *out)
     return true;
 }
 
-/* Where parameters begin in the constant bank: what is aligned there need not be in a block of its own. */
+/* Where parameters begin in the constant bank; an address that is aligned there need not be aligned in a separate
+   block. */
 static size_t start_of_params(const reference *r)
 {
     const char *target = strstr(r->ptx, ".target sm_");
@@ -202,7 +203,7 @@ static bool place_params(const reference *r, const ptxsim_entry *entry, const vo
     return *block != NULL;
 }
 
-/* Maps of the hardware's form become the simulator's. */
+/* Converts maps from the form of the hardware to that of the simulator. */
 static bool turn_maps(const ptxsim_entry *entry, size_t given_count, const void *const *params, uint8_t *block,
                       char *error, size_t error_size)
 {

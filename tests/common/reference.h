@@ -1,7 +1,7 @@
-/* A cubin of NVIDIA's tile compiler as something to simulate: its PTX, and what its launcher does with a kernel's
-   arguments. The compiler leaves its PTX there when it is asked for line tables. For parameters that are tensor maps
-   it leaves code of the host, which writes them into the block of parameters: it is loaded and called here, and the
-   maps, which have the form of the hardware, are read. */
+/* Prepares a cubin of NVIDIA's tile compiler for the simulator: reads its PTX, and does what its launcher does with a
+   kernel's arguments. The compiler leaves its PTX there when it is asked for line tables. For parameters that are
+   tensor maps it leaves code of the host, which writes them into the block of parameters: it is loaded and called here,
+   and the maps, which have the form of the hardware, are read. */
 #ifndef TILEVM_TESTS_COMMON_REFERENCE_H
 #define TILEVM_TESTS_COMMON_REFERENCE_H
 

@@ -7,7 +7,7 @@
 
 enum { PS_KIND_F16, PS_KIND_TF32, PS_KIND_F8F6F4, PS_KIND_I8, PS_KIND_MXF8F6F4, PS_KIND_MXF4, PS_KIND_MXF4NVF4 };
 
-/* What an instruction descriptor says. */
+/* The fields of an instruction descriptor. */
 typedef struct ps_core_shape {
     unsigned m, n, k; /* of the whole product */
     ps_type a, b, d;
@@ -29,13 +29,13 @@ bool ps_core_instruction(ps_warp *w, const ps_insn *in, uint32_t descriptor, ps_
 /* The shared address of the byte where an element lies: row of A (column of B) and byte along K, or with transposed the
    element `row` at K index `k`. bytes: of an element. */
 uint32_t ps_core_address(uint64_t descriptor, bool transposed, unsigned bytes, unsigned row, unsigned k);
-/* 16 bytes at a shared address of a block, as the tensor core reads them: the order is checked and noted. */
+/* 16 bytes at a shared address of a block, as the tensor core reads them; the order is checked and recorded. */
 void ps_core_read(ps_warp *w, const ps_insn *in, ps_block *block, uint32_t address, uint8_t out[16]);
 
 /* Rows and bytes of a row of what tcgen05.cp reads. */
 void ps_tm_cp_shape(const ps_insn *in, unsigned *rows, unsigned *bytes);
 
-/* tcgen05.c: the bytes of shared memory that an operation reads, summed up; their order is checked when `check`. */
+/* tcgen05.c: a checksum of the bytes of shared memory that an operation reads; their order is checked if `check`. */
 uint32_t ps_core_crc(ps_warp *w, const ps_core_op *op, bool check);
 
 #endif

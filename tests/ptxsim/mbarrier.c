@@ -103,7 +103,7 @@ static void init_mbarrier(ps_warp *w, const ps_insn *in, unsigned lane, uint64_t
     if (!ps_place(w, in, lane, (ps_space)in->space, address, 8, 8, PS_STORES)
         || !ps_shared_offset(w, (ps_space)in->space, address, &block, &offset))
         return;
-    bool unused = count == 0 && w->sim->module.is_dialect; /* in blocks that are not told */
+    bool unused = count == 0 && w->sim->module.is_dialect; /* in blocks that are not notified */
     if ((count == 0 && !unused) || count >= 1u << 20)
         ps_report(w, in, (int)lane, PTXSIM_MBARRIER, "'%s': %llu arrivals; 1 to 2^20 - 1 are possible", in->opcode,
                   (unsigned long long)count);

@@ -2,8 +2,8 @@
    shared and tensor memory with sums in tensor memory, of one block or of a pair, each of which has half of the
    operands.
 
-   A product is made when it is issued. Until a commit behind it has arrived, its results count as not there yet and its
-   operands as being read: they are summed up and must be the same when it arrives. */
+   A product is computed when it is issued. Until a later commit has arrived, its results count as not available and its
+   operands as being read: a checksum of the operands must be the same when the commit arrives. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,7 +61,7 @@ void ps_decode_tc_mma(ps_decoder *d)
         ps_decode_fail(d, "wants a kind, and .block_scale with a number of scales where it has scales");
         return;
     }
-    for (unsigned i = 0; i < d->count; i++) /* what the core keeps of an operand changes no result */
+    for (unsigned i = 0; i < d->count; i++) /* which operands the core keeps changes no result */
         if (strncmp(d->modifiers[i], "collector::", 11) == 0)
             d->used[i] = true;
     if (in->wide && (in->vector != 1 || in->table))
@@ -121,7 +121,7 @@ typedef struct product {
     uint64_t a, b; /* descriptors */
     bool a_in_shared;
     uint32_t a_address, d_address; /* of tensor memory */
-    unsigned blocks_of_d;          /* columns of D stand in so many groups of lanes */
+    unsigned blocks_of_d;          /* number of groups of lanes that hold columns of D */
 } product;
 
 static unsigned rows_of(const product *p)
@@ -147,8 +147,8 @@ static operand operand_of(const product *p, bool b)
              : (operand){p->a, p->s.a_transposed, p->s.a, rows_of(p)};
 }
 
-/* Bytes that an element takes in shared memory: types of 6 and 4 bits stand in groups of 16 with 16 bytes, but for the
-   kinds of 4 bits, which pack them. */
+/* Bytes that an element takes in shared memory: types of 6 and 4 bits lie in groups of 16 elements in 16 bytes, except
+   in kinds of 4 bits, which pack them. */
 static unsigned bytes_of(ps_type type)
 {
     return ps_core_bits(type) <= 8 ? 1 : ps_core_bits(type) / 8;
@@ -471,7 +471,7 @@ uint32_t ps_core_crc(ps_warp *w, const ps_core_op *op, bool check)
 
 /* ---- commit, fences ---- */
 
-/* What this warp has done so far is before what others do behind a fence after. */
+/* Orders what this warp has done so far before what others do after a fence::after_thread_sync. */
 static void fence_before(ps_warp *w)
 {
     ps_tick(w);
@@ -511,7 +511,7 @@ ps_flow ps_exec_tc_commit(ps_warp *w, const ps_insn *in, uint32_t active)
                       t->ops[i].in->opcode, (unsigned)t->ops[i].in->line);
     if (!ps_tm_group(w, in, blocks))
         return PS_NEXT;
-    if (in->wide && !mask && w->sim->module.is_dialect) /* what the blocks execute that do not issue products */
+    if (in->wide && !mask && w->sim->module.is_dialect) /* what blocks execute that issue no products */
         return PS_NEXT;
     if (in->wide && (!mask || (uint32_t)mask >> w->block->cluster->size))
         ps_report(w, in, (int)lane, PTXSIM_BAD_VALUE, "'%s': there are no such blocks", in->opcode);

@@ -1,6 +1,6 @@
-/* Tensor maps made by the kernel or given to it, and bulk copies of boxes of a tensor to and from shared memory.
-   PTX ISA: "Tensors", tensormap.replace, tensormap.cp_fenceproxy, cp.async.bulk.tensor. A map lies in memory in a
-   form of the simulator's own. A warp may only use one that it has acquired (fence.proxy.tensormap) since it was
+/* Tensor maps made by the kernel or given to it, and bulk copies of boxes of a tensor to and from shared memory. PTX
+   ISA: "Tensors", tensormap.replace, tensormap.cp_fenceproxy, cp.async.bulk.tensor. A map lies in memory in the
+   simulator's own form. A warp may only use a map that it has acquired (fence.proxy.tensormap) since it was
    published. */
 #include <stdlib.h>
 #include <string.h>
@@ -124,7 +124,7 @@ static ps_publication *acquired(ps_warp *w, uint64_t address)
     return publication(&w->acquired, &w->acquired_count, &w->acquired_size, address);
 }
 
-/* Until its copies have landed the copy engine may read the map: no thread does, so no barrier is asked for. */
+/* Until its copies have completed, the copy engine may read the map; no thread reads it, so no barrier is required. */
 static void check_copies(ps_warp *w, const ps_insn *in, unsigned lane, uint64_t address)
 {
     const ps_cluster *c = w->block->cluster;
@@ -154,8 +154,8 @@ void ps_decode_map_publish(ps_decoder *d)
         ps_decode_fail(d, "wants 128 bytes from .shared::cta to .global, .sync.aligned");
 }
 
-/* The warp writes after what its relaxed reads have seen, as the place depends on what they gave and hardware waits for
-   that; and what it has written is released. So a place can pass from block to block by a word of relaxed atomics. */
+/* The warp's write follows what its relaxed reads have seen, because the address depends on their results and hardware
+   waits for those; and the write is released. So a place can pass from block to block by a word of relaxed atomics. */
 ps_flow ps_exec_map_publish(ps_warp *w, const ps_insn *in, uint32_t active)
 {
     uint64_t to[PS_LANES], from[PS_LANES];
@@ -281,7 +281,7 @@ static const char *fault_of(const ps_tensor_map *map, unsigned rank)
     return NULL;
 }
 
-/* The map of a lane, where it is right and the lane may use it: it is a parameter, or was published. */
+/* The map of a lane, if it is valid and the lane may use it: it is a parameter, or was published. */
 static bool take_map(ps_warp *w, const ps_insn *in, unsigned lane, uint64_t address, ps_tensor_map *out)
 {
     bool is_param = address - PS_PARAM_WINDOW < PS_WINDOW_BYTES;
@@ -327,7 +327,7 @@ static void start_load(ps_transfer *t, uint64_t to, uint64_t mbarrier, const uin
         ps_report(w, t->in, (int)t->lane, PTXSIM_BAD_VALUE,
                   "'%s': there are no such blocks, or its mbarrier is elsewhere", t->in->opcode);
     for (uint32_t b = 0; b < c->size; b++)
-        if (blocks >> b & 1) { /* of a pair, the block that is told is the first or the second of each */
+        if (blocks >> b & 1) { /* of a pair, the notified block is the first or the second of each */
             uint32_t told = t->in->high ? (b & ~1u) | (mbarrier_block->rank & 1) : b;
             t->mbarrier_block = &c->blocks[told];
             start(t, &c->blocks[b], offset, mbarrier_offset);
@@ -397,7 +397,7 @@ static void fill_element(const ps_tensor_map *map, uint8_t *to)
     memcpy(to, &nans[map->type - 6], element_bytes(map));
 }
 
-/* The element at those coordinates; loads give what the map fills with where there is none. */
+/* The element at those coordinates; outside the tensor, loads give the fill value of the map. */
 static void move_element(const ps_transfer *t, const int64_t *at, uint8_t *shared)
 {
     const ps_tensor_map *map = &t->map;

@@ -115,7 +115,7 @@ static bool is_own(const ps_warp *w, unsigned warp)
     return warp == w->clock_index;
 }
 
-/* Has what that warp did at that time been handed to w by fences? Its assembler sees to them in NVIDIA's dialect. */
+/* Do fences order what that warp did at that time before w? In NVIDIA's dialect, the assembler inserts them. */
 static bool knows(const ps_warp *w, unsigned warp, uint32_t time, unsigned access)
 {
     const uint32_t *known = w->sim->module.is_dialect || access & PS_TM_PLAIN ? w->times : w->fence_seen;
@@ -310,7 +310,7 @@ static uint16_t unit_mask(unsigned first, unsigned units)
     return (uint16_t)(ps_mask(units) << first);
 }
 
-/* Where units are free in all of the blocks, from a place that the seed tells on; -1: nowhere. */
+/* The first place, from one that the seed selects, where units are free in all of the blocks; -1: none. */
 static int find_free(const ps_warp *w, ps_block *const blocks[2], unsigned units)
 {
     uint16_t used = ps_tmem_of(blocks[0])->used | ps_tmem_of(blocks[1])->used;
@@ -323,7 +323,7 @@ static int find_free(const ps_warp *w, ps_block *const blocks[2], unsigned units
     return -1;
 }
 
-/* The first unit that is given to this block, and to the other of the pair; -1: it must wait. */
+/* The first unit of the allocation in this block, and in the other block of the pair; -1: it must wait. */
 static int allocate(ps_warp *w, const ps_insn *in, ps_block *const blocks[2], unsigned units)
 {
     ps_tmem *own = ps_tmem_of(w->block);

@@ -2,8 +2,8 @@
    which columns, and in what order. PTX ISA, "Tensor Memory", "Memory Consistency Model of tcgen05".
 
    Two kinds of accesses: those of a warp (ld, st), which are done when it has waited for them, and those of the tensor
-   core (mma, cp, shift), which are done when a commit behind them has arrived at its mbarrier. What one warp has done
-   another may build upon when it is ordered between tcgen05.fence::before_thread_sync of the first and
+   core (mma, cp, shift), which are done when a commit behind them has arrived at its mbarrier. Another warp may rely on
+   what a warp has done if it is ordered by tcgen05.fence::before_thread_sync of the first and
    tcgen05.fence::after_thread_sync of the second. So the vectors of times have three parts in a module with tensor
    memory, each with an entry per warp: its time, its time at its last fence, and its commits that have arrived. */
 #ifndef TILEVM_TESTS_PTXSIM_TMEM_H
@@ -13,7 +13,7 @@
 
 enum { PS_TM_LANES = 128, PS_TM_COLUMNS = 512, PS_TM_UNIT = 32, PS_TM_ROW = 16, PS_TM_ROWS = PS_TM_LANES / PS_TM_ROW };
 
-/* Who touched 16 lanes of a column last. */
+/* The last accesses to 16 lanes of a column. */
 typedef struct ps_tm_cell {
     uint32_t write_time, write_commit, write_pc;
     uint32_t read_time, core_read_time, core_read_commit;
@@ -24,8 +24,8 @@ typedef struct ps_tm_cell {
 typedef struct ps_tmem {
     uint32_t words[PS_TM_LANES][PS_TM_COLUMNS];
     ps_tm_cell cells[PS_TM_ROWS][PS_TM_COLUMNS];
-    uint16_t used;          /* units of 32 columns that are allocated */
-    uint16_t handed[2][16]; /* what the pair has allocated here, too, and this block has not asked for: unit, units */
+    uint16_t used;                /* units of 32 columns that are allocated */
+    uint16_t handed[2][16];       /* what the pair has allocated here and this block has not requested: unit, units */
     uint32_t handed_count, given; /* allocations so far */
     uint8_t group;                /* cta_group of all instructions; 0: none yet */
     bool relinquished;
@@ -52,7 +52,7 @@ typedef struct ps_core_op {
     uint32_t instruction;
 } ps_core_op;
 
-/* What a warp has under way. */
+/* The unfinished accesses of a warp. */
 typedef struct ps_tcgen {
     uint32_t commits;
     ps_core_op *ops;
@@ -71,8 +71,8 @@ ps_tmem *ps_tmem_of(ps_block *block);
 
 /* Takes .cta_group::1 or ::2 into in->vector. */
 void ps_take_cta_group(ps_decoder *d);
-/* The instruction's cta_group must be that of the others. The blocks that it is about: this one, or the pair. False:
-   there is no pair. */
+/* The instruction's cta_group must be that of the others. Returns the blocks that it affects: this one, or the pair.
+   False: there is no pair. */
 bool ps_tm_group(ps_warp *w, const ps_insn *in, ps_block *blocks[2]);
 /* Those blocks, without a check. */
 bool ps_tm_blocks(ps_block *block, unsigned group, ps_block *blocks[2]);
@@ -81,7 +81,7 @@ enum { PS_TM_PLAIN = 64 }; /* an access that barriers order without fences: deal
 
 /* Checks that the columns are allocated, and the order; notes the access. core: of the tensor core. False: outside. */
 bool ps_tm_touch(ps_warp *w, const ps_insn *in, const ps_tm_range *range, unsigned access, bool core);
-/* What stores and loads of the warp have written and read is done now. */
+/* The stores and loads of the warp are complete now. */
 void ps_tm_stored(ps_warp *w, const ps_tm_range *range);
 void ps_tm_loaded(ps_warp *w, const ps_tm_range *range);
 

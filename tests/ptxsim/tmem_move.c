@@ -18,7 +18,7 @@ static const struct shape {
     [SHAPE_16X32X2] = {"16x32bx2", 16, 1, 1},
 };
 
-/* Which lane of the range and which of its columns register r of a thread holds. */
+/* The lane and the column of the range that register r of a thread holds. */
 static void place_of(unsigned shape, unsigned thread, unsigned r, unsigned *lane, unsigned *column)
 {
     switch (shape) {
@@ -26,7 +26,7 @@ static void place_of(unsigned shape, unsigned thread, unsigned r, unsigned *lane
     case SHAPE_16X64: *lane = thread / 4 + thread % 2 * 8, *column = 2 * r + thread / 2 % 2; break;
     case SHAPE_16X128: *lane = thread / 4 + r % 2 * 8, *column = r / 2 * 4 + thread % 4; break;
     case SHAPE_16X256: *lane = thread / 4 + r / 2 % 2 * 8, *column = r / 4 * 8 + thread % 4 * 2 + r % 2; break;
-    default: *lane = thread % 16, *column = r; break; /* the upper threads behind the offset between the halves */
+    default: *lane = thread % 16, *column = r; break; /* the upper threads, at the offset between the halves */
     }
 }
 
@@ -68,7 +68,7 @@ typedef struct move {
     ps_tm_range range;
 } move;
 
-/* The lanes and columns that the warp's instruction is about. False after a report. */
+/* The lanes and columns of the warp's instruction. False after a report. */
 static bool take_move(ps_warp *w, const ps_insn *in, uint32_t active, move *out)
 {
     bool stores = in->exec == ps_exec_tm_st;

@@ -1,5 +1,5 @@
-/* A page has no files: the arguments of its kernels are all generated. What reads arrays from files says so where it
-   would open one, and gets no further. */
+/* A page has no files: the arguments of its kernels are all generated. Code that would read an array from a file
+   reports this and fails. */
 #include "tools/tilevm/io/io.h"
 
 bool io_source_open(io_source *source, const char *path, io_error *error)

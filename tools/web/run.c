@@ -27,7 +27,7 @@ typedef struct web_run_state {
 
 /* ---- before the kernel ---- */
 
-/* What may come of made-up arguments is told as such. */
+/* Reports findings that made-up arguments may have caused as such. */
 static void report(void *user, const tv_diag *diag)
 {
     web_run_state *run = user;
@@ -69,7 +69,7 @@ static tv_status make_call(web_run_state *run, tv_sink sink)
     return tv_call_new(run->signature, args, run->set.count, NULL, sink, &run->call);
 }
 
-/* Until the time is over. */
+/* Lets the kernel run until the time is over. */
 static bool go_on(void *user, uint64_t done, uint64_t total)
 {
     const web_run_state *run = user;

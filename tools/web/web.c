@@ -1,5 +1,5 @@
-/* What the page calls: a file is opened and verified, and parts of what is known of it are texts. JavaScript gets
-   pointers to strings that live until the next call that makes the same part, or until web_close. */
+/* The functions that the page calls: they open and verify a file, and return what is known about it as texts.
+   JavaScript gets pointers to strings that live until the next call that makes the same part, or until web_close. */
 #include <emscripten.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +47,7 @@ EMSCRIPTEN_KEEPALIVE void web_close(web_page *page)
     free(page);
 }
 
-/* Whether every rule holds, so that kernels can run and be compiled. */
+/* Whether the module keeps every rule, so that its kernels can be run and compiled. */
 EMSCRIPTEN_KEEPALIVE int web_is_valid(const web_page *page)
 {
     return page->valid;
@@ -121,7 +121,7 @@ EMSCRIPTEN_KEEPALIVE int web_list_targets(web_page *page)
     return !out->failed;
 }
 
-/* PTX for a target; what stands in the way of it goes to WEB_PTX as well. */
+/* PTX for a target; if there is none, WEB_PTX has the reasons. */
 EMSCRIPTEN_KEEPALIVE int web_compile(web_page *page, const char *target)
 {
     tv_sink sink = web_sink(page, WEB_PTX_FINDINGS);

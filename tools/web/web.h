@@ -14,7 +14,7 @@ typedef enum web_part_kind {
     WEB_TARGETS,      /* a line for each */
     WEB_ARRAYS,       /* of the last run: a line for each argument, columns with tabs between them */
     WEB_FIGURES,      /* of the last run */
-    WEB_RUN_FINDINGS, /* what stopped it, what its checks found */
+    WEB_RUN_FINDINGS, /* what stopped the run, and what its checks found */
     WEB_OUTPUT,       /* what the kernel printed */
     WEB_PTX,
     WEB_PTX_FINDINGS,

@@ -163,8 +163,8 @@ const vm_access_check *vm_emit_access_place(vm_emit *e, const bc_op *op)
 
 /* ---- undefined elements ---- */
 
-/* Elements of a load may hold anything if they are outside a view without padding, or masked off without a value (a
-   load or an atomic). */
+/* Elements of a load or an atomic may hold anything if they lie outside a view without padding, or are masked off and
+   have no padding value. */
 typedef struct open_check {
     vm_access_check access; /* the elements that are defined */
     size_t result, count;

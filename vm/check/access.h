@@ -55,9 +55,9 @@ bool vm_visit_all(vm_touch *t, vm_visit *visit);
 
 vm_handler vm_access_run;
 
-/* For the machine's observer (vm/check/observe.c): a strong access read what another event had written, or nothing had
-   if writer is 0, and acquired what was released with it; the access conflicts with an earlier event, at that place
-   in words. */
+/* For the machine's observer (vm/check/observe.c). The first function: a strong access read what another event has
+   written (writer 0: no event has written it), and acquired what was released with it. The second: the access conflicts
+   with an earlier event; the place is text. */
 void vm_observe_read(vm_touch *t, uint32_t writer, bool acquired);
 void vm_observe_conflict(const vm_touch *t, bc_rule rule, const vm_event *first, const char *place);
 /* Binds what vm_visit_all needs of an op that touches memory and whose tile operands can be read packed. */
@@ -66,7 +66,7 @@ void vm_bind_visit(vm_emit *e, vm_access_check *c, const bc_op *op);
 /* Appends an instruction that does nothing and knows what op is about to access; NULL: op touches no memory. */
 const vm_access_check *vm_emit_access_place(vm_emit *e, const bc_op *op);
 
-/* The parameter of the entry from which the access derives its address. VM_NO_PARAM: it is not known. */
+/* The parameter of the entry from which the access derives its address; VM_NO_PARAM if it is not known. */
 uint32_t vm_param_of(const bc_function *f, const bc_op *op);
 /* The array that was passed to a parameter. NULL: none was described. */
 const vm_array *vm_array_of_param(const vm_run *run, uint32_t param);

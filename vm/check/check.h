@@ -43,7 +43,7 @@ typedef struct vm_check_op {
 
 /* Appends the checks of op, before the instructions of op itself. */
 void vm_emit_checks(vm_emit *e, const bc_op *op);
-/* Does the body of a reduce or scan need checks, so that it must run one element at a time? */
+/* Does the body of a reduce or scan need checks? Then it must run one element at a time. */
 bool vm_body_has_checks(const vm_emit *e, const bc_block *body);
 void vm_emit_value_checks(vm_emit *e, const bc_op *op);
 void vm_emit_memory_checks(vm_emit *e, const bc_op *op);

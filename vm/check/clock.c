@@ -64,7 +64,7 @@ static bool begins_before(const vm_span *a, const vm_span *b)
     return order < 0 || (order == 0 && a->first < b->first);
 }
 
-/* Is every span of b inside one of a? `others` are ignored. */
+/* Is every span of b inside a span of a? `others` are ignored. */
 static bool covers(const vm_clock *a, const vm_clock *b)
 {
     uint32_t i = 0;

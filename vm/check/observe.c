@@ -1,9 +1,8 @@
-/* What checks tell an observer: which block saw what another one released, and the shortest way to a conflict.
-
-   A schedule that shows a conflict needs, of each of the two blocks, what it does before its access; and where a strong
-   access read what another block had written, on which may depend what a block does next, what that block had done up
-   to the write. All of it ran in this run, and a part of a run that is closed under these needs can run by itself in
-   the same order. So the steps are the events that are needed, in the order in which they ran, without all others. */
+/* What checks tell an observer: which block saw what another one released, and the shortest schedule that leads to a
+   conflict. Such a schedule needs what each of the two blocks does before its access. What a block does may also depend
+   on a value that a strong access read and another block had written; then the schedule needs what that block had done
+   up to the write. All of this ran in this run, and a part of a run that is closed under these needs can run by itself
+   in the same order. So the steps are the needed events, in the order in which they ran. */
 #include "vm/check/access.h"
 #include "vm/run/observe.h"
 
@@ -45,7 +44,7 @@ static bool is_known(const struct vm_check *check, const vm_event *release, cons
     return false;
 }
 
-/* All are kept for schedules, as far as there is room; only the first of each pair of ops and blocks is told. */
+/* All are kept for schedules, as far as there is room; only the first of each pair of ops and blocks is reported. */
 void vm_observe_read(vm_touch *t, uint32_t writer, bool acquired)
 {
     struct vm_check *check = t->check;
@@ -59,7 +58,7 @@ void vm_observe_read(vm_touch *t, uint32_t writer, bool acquired)
     struct vm_edge *grown =
         bc_grow(&check->clocks, check->edges, check->edge_count, &check->edge_capacity, struct vm_edge);
     if (!grown)
-        return; /* it is told by no schedule; the run goes on */
+        return; /* no schedule shows it; the run goes on */
     check->edges = grown;
     check->edges[check->edge_count++] = (struct vm_edge){writer, t->id};
     if (acquired && !known && o->seen)
@@ -68,8 +67,8 @@ void vm_observe_read(vm_touch *t, uint32_t writer, bool acquired)
 
 /* ---- conflicts ---- */
 
-/* How many of its first events each block has to have, by block: of the two, those before their accesses; of others, up
-   to what is read from them. */
+/* How many of its first events each block must have run, by block: the two blocks up to their accesses, others up to
+   what is read from them. */
 static void find_needs(const struct vm_check *check, const vm_event *ends[2], uint32_t *needs)
 {
     bool more = true;
@@ -88,7 +87,7 @@ static void find_needs(const struct vm_check *check, const vm_event *ends[2], ui
     }
 }
 
-/* Events of one block that follow each other are one step. Gives how many there are, of which MOST_STEPS are kept. */
+/* Consecutive events of one block are one step. Returns the number of steps, of which MOST_STEPS are kept. */
 static size_t make_steps(const vm_touch *t, const uint32_t *needs, vm_step *steps)
 {
     const struct vm_check *check = t->check;
@@ -120,7 +119,7 @@ void vm_observe_conflict(const vm_touch *t, bc_rule rule, const vm_event *first,
     uint32_t *needs = check->memory.alloc(check->memory.user, bytes);
     vm_step steps[MOST_STEPS];
     if (!needs)
-        return; /* the finding is told all the same */
+        return; /* the finding is reported nevertheless */
     memset(needs, 0, bytes);
     find_needs(check, ends, needs);
     size_t count = make_steps(t, needs, steps);

@@ -44,7 +44,7 @@ const vm_array *vm_array_of_param(const vm_run *run, uint32_t param)
 enum { MOST_VALUES = 256 }; /* that a search visits */
 
 typedef struct search {
-    const bc_value *values[MOST_VALUES]; /* those before `next` have been visited */
+    const bc_value *values[MOST_VALUES]; /* those below `next` have been visited */
     uint32_t count, next;
 } search;
 

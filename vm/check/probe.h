@@ -8,7 +8,7 @@
 /* Appends the probe before the instructions of op, unless op stands in the body of a reduce or scan: those run as part
    of it. */
 void vm_emit_probe(vm_emit *e, const bc_op *op);
-/* Notes where values lie, once storage has its places. */
+/* Records where values lie, once storage is assigned. */
 void vm_place_values(vm_emit *e);
 
 #endif

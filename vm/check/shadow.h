@@ -45,7 +45,7 @@ static inline const vm_readers *vm_shadow_readers(const vm_shadow *shadow, uint3
 {
     return &shadow->sets[set - 1];
 }
-/* The set of count readers, at most VM_MAX_READERS; 0 with *out_failed: out of memory. Their next is not looked at. */
+/* The set of count readers, at most VM_MAX_READERS; 0 with *out_failed: out of memory. Their `next` is ignored. */
 uint32_t vm_shadow_set(vm_shadow *shadow, const tv_allocator *memory, const vm_readers *items, unsigned count,
                        bool *out_failed);
 

@@ -1,5 +1,6 @@
-/* Operands for which an op's result is undefined, and facts that are false: looked at element by element before the op
-   runs. The rules are those of the core reference: integer arithmetic, conversions, pointers, assume, for. */
+/* Tests operands, element by element before the op runs, for values with which the result of the op is undefined, and
+   for facts that are false. The rules are those of the core reference: integer arithmetic, conversions, pointers,
+   assume, for. */
 #include <math.h>
 
 #include "bytecode/number/number.h"
@@ -93,7 +94,7 @@ static bool cut_changes_unsigned(const vm_value_check *c, uint64_t a, uint64_t b
     return a > bc_int_mask(c->width);
 }
 
-/* Towards zero; NaN fits nowhere. Bounds that a double cannot hold are powers of two, which compare right. */
+/* Rounds towards zero; NaN never fits. The bounds are powers of two, which a double holds exactly. */
 static bool float_does_not_fit(const vm_value_check *c, uint64_t a, uint64_t b)
 {
     (void)b;
@@ -124,7 +125,7 @@ static void emit_test(vm_emit *e, const bc_op *op, bool binary, vm_value_test *t
     vm_append(e, &c->head);
 }
 
-/* i1 has no overflow: -1 / -1 is 1. */
+/* Division of i1 cannot overflow: -1 / -1 is 1. */
 static void emit_division(vm_emit *e, const bc_op *op, bool is_signed)
 {
     emit_test(e, op, true, divides_by_zero, BC_RULE_X_DIV_01, "divides by 0");
@@ -151,7 +152,7 @@ static void emit_promise(vm_emit *e, const bc_op *op, int row, vm_value_test *si
     }
 }
 
-/* To i1 everything has a result, and with the saturating flag to every type. */
+/* Conversions to i1 always have a result; with the saturating flag, so do conversions to every type. */
 static void emit_ftoi(vm_emit *e, const bc_op *op)
 {
     bc_kind to = bc_elem_kind(vm_result(op, 0)->type);
@@ -203,7 +204,7 @@ typedef struct for_check {
     bool is_unsigned;
 } for_check;
 
-/* Signed order becomes that of unsigned numbers by turning the sign. */
+/* Flipping the sign bit maps signed order to unsigned order. */
 static const vm_inst *for_check_run(vm_frame *f, const vm_inst *inst)
 {
     const for_check *c = (const for_check *)inst;

@@ -1,4 +1,4 @@
-/* What is looked at when an op has run: watched memory, and floats that are no numbers. */
+/* Examines, after an op has run, watched memory, and results that are NaN or infinite. */
 #include <stdio.h>
 #include <string.h>
 
@@ -79,7 +79,7 @@ static bool any_has(const vm_debug *d, const vm_started *s, bc_value *const *val
     return false;
 }
 
-/* The op made it: it is in a result and in no operand. */
+/* The op produced it: a result has it, and no operand does. */
 static bool made(const vm_debug *d, const vm_started *s, const bc_op *op, bool nan, const bc_value **out)
 {
     for (uint32_t i = 0; i < op->result_count; i++) {

@@ -1,5 +1,6 @@
-/* Storage for alloca whose book-keeping lies in it: copying the bytes copies the allocator, so the same op gets the
-   same address when the run is repeated. Pieces are powers of two, in lists of free ones by size. */
+/* Storage for alloca that contains its own bookkeeping: copying the bytes copies the allocator, so the same op gets the
+   same address when the run is repeated. Pieces have sizes of powers of two, and there is a list of free pieces for
+   each size. */
 #include <string.h>
 
 #include "vm/debug/state.h"
@@ -9,7 +10,7 @@ enum { CLASSES = 40, SMALLEST = 5 };
 /* The first bytes of the arena. */
 typedef struct header {
     uint64_t used;          /* bytes, with this header */
-    uint64_t free[CLASSES]; /* offset of the first free piece of 2^i bytes, which holds that of the next; 0: none */
+    uint64_t free[CLASSES]; /* by size 2^i: offset of the first free piece, which has that of the next; 0: none */
 } header;
 
 struct dbg_arena {

@@ -10,8 +10,8 @@
 typedef struct vm_debug vm_debug;
 
 typedef struct vm_debug_options {
-    size_t snapshot_bytes;           /* the most for snapshots, beyond the copy of memory at the start; 0: 256 MiB */
-    uint64_t most_ops;               /* the run goes no further than that; 0: no limit */
+    size_t snapshot_bytes;           /* most bytes of snapshots, besides the copy of memory at the start; 0: 256 MiB */
+    uint64_t most_ops;               /* most ops of the run; 0: no limit */
     bool (*interrupted)(void *user); /* asked a few times per second while the kernel runs; NULL: never */
     void *user;
 } vm_debug_options;
@@ -23,7 +23,7 @@ typedef struct vm_debug_error {
     char text[VM_DEBUG_TEXT];
 } vm_debug_error;
 
-/* Gets a machine with its buffers, and stops before the first op. params as for tv_vm_run; borrowed. */
+/* Takes a machine with its buffers, and stops before the first op. params as for tv_vm_run; borrowed. */
 tv_status vm_debug_open(tv_vm *vm, const char *entry, const uint32_t grid[3], const void *const *params, size_t count,
                         const vm_debug_options *options, tv_sink sink, vm_debug **out);
 void vm_debug_close(vm_debug *d);
@@ -33,10 +33,10 @@ void vm_debug_close(vm_debug *d);
 const bc_function *vm_debug_function(const vm_debug *d);
 /* The op at a position (pre-order from 0); NULL past the last. */
 const bc_op *vm_debug_op(const vm_debug *d, uint32_t position);
-uint32_t vm_debug_depth(const vm_debug *d, uint32_t position); /* nested regions around it */
-/* The op whose region it stands in; UINT32_MAX: none. */
+uint32_t vm_debug_depth(const vm_debug *d, uint32_t position); /* number of regions around it */
+/* The op whose region contains it; UINT32_MAX: none. */
 uint32_t vm_debug_parent(const vm_debug *d, uint32_t position);
-/* The op as the disassembly has it, on one line. */
+/* The op as the disassembler prints it, on one line. */
 void vm_debug_print_op(const vm_debug *d, uint32_t position, bc_text *out);
 /* Its place in the source. False: unknown. */
 bool vm_debug_line(const vm_debug *d, uint32_t position, tv_str *out_file, uint32_t *out_line);
@@ -68,17 +68,17 @@ typedef struct vm_debug_block {
 
 /* Tile blocks under way, in the order of their turns. False: past the last. */
 bool vm_debug_block_at(const vm_debug *d, size_t index, vm_debug_block *out);
-/* How many have ended, of how many, and how many have begun and not ended. */
+/* How many tile blocks have ended, how many there are, and how many have begun and not ended. */
 void vm_debug_block_counts(const vm_debug *d, uint64_t *ended, uint64_t *all, uint64_t *under_way);
 /* "3", "3,0", "(3, 0, 0)", in the grid. */
 bool vm_debug_parse_block(const vm_debug *d, tv_str text, uint32_t out[3], vm_debug_error *error);
-/* Values are those of that block from now on, until something runs. False: it is not under way. */
+/* From now on, until something runs, values are those of that block. False: it is not under way. */
 bool vm_debug_choose(vm_debug *d, const uint32_t block[3]);
 
 /* ---- running ---- */
 
 typedef enum vm_debug_why {
-    VM_DEBUG_REACHED, /* what the call was to reach */
+    VM_DEBUG_REACHED, /* the goal of the call was reached */
     VM_DEBUG_BREAKPOINT,
     VM_DEBUG_WATCHPOINT,
     VM_DEBUG_CAUGHT, /* a NaN, an infinity, a finding */
@@ -94,30 +94,30 @@ typedef struct vm_debug_event {
     unsigned number; /* of the breakpoint, watchpoint or finding */
     bool after;      /* the stop is because of the op at `position`, which has just run */
     uint32_t position;
-    char text[3 * VM_DEBUG_TEXT]; /* more about it; may be empty */
+    char text[3 * VM_DEBUG_TEXT]; /* details; may be empty */
 } vm_debug_event;
 
 typedef enum vm_debug_step {
     VM_DEBUG_OP,        /* the next op of this tile block */
     VM_DEBUG_LINE,      /* the next line; without lines, the next op */
-    VM_DEBUG_OVER,      /* the same, but into no region */
+    VM_DEBUG_OVER,      /* the same, but enters no region */
     VM_DEBUG_ITERATION, /* of the innermost loop, or out of it */
-    VM_DEBUG_OUT,       /* behind the op whose region this is; at the top, the end of the tile block */
+    VM_DEBUG_OUT,       /* after the op whose region this is; at the top level, the end of the tile block */
     VM_DEBUG_BLOCK      /* another tile block */
 } vm_debug_step;
 
 void vm_debug_continue(vm_debug *d, bool back, vm_debug_event *out);
-/* False: it makes no sense here; nothing ran. */
+/* False: such a step is not possible here; nothing ran. */
 bool vm_debug_step_to(vm_debug *d, vm_debug_step step, bool back, vm_debug_event *out, vm_debug_error *error);
-/* Without looking at breakpoints. A time past the end is the end. */
+/* Ignores breakpoints. A time past the end means the end. */
 void vm_debug_goto(vm_debug *d, uint64_t time, vm_debug_event *out);
 /* How snapshots stand. */
 void vm_debug_snapshots(const vm_debug *d, size_t *count, size_t *bytes);
 
 /* ---- stops ---- */
 
-/* A place for breakpoints: "17", "mmaf", "file.py:12", ":12", "block 3,0,0". May be followed by " if CONDITION". Gives
-   the number of the breakpoint, or 0. once: it goes when it was hit. */
+/* A place for breakpoints: "17", "mmaf", "file.py:12", ":12", "block 3,0,0". May be followed by " if CONDITION".
+   Returns the number of the breakpoint, or 0. once: it is deleted at its first hit. */
 unsigned vm_debug_break(vm_debug *d, tv_str text, bool once, vm_debug_error *error);
 /* "a[3, 4]", "a[0:4]", "a", or "ADDRESS, BYTES". May be followed by " if CONDITION". */
 unsigned vm_debug_watch(vm_debug *d, tv_str text, vm_debug_error *error);
@@ -125,7 +125,7 @@ unsigned vm_debug_watch(vm_debug *d, tv_str text, vm_debug_error *error);
 unsigned vm_debug_catch(vm_debug *d, tv_str text, vm_debug_error *error);
 bool vm_debug_delete(vm_debug *d, unsigned number);
 bool vm_debug_enable(vm_debug *d, unsigned number, bool on);
-/* The stop is passed over so many times. */
+/* The stop is passed over that many times. */
 bool vm_debug_ignore(vm_debug *d, unsigned number, uint64_t times);
 
 typedef enum vm_debug_kind { VM_DEBUG_IS_BREAK, VM_DEBUG_IS_WATCH, VM_DEBUG_IS_CATCH } vm_debug_kind;
@@ -184,9 +184,10 @@ typedef struct vm_debug_value {
 
 /* What an expression is now. Values borrow frames and memory: they hold until something runs. */
 bool vm_debug_evaluate(vm_debug *d, tv_str text, vm_debug_value *out, vm_debug_error *error);
-/* The value of an op or block that is in scope. False: not there yet, or not in scope; error says which. */
+/* The value of an op or block that is in scope. False: it has not been computed yet, or is not in scope; error says
+   which. */
 bool vm_debug_value_of(const vm_debug *d, const bc_value *value, vm_debug_value *out, vm_debug_error *error);
-/* The i-th value (in the order of definition) that can be shown here, for listings; NULL past the last. */
+/* The i-th value, in order of definition, that can be shown here; for listings. NULL past the last. */
 const bc_value *vm_debug_local_at(const vm_debug *d, size_t index);
 /* The i-th array of the kernel. */
 bool vm_debug_array_at(const vm_debug *d, size_t index, vm_debug_value *out);
@@ -213,8 +214,8 @@ typedef struct vm_debug_write {
     uint64_t element; /* of the tile that was stored: place in row-major order */
 } vm_debug_write;
 
-/* Who wrote an element of an array last, before now. False with an empty error: nobody has. The session stays where it
-   is. */
+/* The op that last wrote an element of an array, before the current time. False with an empty error: no op has. The
+   session stays where it is. */
 bool vm_debug_who(vm_debug *d, tv_str text, vm_debug_write *out, vm_debug_error *error);
 
 #endif

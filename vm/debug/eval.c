@@ -16,7 +16,7 @@ static void set_real(vm_debug_value *out, double x)
     *out = (vm_debug_value){.form = VM_DEBUG_NUMBER, .d = x};
 }
 
-/* The one element of what was given becomes a number. */
+/* Converts the single element of a value to a number. */
 static bool make_number(vm_debug_value *v, vm_debug_error *error)
 {
     if (v->form == VM_DEBUG_NUMBER)
@@ -58,7 +58,7 @@ static bool bound(vm_debug *d, const dbg_expr *e, int64_t missing, int64_t *out,
     return v.is_int || dbg_fail(error, "an index is no integer");
 }
 
-/* Cuts one dimension; it goes unless the index is a range. */
+/* Slices one dimension, and removes it unless the index is a range. */
 static bool cut(vm_debug *d, const dbg_index *index, const vm_debug_value *of, uint32_t dim, vm_debug_value *out,
                 vm_debug_error *error)
 {

@@ -1,4 +1,4 @@
-/* Parsing expressions: the text is a user's, or an editor's. */
+/* Parses expressions, which come from a user or an editor. */
 #include "vm/debug/expr.h"
 
 #include <math.h>
@@ -29,7 +29,7 @@ static void skip(parser *p)
         p->rest = (tv_str){p->rest.ptr + 1, p->rest.len - 1};
 }
 
-/* Takes a sign or word if it comes next. */
+/* Consumes a sign or word if it comes next. */
 static bool take(parser *p, const char *text)
 {
     size_t len = strlen(text);
@@ -383,7 +383,7 @@ static dbg_expr *parse_not(parser *p)
     dbg_expr *e = parse_compare(p);
     if (!e || !times)
         return e;
-    for (unsigned i = 0; e && i < 2 - times % 2; i++) { /* twice keeps the truth, as 0 or 1 */
+    for (unsigned i = 0; e && i < 2 - times % 2; i++) { /* the second `not` makes it 0 or 1 */
         dbg_expr *inner = e;
         e = new_node(p, DBG_NOT);
         if (e)

@@ -1,4 +1,4 @@
-/* Findings: one run with checks, in the same turns as the session's own. It notes when each finding was made. */
+/* Findings: a run with checks, whose turns are those of the session's own run, records the time of each finding. */
 #include <string.h>
 
 #include "vm/check/check.h"
@@ -50,7 +50,7 @@ static tv_status run_checked(vm_debug *d, const vm_code *code)
     return status;
 }
 
-/* The run changes memory: the first snapshot puts it back, and the session then goes to where it was. */
+/* The run changes memory: the first snapshot restores it, and the session then returns to its time. */
 bool dbg_find_all(vm_debug *d, uint32_t checks, vm_debug_error *error)
 {
     tv_vm *vm = d->vm;

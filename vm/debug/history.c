@@ -1,9 +1,9 @@
-/* Who wrote an element: the run is repeated with the addresses of its writes looked at. */
+/* Finds the op that wrote an element: repeats the run and looks at the addresses of all writes. */
 #include "vm/debug/state.h"
 
 #include <string.h>
 
-/* Bytes [low, high) that are looked for, and the element that was found to write one. */
+/* The bytes [low, high) in question, and the element of a store that was found to write one of them. */
 typedef struct hunt {
     vm_touch touch; /* first: visitors get it */
     uint64_t low, high;

@@ -1,4 +1,4 @@
-/* Running: one thread, the tile blocks in turns, up to a time or a marked op. */
+/* Runs the tile blocks in turns on one thread, up to a time or a marked op. */
 #include <string.h>
 
 #include "vm/debug/state.h"
@@ -30,7 +30,7 @@ static vm_started *open_frame(vm_turns *t)
     return s;
 }
 
-/* The frame may be one that was in use when the session went back. */
+/* The frame may have been in use when the session went back. */
 static void begin_block(vm_turns *t, vm_started *s)
 {
     vm_frame *f = &s->worker.frame;
@@ -115,7 +115,7 @@ static bool turn_is_over(const vm_debug *d)
     return (int32_t)(d->current->worker.frame.strong_accesses - d->probes.turn_end) >= 0;
 }
 
-/* The block has trapped: the time is that before the op again. */
+/* The block has trapped: sets the time back to that before the op. */
 static dbg_outcome trap(vm_debug *d)
 {
     uint32_t p = 0;
@@ -162,7 +162,7 @@ static dbg_outcome run_on(vm_debug *d)
     return d->starved ? DBG_INTERRUPTED : DBG_ENDED;
 }
 
-/* Chunks of a hundredth of a second or so, whatever the ops cost. */
+/* Runs in chunks of about a hundredth of a second, whatever the ops cost. */
 static void adapt_chunk(vm_debug *d)
 {
     double now = vm_seconds(), took = now - d->looked;

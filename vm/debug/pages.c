@@ -1,4 +1,4 @@
-/* Versions of memory: all of it at the start, and after that the pages that changed from one snapshot to the next. */
+/* Versions of memory: all of it at the start, then the pages that changed between one snapshot and the next. */
 #include <string.h>
 
 #include "vm/debug/state.h"
@@ -69,8 +69,8 @@ void dbg_pages_close(vm_debug *d)
     d->pages.count = 0;
 }
 
-/* Pages that may differ from zeros or from the start. Of the arena, those behind what is used hold nothing that
-   counts. */
+/* Pages that may differ from zeros or from their contents at the start. Pages of the arena past its used part do not
+   matter. */
 static size_t pages_in_use(const vm_debug *d, const dbg_range *r)
 {
     return r->first ? pages_of(r) : (dbg_arena_used(d->allocas) + DBG_PAGE - 1) / DBG_PAGE;

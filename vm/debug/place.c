@@ -60,7 +60,7 @@ static bool find_block(const vm_debug *d, tv_str text, dbg_stop *stop, vm_debug_
     return stop->has_block && d->op_count && add(stop, 0);
 }
 
-/* The file of a line as users give it: all of its name, or the end of it behind a slash. */
+/* Does the given name mean this file? It may be the whole name, or the end of it after a slash. */
 static bool is_file(tv_str whole, tv_str given)
 {
     if (!given.len)
@@ -70,7 +70,7 @@ static bool is_file(tv_str whole, tv_str given)
     return given.len == whole.len || whole.ptr[whole.len - given.len - 1] == '/';
 }
 
-/* The line, or the next one that has ops. */
+/* The line itself, or the next one that has ops. */
 static bool find_line(const vm_debug *d, tv_str file, uint64_t line, dbg_stop *stop, vm_debug_error *error)
 {
     uint64_t best = UINT64_MAX;

@@ -47,7 +47,7 @@ static bool is_terminator(const bc_op *op)
     return (bc_info(op)->traits & BC_TERMINATOR) != 0;
 }
 
-/* Where the op's line is in a table of the lines that were met, by block of ops; DBG_NONE in it is free. */
+/* The slot of the op's line in a table of the lines found so far, by block of ops; DBG_NONE marks a free slot. */
 static size_t find_slot(const vm_debug *d, const uint32_t *met, size_t mask, uint32_t p)
 {
     const dbg_line *line = &d->lines[p];
@@ -58,7 +58,7 @@ static size_t find_slot(const vm_debug *d, const uint32_t *met, size_t mask, uin
     return i;
 }
 
-/* A line starts at its first op in a block of ops; without lines, every op is one. */
+/* A line starts at its first op in a block of ops; without line information, every op is a line. */
 static bool make_lines(vm_debug *d)
 {
     uint32_t column;

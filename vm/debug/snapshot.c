@@ -5,7 +5,7 @@
 
 enum {
     MOST_SNAPSHOTS = 256,
-    COST_FACTOR = 20 /* time between two, in times of what the last one took */
+    COST_FACTOR = 20 /* the interval is at least this many times the duration of the last snapshot */
 };
 #define SHORTEST_GAP 0.02
 
@@ -24,7 +24,7 @@ static bool save_frame(vm_debug *d, dbg_saved *out, const vm_started *s)
     return true;
 }
 
-/* Makes a free frame what was saved. Its own memory, and what counts for the figures, it keeps. */
+/* Restores a saved frame into a free one, which keeps its own memory and its counters for statistics. */
 static void restore_frame(const vm_debug *d, vm_started *s, const dbg_saved *saved)
 {
     vm_frame own = s->worker.frame;
@@ -77,7 +77,7 @@ static bool save_frames(vm_debug *d, dbg_snapshot *s)
     return true;
 }
 
-/* Drops every second one, but neither the first nor the newest. */
+/* Drops every second snapshot, but neither the first nor the newest. */
 static void thin_out(vm_debug *d)
 {
     size_t kept = 0;
@@ -116,7 +116,7 @@ static dbg_snapshot *make_snapshot(vm_debug *d)
                         .allocas = d->run.allocas,
                         .alloca_bytes = d->run.alloca_bytes};
     size_t frames = d->snapshot_bytes;
-    bool first = !d->snapshot_count; /* memory is what was just copied */
+    bool first = !d->snapshot_count; /* memory equals the copy just made */
     bool saved = save_frames(d, s) && (first || dbg_pages_save(d, s->number, d->options.snapshot_bytes - frames));
     if (saved)
         return s;
@@ -215,7 +215,7 @@ void dbg_restore(vm_debug *d, size_t index)
     for (size_t i = 0; i < s->count; i++) {
         vm_started *b = free_frame(d);
         if (!b)
-            return; /* frames that were there once are there still */
+            return; /* frames are never freed, so these still exist */
         restore_frame(d, b, &s->saved[i]);
         if (i == 0 && s->running)
             d->current = b;

@@ -52,11 +52,11 @@ typedef struct dbg_pages {
 
 bool dbg_pages_open(vm_debug *d);
 void dbg_pages_close(vm_debug *d);
-/* Adds versions of the pages that changed. False: out of memory, or it would be more than `most` bytes; there may be
-   some of them then, which do no harm. */
+/* Adds versions of the pages that changed. False: out of memory, or they would take more than `most` bytes; versions
+   that were already added do no harm. */
 bool dbg_pages_save(vm_debug *d, uint32_t snapshot, size_t most);
 void dbg_pages_restore(vm_debug *d, uint32_t snapshot);
-/* The snapshot goes; what it knows and no newer one does is from then on that of `next`. */
+/* Drops the snapshot; page versions that only it has go to `next`. */
 void dbg_pages_drop(vm_debug *d, uint32_t snapshot, uint32_t next);
 
 /* ---- snapshots ---- */
@@ -68,9 +68,9 @@ typedef struct dbg_saved {
 } dbg_saved;
 
 typedef struct dbg_snapshot {
-    uint32_t number; /* they rise with time */
+    uint32_t number; /* ascending with time */
     uint64_t time, next_block, ended;
-    bool running; /* the first of saved is the block whose turn it is */
+    bool running; /* the first of `saved` is the block whose turn it is */
     uint32_t turn_end;
     dbg_saved *saved;
     size_t count, bytes;
@@ -129,8 +129,8 @@ struct vm_debug {
     bc_op_printer *printer;
     const bc_op **ops; /* by position */
     uint32_t op_count;
-    uint32_t *ends;    /* position after the op and all in it */
-    uint32_t *parents; /* position of the op around; UINT32_MAX: none */
+    uint32_t *ends;    /* position after the op and everything inside it */
+    uint32_t *parents; /* position of the enclosing op; UINT32_MAX: none */
     uint32_t *depths;
     dbg_line *lines;
     const bc_value **values; /* by id */
@@ -140,7 +140,7 @@ struct vm_debug {
     vm_probes probes;
     vm_run run;
     vm_turns turns;
-    vm_started *current; /* whose turn it is; NULL: nobody's */
+    vm_started *current; /* the block whose turn it is; NULL: none */
     vm_started *chosen;  /* by the user; NULL: current */
     bool lock_made;
     bool ended, trapped, starved;
@@ -185,14 +185,14 @@ bool dbg_machine_open(vm_debug *d, const uint32_t grid[3]);
 void dbg_machine_close(vm_debug *d);
 /* Runs until that time, or to a marked op. marks: by position. */
 dbg_outcome dbg_run(vm_debug *d, uint64_t until, const uint8_t *marks);
-/* Begins the op that is next. False: the turn of the block was over; another one runs, before its next op. */
+/* Begins the next op. False: the turn of the block was over; another block is now current, before its next op. */
 bool dbg_pass(vm_debug *d);
 /* The probe of the op that is next. */
 const vm_probe *dbg_probe(const vm_debug *d);
 uint32_t dbg_position(const vm_debug *d);
-/* The block whose values are shown; NULL: the run has ended. */
+/* The block whose values are shown; NULL if the run has ended. */
 const vm_started *dbg_shown(const vm_debug *d);
-/* The probe that a block is at, or will come to first; NULL: it ends without one. */
+/* The probe at which a block is, or which it reaches first; NULL: it ends without reaching one. */
 const vm_probe *dbg_probe_of(const vm_started *s);
 
 /* ---- arena.c ---- */
@@ -202,12 +202,12 @@ void dbg_arena_free(struct dbg_arena *arena, const tv_allocator *a);
 tv_allocator dbg_arena_allocator(struct dbg_arena *arena);
 unsigned char *dbg_arena_bytes(struct dbg_arena *arena, size_t *out_size);
 size_t dbg_arena_used(const struct dbg_arena *arena);
-/* Has memory from alloca come from the arena, or not. */
+/* arena: alloca takes memory from the arena; else from the machine's own allocator. */
 void dbg_swap_allocator(vm_debug *d, bool arena);
 
 /* ---- snapshot.c ---- */
 
-/* Takes one if it is time; the run is before an op. */
+/* Takes a snapshot if it is time for one; the run is before an op. */
 void dbg_snapshot_when_due(vm_debug *d);
 bool dbg_snapshot_take(vm_debug *d);
 void dbg_snapshots_close(vm_debug *d);
@@ -217,7 +217,7 @@ void dbg_restore(vm_debug *d, size_t index);
 
 /* ---- time.c ---- */
 
-/* Goes to the time; earlier if the run ends, traps or is interrupted before. */
+/* Goes to the time, or to an earlier one at which the run ends, traps or is interrupted. */
 dbg_outcome dbg_goto(vm_debug *d, uint64_t time);
 
 /* ---- stops.c, after.c ---- */
@@ -228,15 +228,15 @@ void dbg_mark_all(vm_debug *d);
 bool dbg_stops_here(vm_debug *d, vm_debug_event *out);
 /* The time of the next finding that stops the run, from a time on; UINT64_MAX. */
 uint64_t dbg_next_finding(const vm_debug *d, uint64_t from);
-/* Is the stop to be taken? Counts hits, looks at ignore and the condition. */
+/* Should the stop be taken? Counts hits, and evaluates the ignore count and the condition. */
 bool dbg_takes(vm_debug *d, dbg_stop *stop);
 void dbg_drop_stop(vm_debug *d, size_t index);
-/* Before a marked op: what it may change; after it: whether something stops the run. */
+/* Before a marked op: saves what it may change. After it: says whether something stops the run. */
 void dbg_before_op(vm_debug *d, uint8_t marks);
 bool dbg_after_op(vm_debug *d, const vm_started *s, uint32_t position, uint8_t marks, vm_debug_event *out);
 /* A new, empty stop; NULL: out of memory. */
 dbg_stop *dbg_new_stop(vm_debug *d, vm_debug_kind kind, tv_str text, vm_debug_error *error);
-/* "PLACE if CONDITION": cuts the condition off and parses it. */
+/* "PLACE if CONDITION": splits off the condition and parses it. */
 bool dbg_take_condition(vm_debug *d, dbg_stop *stop, tv_str *text, uint32_t position, vm_debug_error *error);
 
 /* ---- place.c ---- */
@@ -252,7 +252,7 @@ bool dbg_find_all(vm_debug *d, uint32_t checks, vm_debug_error *error);
 
 /* Where the value lies, whether it is in scope or not. */
 bool dbg_locate(const vm_debug *d, const vm_started *s, const bc_value *value, vm_debug_value *out);
-/* Is it there before the op at that position? error says why not. */
+/* Is the value available before the op at that position? If not, error says why. */
 bool dbg_in_scope(const vm_debug *d, const bc_value *value, uint32_t position, vm_debug_error *error);
 void dbg_array_value(const vm_array *array, vm_debug_value *out);
 const vm_array *dbg_find_array(const vm_debug *d, tv_str name);
@@ -268,7 +268,7 @@ bool dbg_has(const vm_debug_value *value, bool nan);
 /* position: where names are looked up. NULL with error set. */
 dbg_expr *dbg_parse(vm_debug *d, bc_arena *arena, tv_str text, uint32_t position, vm_debug_error *error);
 bool dbg_evaluate(vm_debug *d, const dbg_expr *expr, vm_debug_value *out, vm_debug_error *error);
-/* Whether it holds; false also where it has no value. */
+/* Whether the condition holds; false also if it has no value. */
 bool dbg_holds(vm_debug *d, const dbg_expr *expr);
 /* Names in it that are not in scope at the position. */
 bool dbg_check_scope(const vm_debug *d, const dbg_expr *expr, uint32_t position, vm_debug_error *error);

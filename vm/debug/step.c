@@ -1,10 +1,10 @@
-/* Running on and back: to the next stop, by steps. */
+/* Runs forwards and back, to the next stop or by steps. */
 #include <stdio.h>
 #include <string.h>
 
 #include "vm/debug/state.h"
 
-/* What a step is to reach, from where. */
+/* The goal of a step, and where it starts. */
 typedef struct goal {
     vm_debug_step step;
     uint64_t block;            /* whose op it is */
@@ -56,7 +56,7 @@ static bool reached(const vm_debug *d, const goal *g)
     bool same = d->current->worker.frame.block_index == g->block;
     if (g->step == VM_DEBUG_BLOCK)
         return !same;
-    if (!same) /* while the block waits, others run; when it has ended, the step has, too */
+    if (!same) /* while the block waits, others run; when the block ends, so does the step */
         return !waits(d, g->block);
     switch (g->step) {
     case VM_DEBUG_LINE: return d->lines[p].starts && (!same_line(d, p, g->from) || p <= g->from);
@@ -73,7 +73,7 @@ static bool is_loop(const bc_op *op)
     return bc_op_in(op->opcode, BC_OPS(LOOP));
 }
 
-/* Fills in what the step is about. False: it makes no sense. */
+/* Fills in the goal of the step. False: such a step is not possible here. */
 static bool set_goal(const vm_debug *d, vm_debug_step step, bool back, goal *g, vm_debug_error *error)
 {
     uint32_t p = dbg_position(d);
@@ -101,8 +101,8 @@ static bool set_goal(const vm_debug *d, vm_debug_step step, bool back, goal *g, 
 
 /* ---- on ---- */
 
-/* Begins the op that is next, and looks at what it did where it is marked. Gives the outcome; out is set, and *stops,
-   where a stop is taken. */
+/* Begins the next op and, if it is marked, examines what it did. Returns the outcome; sets out and *stops if a stop is
+   taken. */
 static dbg_outcome go_on(vm_debug *d, uint64_t until, bool each, bool *stops, vm_debug_event *out)
 {
     uint32_t position = dbg_position(d);
@@ -158,7 +158,7 @@ static void run_forward(vm_debug *d, const goal *g, uint64_t limit, vm_debug_eve
     }
 }
 
-/* A breakpoint that was to be hit once goes. */
+/* Deletes a temporary breakpoint after its hit. */
 static void drop_once(vm_debug *d, const vm_debug_event *event)
 {
     for (size_t i = 0; i < d->stop_count && event->why == VM_DEBUG_BREAKPOINT; i++)
@@ -170,7 +170,7 @@ static void drop_once(vm_debug *d, const vm_debug_event *event)
 
 /* ---- back ---- */
 
-/* What counts hits is not to know that the run repeats itself. */
+/* Hit counts must not change when the run is repeated. */
 typedef struct counters {
     uint64_t hits, ignore;
 } counters;
@@ -233,7 +233,7 @@ static void continue_back(vm_debug *d, vm_debug_event *out)
         found = last_stop(d, i, end, &time, out);
         if (found || i == 0 || out->why == VM_DEBUG_INTERRUPT)
             break;
-        end = d->snapshots[i]->time + 1; /* a stop at the very time of the snapshot is seen from the one before */
+        end = d->snapshots[i]->time + 1; /* a stop at the time of a snapshot is found from the one before */
     }
     put_counters(d, kept);
     bc_arena_release(&arena);
@@ -276,7 +276,7 @@ static bool last_goal(vm_debug *d, const goal *g, size_t snapshot, uint64_t befo
     return found;
 }
 
-/* Most steps back by an op are by one of the same tile block. */
+/* In most steps back by one op, that op is one of the same tile block. */
 static bool one_op_back(vm_debug *d, const goal *g, uint64_t now, vm_debug_event *out)
 {
     if (g->step != VM_DEBUG_OP || !now || dbg_goto(d, now - 1) != DBG_AT_TIME || !is_back_goal(d, g))
@@ -315,7 +315,7 @@ void vm_debug_continue(vm_debug *d, bool back, vm_debug_event *out)
 bool vm_debug_step_to(vm_debug *d, vm_debug_step step, bool back, vm_debug_event *out, vm_debug_error *error)
 {
     goal g;
-    if (back && !d->current && d->probes.count) { /* from the end: the last op there was */
+    if (back && !d->current && d->probes.count) { /* from the end: the last op that ran */
         dbg_goto(d, d->probes.count - 1);
         set_reached(d, out);
         return true;

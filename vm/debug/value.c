@@ -7,7 +7,7 @@
 
 /* ---- elements ---- */
 
-/* Index of an element in what the strides count: elements of a tile in row-major order, or of memory. */
+/* Index of an element in units of the strides: elements of a tile in row-major order, or of memory. */
 static int64_t linear(const vm_debug_value *v, uint64_t place)
 {
     int64_t at = v->offset;
@@ -43,7 +43,7 @@ unsigned vm_debug_item(const vm_debug_value *v)
     return v->bits < 8 ? 1 : v->bits / 8;
 }
 
-/* Calls for elements in row-major order, with the index of each. */
+/* Calls a function for each element in row-major order, with its index. */
 typedef struct walk {
     int64_t index[VM_DEBUG_MAX_RANK];
     int64_t at;
@@ -87,7 +87,7 @@ void vm_debug_copy(const vm_debug_value *v, void *out)
     }
 }
 
-/* An f4 of a view's address counts in half bytes; here it is that of the byte. */
+/* The address of an f4 in a view counts half bytes; this is the address of the byte. */
 uint64_t dbg_address(const vm_debug_value *v, uint64_t place)
 {
     int64_t at = linear(v, place);
@@ -109,7 +109,7 @@ typedef struct special {
     bool nan, inf;
 } special;
 
-/* The kinds that kernels compute in have all-ones exponents for what is no number. */
+/* In the types that kernels compute in, NaNs and infinities have an exponent of all ones. */
 static bool exponent_of(bc_kind kind, uint64_t *out_exponent, uint64_t *out_mantissa)
 {
     switch (kind) {
@@ -146,7 +146,7 @@ void dbg_counts(const vm_debug_value *v, uint64_t *nan, uint64_t *inf)
     }
 }
 
-/* Packed f32, which most tiles are: does one of them have an exponent of ones? The loop is without branches. */
+/* For packed f32, the usual case: does any element have an exponent of all ones? The loop has no branches. */
 static bool any_top_f32(const unsigned char *base, size_t n)
 {
     uint32_t any = 0;
@@ -203,8 +203,8 @@ bool dbg_locate(const vm_debug *d, const vm_started *s, const bc_value *value, v
     return true;
 }
 
-/* A value is there from the end of its op, or from the start of the region that it is an argument of, to the end of the
-   block of ops that it stands in. */
+/* A value is available from the end of its op, or from the start of the region whose argument it is, to the end of the
+   enclosing block of ops. */
 bool dbg_in_scope(const vm_debug *d, const bc_value *value, uint32_t position, vm_debug_error *error)
 {
     uint32_t home = d->homes[value->id], parent;

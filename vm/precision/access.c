@@ -1,5 +1,5 @@
-/* Loads, stores and atomic updates of floats: memory keeps the exact elements of what the kernel has stored. What it
-   has not stored, and f4, of which two share a byte, are exact. */
+/* Loads, stores and atomic updates of floats: memory keeps the exact elements of what the kernel has stored. Everything
+   else counts as exact, and so does f4, because two of them share a byte. */
 #include "vm/check/access.h"
 #include "vm/precision/precision.h"
 #include "vm/run/atomic.h"
@@ -86,7 +86,7 @@ static bool update(execution *x, uint64_t address, size_t i, uint64_t old, vm_ex
     return keep(x, address, &after, now);
 }
 
-/* Behind an update that gives what memory held: elements of one address follow each other. */
+/* After an update that returns what memory held: updates of one address follow each other. */
 static bool visit_update(vm_touch *t, uint64_t address, size_t i)
 {
     execution *x = (execution *)t;
@@ -96,7 +96,7 @@ static bool visit_update(vm_touch *t, uint64_t address, size_t i)
     return update(x, address, i, old, before);
 }
 
-/* In front of an update that gives nothing. */
+/* Before an update that returns nothing. */
 static bool visit_reduction(vm_touch *t, uint64_t address, size_t i)
 {
     execution *x = (execution *)t;
@@ -133,7 +133,7 @@ static const vm_inst *access_run(vm_frame *f, const vm_inst *inst)
 
 /* ---- compiling ---- */
 
-/* Of each op: how its elements are visited, and the row of what it writes. */
+/* For each op: how its elements are visited, and the operand row of what it writes. */
 static const struct {
     bc_opcode opcode;
     vm_visit *each;
@@ -148,7 +148,7 @@ static const struct {
     {OP_atomic_cas_tko, visit_exchange, F_atomic_cas_tko_val, 0, F_atomic_cas_tko_cmp},
 };
 
-/* Exact elements of a tile that a load gives: those that it does not read are as they are. */
+/* Exact elements of a loaded tile: elements that the load does not read count as exact. */
 static void bind_result(vm_emit *e, exact_access *a, const bc_value *result)
 {
     vm_storage exact = vm_exact_storage(e, result);

@@ -8,7 +8,7 @@ static size_t chunk_bytes(unsigned bytes)
     return sizeof(vm_kept_chunk) + ((size_t)1 << VM_KEPT_BITS) / bytes * sizeof(vm_kept);
 }
 
-/* Where a chunk is, or would go. */
+/* The slot of a chunk, or the free one for it. */
 static vm_kept_chunk **slot_of(vm_kept_chunk **chunks, size_t capacity, uint64_t key)
 {
     size_t i = (size_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 20) % capacity;
@@ -42,8 +42,8 @@ static bool grow(vm_cells *c, const tv_allocator *memory)
     return true;
 }
 
-/* The chunk for elements of that size. What it held of another size is forgotten: those elements are overwritten, or
-   count as exact from now on. */
+/* The chunk for elements of that size. Cells of another size are dropped: their elements are overwritten, or count as
+   exact from now on. */
 static vm_kept_chunk *make_chunk(vm_cells *c, const tv_allocator *memory, uint64_t key, unsigned bytes)
 {
     vm_kept_chunk *chunk = memory->alloc(memory->user, chunk_bytes(bytes));

@@ -1,4 +1,4 @@
-/* Exact elements of memory: a cell for each float that the kernel has stored, made on demand by chunks of 4 KiB. */
+/* Exact elements of memory: a cell for each float that the kernel has stored, created on demand for chunks of 4 KiB. */
 #ifndef TILEVM_VM_PRECISION_CELLS_H
 #define TILEVM_VM_PRECISION_CELLS_H
 
@@ -7,19 +7,19 @@
 #include "tilevm/tilevm.h"
 #include "vm/precision/wide.h"
 
-/* A float as it would be without rounding, and where its error comes from. Ops are told by their position + 1; 0:
+/* A float as it would be without rounding, and where its error comes from. Ops are given by their position + 1; 0:
    none. */
 typedef struct vm_exact {
     vm_wide x;
-    double share;       /* of the error (value - x): the part that the rounding of `origin` is to blame for */
-    float growth;       /* the largest factor by which one op has made it grow, relative to the value */
+    double share;       /* the part of the error (value - x) that comes from the rounding of `origin` */
+    float growth;       /* the largest factor by which one op has made the relative error grow */
     uint32_t origin;    /* whose rounding brought the largest part of the error */
     uint32_t amplifier; /* the op of that factor */
 } vm_exact;
 
 typedef struct vm_kept {
     vm_exact exact;
-    uint64_t bits;  /* that were stored: other bits there now are not of this store */
+    uint64_t bits;  /* the stored bits: if memory holds others now, another store has written them */
     uint64_t block; /* that stored them */
     uint8_t kind;   /* bc_kind */
     bool set;
@@ -41,7 +41,7 @@ typedef struct vm_cells {
 
 /* The cell of an element of 1, 2, 4 or 8 bytes, for writing. NULL: out of memory. */
 vm_kept *vm_cells_make(vm_cells *cells, const tv_allocator *memory, uint64_t address, unsigned bytes);
-/* The cell of what such a store left, if memory still holds it; else NULL. */
+/* The cell of such a store, if memory still holds the stored bits; else NULL. */
 const vm_kept *vm_cells_find(vm_cells *cells, uint64_t address, unsigned bytes, uint64_t bits);
 
 /* Cells of a chunk. */

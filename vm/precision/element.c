@@ -1,7 +1,7 @@
 /* The exact element of a result: what it would be, how far the result is from it, and which op is to blame. */
 #include "vm/precision/precision.h"
 
-/* A factor by which the errors of operands grow, from which on an op is said to amplify them: 4 bits. */
+/* An op amplifies the errors of its operands if they grow by at least this factor: 4 bits. */
 enum { MUCH = 16 };
 
 /* ---- units ---- */
@@ -78,7 +78,7 @@ static void take_largest(const parts *p, vm_exact *out)
         }
 }
 
-/* The part of its origin in what an operand's error does to the result. */
+/* The part of an operand's effect on the result that comes from the operand's origin. */
 static double share_of(const vm_source *s)
 {
     double error = vm_wide_distance(s->real, s->exact.x);
@@ -86,7 +86,7 @@ static double share_of(const vm_source *s)
     return vm_is_finite(s->effect) && vm_is_finite(share) ? share : (double)INFINITY;
 }
 
-/* By which operand's error the result moves most; NULL: by none. */
+/* The operand whose error moves the result most; NULL: none. */
 static const vm_source *largest_source(const vm_source *sources, uint32_t count)
 {
     const vm_source *most = NULL;
@@ -96,7 +96,8 @@ static const vm_source *largest_source(const vm_source *sources, uint32_t count)
     return most;
 }
 
-/* Factor by which the relative errors of the operands grow in the op, apart from its rounding; 0: they have none. */
+/* Factor by which the relative errors of the operands grow in the op, apart from its rounding; 0: the operands have no
+   errors. */
 static double growth_of(vm_wide pure, vm_wide full, const vm_source *sources, uint32_t count)
 {
     double before = 0, after = relative(vm_wide_distance(pure, full), pure.hi, full.hi);
@@ -112,7 +113,7 @@ static void note_growth(vm_loss *loss, double growth, uint64_t block, uint64_t e
     vm_note_error(&loss->growth, growth, block, element, value, exact);
 }
 
-/* Where operands have errors: how they reach the result. */
+/* How the errors of operands reach the result. */
 static void inherit(vm_frame *f, const vm_maker *m, size_t element, double real, vm_wide pure, vm_wide full,
                     const vm_source *sources, uint32_t count, parts *p, vm_exact *out)
 {

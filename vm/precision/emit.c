@@ -1,7 +1,7 @@
-/* Which op gets which instruction for its exact elements. */
+/* Selects the instruction that computes the exact elements of each op. */
 #include "vm/precision/precision.h"
 
-/* An op that takes the bits of floats: what it gives is exact from then on. */
+/* An op that reads the bits of floats: its results count as exact. */
 typedef struct drop_inst {
     vm_inst head;
     uint32_t op;

@@ -1,4 +1,4 @@
-/* What each element-wise op gives without rounding. */
+/* The results of each element-wise op without rounding. */
 #ifndef TILEVM_VM_PRECISION_FUNCTIONS_H
 #define TILEVM_VM_PRECISION_FUNCTIONS_H
 
@@ -10,17 +10,17 @@ enum { VM_EXACT_OPERANDS = 3 };
 /* x: the operands. */
 typedef vm_wide vm_exact_fn(const bc_op *op, const vm_wide *x);
 
-/* What a difference in the last digits of an operand means for the result of an op. */
+/* How a difference in the last digits of an operand affects the result of an op. */
 typedef enum vm_effect {
     VM_SMOOTH, /* a difference of about that size */
-    VM_SUM,    /* the same, and what remains of a difference of near operands has lost digits */
-    VM_STEP    /* none, or a whole step: the op decides */
+    VM_SUM,    /* the same, and the difference of nearly equal operands has lost digits */
+    VM_STEP    /* none, or a whole step: the op makes a decision */
 } vm_effect;
 
 typedef struct vm_exact_op {
     vm_exact_fn *fn; /* NULL: it has none */
     uint8_t operands, effect;
-    bool has_result; /* a float; else it only decides */
+    bool has_result; /* the result is a float; else the op only decides */
 } vm_exact_op;
 
 vm_exact_op vm_exact_op_of(const bc_op *op);

@@ -9,7 +9,7 @@ typedef struct map_inst {
     size_t real, exact, n;
 } map_inst;
 
-/* One element: its operands, as they are and exact. */
+/* One element: its operands, both as they are and exact. */
 typedef struct lane {
     vm_source sources[VM_EXACT_OPERANDS];
     vm_wide real[VM_EXACT_OPERANDS], exact[VM_EXACT_OPERANDS];
@@ -27,7 +27,7 @@ static void read_lane(const vm_frame *f, const map_inst *m, size_t i, lane *l)
     }
 }
 
-/* How far the result moves by the error of each operand alone. */
+/* How far the error of each operand alone moves the result. */
 static void find_effects(const map_inst *m, vm_wide pure, vm_wide full, lane *l)
 {
     for (uint32_t k = 0; k < m->what.operands; k++) {
@@ -40,7 +40,7 @@ static void find_effects(const map_inst *m, vm_wide pure, vm_wide full, lane *l)
     }
 }
 
-/* The operand that decides, or how far two lie apart. */
+/* The operand on which the decision depends, or the difference of the two that are compared. */
 static double deciding(const map_inst *m, const vm_wide *x)
 {
     return m->what.operands == 1 ? x[0].hi : vm_wide_sub(x[0], x[1]).hi;
@@ -102,7 +102,7 @@ void vm_emit_exact_map(vm_emit *e, const bc_op *op, const vm_exact_op *what)
 
 /* ---- select ---- */
 
-/* Takes what the kernel takes. */
+/* Selects as the kernel does. */
 typedef struct select_inst {
     vm_inst head;
     size_t condition, exact, n;

@@ -1,5 +1,5 @@
-/* Ops that move elements: exact ones go the same way. Where each element comes from is worked out once, when the entry
-   is compiled; only the place of a slice is known later. */
+/* Ops that move elements, and move their exact elements in the same way. The source of each element is computed once,
+   when the entry is compiled; only the place of a slice is known later. */
 #include "vm/compile/access.h"
 #include "vm/precision/precision.h"
 
@@ -12,7 +12,7 @@ typedef struct slice_index {
 typedef struct move_inst {
     vm_inst head;
     size_t from[2], to, n;
-    uint32_t *source; /* by element: index, and which of two operands in the top bit */
+    uint32_t *source; /* by element: its index, and in the top bit which of the two operands has it */
     size_t large;     /* insert: elements of the tile that the others go into, from[1] */
     slice_index *slices;
     uint32_t slice_count;

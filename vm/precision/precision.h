@@ -1,7 +1,7 @@
-/* A kernel beside itself with more digits: every element of a float has an exact element, which is what it would be
-   without rounding. Ops compute both; what the kernel decides, and where it reads and writes, follows its own values.
-   With options.precision an entry is compiled to code that does one op at a time in program order, with an instruction
-   behind each op that does the same to the exact elements; without, nothing of this exists in the code.
+/* Runs a kernel and, at the same time, the same kernel without rounding: every float has an exact element, which is its
+   value without rounding. Ops compute both; decisions and addresses follow the kernel's own values. With
+   options.precision, an entry is compiled to code that executes one op at a time in program order, with an instruction
+   after each op that does the same to the exact elements. Without it, the code has none of this.
 
      wide.h        numbers of 106 bits
      functions.c   what element-wise ops give in them
@@ -30,10 +30,10 @@
 
 /* ---- figures ---- */
 
-/* Of the elements that an op made, or that an array holds: how far they are from what they are compared with, in units
-   in the last place of the larger of the two. */
+/* Errors of the elements that an op made, or that an array holds: their distances from what they are compared with, in
+   units in the last place of the larger of the two. */
 typedef struct vm_error {
-    double worst, sum; /* of those that are finite; worst is infinite if one is not */
+    double worst, sum; /* of the finite ones; worst is infinite if one error is infinite */
     uint64_t infinite;
     uint64_t block, element; /* of the worst */
     double value, exact;
@@ -41,15 +41,15 @@ typedef struct vm_error {
 
 /* Of one op. */
 typedef struct vm_loss {
-    const bc_op *op; /* NULL: it has made no float */
+    const bc_op *op; /* NULL: the op has made no float */
     uint64_t elements;
     vm_error introduced;      /* by its own rounding */
-    vm_error accumulated;     /* by that and by the errors of its operands */
-    double caused, amplified; /* worst error of a stored element that comes from its rounding; that it made grow */
-    uint64_t grown;           /* elements whose operands' errors it made grow much */
+    vm_error accumulated;     /* by its rounding and the errors of its operands */
+    double caused, amplified; /* worst errors of stored elements: by its rounding, by amplification */
+    uint64_t grown;           /* elements for which it amplified the errors of operands */
     vm_error growth;          /* factors, not units */
     uint64_t overflows;       /* elements that became infinite or NaN from finite operands */
-    uint64_t decisions;       /* that would be others without rounding */
+    uint64_t decisions;       /* results that would differ without rounding */
     vm_error decided;         /* the first of them */
     bool is_sum, drops;
 } vm_loss;
@@ -90,7 +90,7 @@ typedef struct vm_maker {
 /* The op that is being emitted, which makes floats of a kind. */
 vm_maker vm_maker_of(const vm_emit *e, bc_kind kind);
 
-/* An operand of an element: what it is, what it would be, and how far the result moves by the difference. */
+/* An operand of an element: its value, its exact value, and how far the difference moves the result. */
 typedef struct vm_source {
     vm_wide real;
     vm_exact exact;
@@ -101,7 +101,7 @@ typedef struct vm_source {
    `full` on exact ones. Notes the errors of the op. */
 vm_exact vm_exact_make(vm_frame *f, const vm_maker *maker, size_t element, double real, vm_wide pure, vm_wide full,
                        const vm_source *sources, uint32_t count);
-/* A decision that follows the values of the kernel, and would be another one without rounding. */
+/* Counts a decision that follows the values of the kernel and would differ without rounding. */
 void vm_note_decision(vm_frame *f, const vm_maker *maker, size_t element, double value, double exact);
 /* Adds an error to the figures. */
 void vm_note_error(vm_error *error, double ulps, uint64_t block, uint64_t element, double value, double exact);
@@ -143,7 +143,7 @@ bool vm_exact_begin(vm_emit *e);
 
 /* Storage of the exact elements of v; VM_NO_STORAGE: they are what v holds. */
 vm_storage vm_exact_storage(const vm_emit *e, const bc_value *v);
-/* Sees that a float has such storage for the current op. */
+/* Makes sure that a float has such storage for the current op. */
 void vm_need_exact(vm_emit *e, const bc_value *v);
 void vm_set_exact(vm_emit *e, const bc_value *v, vm_storage storage);
 /* Makes storage for the exact elements of a result and binds a field to it. */

@@ -1,6 +1,7 @@
-/* Products of matrices: each sum once of the operands as they are, and, where one of them has an error, once of exact
-   operands. Sums have about 106 bits. Products are exact, for the kernel's f64 by a fused operation and for what is
-   narrower because a double holds them; those of exact operands of narrower kinds have the 53 bits of a double. */
+/* Products of matrices: each sum is computed from the operands as they are and, if one of them has an error, also from
+   the exact operands. Sums have about 106 bits. Products of operands as they are have no rounding error: f64 uses a
+   fused operation, and a double holds the products of narrower types. Products of exact operands of narrower types have
+   the 53 bits of a double. */
 #include "vm/precision/precision.h"
 
 /* One operand of a batch: rows of `columns` elements, times their scales. */
@@ -42,7 +43,8 @@ static vm_source scaled_at(const vm_frame *f, const side *s, size_t batch, size_
     return x;
 }
 
-/* Takes an operand apart into doubles; whether it has an error anywhere. by_column: whose worst element is kept. */
+/* Converts an operand to doubles, and returns whether any element has an error. by_column: the worst element is kept
+   for each column, else for each row. */
 static bool read_side(vm_frame *f, const side *s, size_t batch, bool by_column)
 {
     double *real = vm_at(f, s->real), *hi = vm_at(f, s->hi), *lo = vm_at(f, s->lo);
@@ -67,7 +69,7 @@ static bool read_side(vm_frame *f, const side *s, size_t batch, bool by_column)
 
 /* ---- sums ---- */
 
-/* hi + lo += a * b for a row of b, where b may have second parts. */
+/* hi + lo += a * b for a row of b, whose elements may have second parts. */
 static void add_products(double *restrict hi, double *restrict lo, double a, const double *restrict b, size_t n)
 {
     for (size_t j = 0; j < n; j++) {
@@ -97,7 +99,7 @@ static double *row_of_sums(const vm_frame *f, const product_inst *p, unsigned wh
     return (double *)vm_at(f, p->sums) + which * p->n;
 }
 
-/* What the errors of the operands do to the sums of a row. */
+/* The effect of the operands' errors on the sums of a row. */
 static void add_effects(vm_frame *f, const product_inst *p, size_t row)
 {
     const double *a = (double *)vm_at(f, p->lhs.real) + row * p->k, *a_hi = (double *)vm_at(f, p->lhs.hi) + row * p->k;

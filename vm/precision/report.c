@@ -1,4 +1,4 @@
-/* The public calls that tell what a run with exact elements found. */
+/* The public functions that report what a run with exact elements found. */
 #include "vm/precision/precision.h"
 
 #include "bytecode/dtype.h"
@@ -22,7 +22,8 @@ static tv_vm_error error_of(const struct vm_precision *p, const vm_error *e, uin
     return out;
 }
 
-/* The kind of the floats of an op: of its result, or of what it compares or drops. */
+/* The kind of an op's floats: of its result or, if that is no float, of the operands that it compares or reads as
+   bits. */
 static bc_kind kind_of(const bc_op *op)
 {
     const bc_value *result = &bc_results(op)[0];

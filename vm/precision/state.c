@@ -136,7 +136,7 @@ static bool add_cell(struct vm_precision *p, uint64_t address, const vm_kept *ke
     return true;
 }
 
-/* Chunks in the order of their addresses, so that figures do not depend on where the table has them. */
+/* Chunks in the order of their addresses, so that figures do not depend on the layout of the table. */
 static uint64_t next_key(const vm_cells *c, uint64_t from, const vm_kept_chunk **out)
 {
     *out = NULL;

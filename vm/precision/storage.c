@@ -1,5 +1,5 @@
-/* The storage of exact tiles while an entry is compiled, and how instructions read them. A tile without such storage is
-   exact as it is: constants, parameters, what was made of bits. */
+/* Assigns the storage of exact tiles while an entry is compiled, and binds it to instructions. A tile without such
+   storage counts as exact: constants, parameters, and floats made from bits. */
 #include "vm/precision/precision.h"
 
 #include "vm/compile/compile.h"
@@ -37,7 +37,7 @@ void vm_write_exact(vm_emit *e, vm_inst *inst, size_t *field, const bc_value *re
     vm_bind(e, inst, field, storage, 0, VM_WRITE);
 }
 
-/* Exact elements are those of the value itself. */
+/* The elements of the value itself are exact. */
 typedef struct fill_inst {
     vm_inst head;
     size_t from, to, n;

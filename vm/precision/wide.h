@@ -1,5 +1,5 @@
 /* Numbers of about 106 bits: the unevaluated sum of two doubles, the second at most half a unit in the last place of
-   the first. What is infinite or NaN has a second part of 0. */
+   the first. If the number is infinite or NaN, the second part is 0. */
 #ifndef TILEVM_VM_PRECISION_WIDE_H
 #define TILEVM_VM_PRECISION_WIDE_H
 
@@ -108,7 +108,7 @@ static inline double vm_wide_distance(vm_wide a, vm_wide b)
     return a.hi == b.hi || (a.hi != a.hi && b.hi != b.hi) ? 0 : (double)INFINITY;
 }
 
-/* Functions go through long double: as precise as that is. */
+/* Functions are computed in long double, and are as precise as that type. */
 static inline long double vm_wide_long(vm_wide a)
 {
     return (long double)a.hi + a.lo;

@@ -1,4 +1,4 @@
-/* Storage from alloca while a grid runs, and where an address lies: in a buffer, a global or such storage. */
+/* Storage from alloca while a grid runs; finds the buffer, global or storage in which an address lies. */
 #include <string.h>
 
 #include "vm/run/schedule.h"
@@ -42,7 +42,7 @@ static bool add_alloca(vm_run *run, uint64_t start, size_t bytes, size_t held)
     return added;
 }
 
-/* What the op made before goes: its block has ended since, and with it those inside. */
+/* Releases what the op allocated before: its block has ended since, and so have the blocks inside. */
 static void release_made_by(vm_frame *f, const vm_inst *maker)
 {
     const vm_held *record = f->allocas;

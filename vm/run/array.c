@@ -9,7 +9,7 @@ static uint64_t magnitude(int64_t x)
     return x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
 }
 
-/* Looks at the axes from the smallest stride on. */
+/* Examines the axes, from the smallest stride on. */
 static void look_for_gaps(vm_array *a)
 {
     uint64_t reach = 0; /* elements from the lowest to the highest so far */
@@ -80,7 +80,7 @@ void vm_arrays_release(vm_arrays *arrays, const tv_allocator *allocator)
 }
 
 /* Goes down the axes from the largest stride: counted from the lowest address all strides are positive, so each index
-   is a quotient. That finds every element of a nested array; of others, some. */
+   is a quotient. That finds every element of a nested array, and some elements of others. */
 bool vm_array_element(const vm_array *a, uint64_t address, int64_t *out_index)
 {
     if (address < a->low || address >= a->high || !a->item_bits)

@@ -191,8 +191,8 @@ static bool same_parts(const vm_batch_span *a, const vm_batch_span *b)
     return true;
 }
 
-/* Could the order of the two accesses be observable? It could if they are of different blocks, or if a load follows
-   the store in the entry. */
+/* Could the order of the two accesses be observable? It could be if they belong to different blocks, or if a load
+   follows the store in the entry. */
 static bool meet(const vm_batch_span *store, const vm_note *store_note, const vm_batch_span *other,
                  const vm_note *other_note)
 {

@@ -14,14 +14,14 @@ typedef struct vm_inst vm_inst;
 typedef struct vm_frame vm_frame;
 typedef struct vm_run vm_run;
 
-/* Does the work and gives the instruction that follows; NULL ends the tile block (frame->trapped says how). */
+/* Executes the instruction and returns the next one; NULL ends the tile block (frame->trapped says how). */
 typedef const vm_inst *vm_handler(vm_frame *f, const vm_inst *inst);
 
-/* Head of every instruction; handlers know what comes after it. Operands are byte offsets into frame->base. */
+/* Head of every instruction; its handler knows what follows. Operands are byte offsets into frame->base. */
 struct vm_inst {
     vm_handler *run;
     const vm_inst *next; /* in the same region; NULL after the last, which is always a jump or an end */
-    const bc_op *op;     /* for diagnostics, trace and profile; of a group its last op; NULL: bookkeeping */
+    const bc_op *op;     /* for diagnostics, trace and profile; the last op of a group; NULL: bookkeeping */
     uint32_t index;      /* place in vm_code.insts */
 };
 
@@ -31,7 +31,7 @@ typedef void vm_map_fn(const vm_map *map, void *out, const void *a, const void *
 
 struct vm_map {
     vm_kernel *kernel; /* works on the elements as they are, unless custom is set */
-    vm_map_fn *custom; /* instead, for what needs more than a kernel: sees the fields below */
+    vm_map_fn *custom; /* used instead of the kernel for ops that need the fields below */
     vm_kernel *core;   /* of a wider type, after widening each operand that says how; narrowed at the end */
     vm_kernel *widen[3], *narrow, *flush;
     const void *table; /* results by pattern of the operand */
@@ -53,15 +53,15 @@ static inline void vm_map_run(const vm_map *map, void *out, const void *a, const
         map->kernel(out, a, b, c, n);
 }
 
-/* A tile that was left where it lies in global memory, or was copied: written by its load, read through a cell. Rows of
-   2^row_bits packed elements lie pitch bytes apart. */
+/* A tile that stays in global memory or was copied. Its load writes this record, and cells read it. Rows of 2^row_bits
+   packed elements lie pitch bytes apart. */
 typedef struct vm_rows {
     unsigned char *ptr;
     int64_t pitch;
     bool in_memory; /* in global memory: a store that overlaps it must copy it first */
 } vm_rows;
 
-/* A straight piece of code, for counting: how often it ran times what is in it. */
+/* A straight piece of code, for counting: the number of its runs is multiplied by what it contains. */
 typedef struct vm_segment {
     uint32_t first_op, op_count; /* in vm_code.segment_ops */
     uint64_t flops;
@@ -99,7 +99,7 @@ typedef struct vm_code {
     bool allocas;                        /* has an alloca: addresses may lie in one */
     const struct vm_check_op *check_ops; /* with checks: the ops that touch memory */
     uint32_t check_op_count;
-    bool opens;                           /* with checks: has loads that leave elements open */
+    bool opens;                           /* with checks: has loads that leave elements undefined */
     const struct vm_probe *const *probes; /* by position of the op; NULL: none, or without probes */
     const struct vm_placed *placed;       /* with probes: by id of the value */
     uint32_t batch;                       /* tile blocks that the code runs at once */
@@ -120,9 +120,9 @@ struct vm_frame {
     vm_region alloca_region; /* copy of the storage found last */
     uint64_t *segment_counts;
     uint32_t segment;       /* entered last */
-    uint32_t cut_ops;       /* executed of it, where it is not counted: the steps were used up */
-    uint64_t ops, ops_told; /* executed by this worker; of these, what the run knows of */
-    uint64_t blocks_untold; /* ended, and the run does not know of it */
+    uint32_t cut_ops;       /* ops executed of a segment that is not counted, because the steps were used up */
+    uint64_t ops, ops_told; /* ops executed by this worker; how many of them it has reported to the run */
+    uint64_t blocks_untold; /* blocks that have ended and were not reported to the run */
     int64_t patience;       /* work until the clock is looked at */
     uint64_t bytes_loaded, bytes_stored;
     vm_held *allocas; /* newest first */
@@ -131,7 +131,7 @@ struct vm_frame {
     bool streamed;                /* wrote past the caches since the last vm_finish_streams */
     double *inst_seconds;         /* by inst->index, when profiling */
     struct vm_check_block *check; /* with checks */
-    struct vm_batch_span *spans;  /* of a batch: what its accesses touch, by slot; NULL: a single tile block */
+    struct vm_batch_span *spans;  /* for a batch: the memory of its accesses, by slot; NULL: a single tile block */
 };
 
 static inline void *vm_at(const vm_frame *f, size_t at)
@@ -139,7 +139,7 @@ static inline void *vm_at(const vm_frame *f, size_t at)
     return f->base + at;
 }
 
-/* Lets other threads see what was written past the caches, before anything that is written later. */
+/* Makes what was written past the caches visible to other threads before anything that is written later. */
 static inline void vm_finish_streams(vm_frame *f)
 {
     if (f->streamed)
@@ -147,22 +147,23 @@ static inline void vm_finish_streams(vm_frame *f)
     f->streamed = false;
 }
 
-/* Work is what makes a worker look at the clock often enough, whatever it does: a unit takes 10 ns (a small op) to
-   some microseconds, and one look in VM_PATIENCE units is not felt. */
+/* Workers count work in order to look at the clock often enough: a unit takes 10 ns (a small op) to some microseconds,
+   and the cost of one look in VM_PATIENCE units is negligible. */
 enum { VM_PATIENCE = 1 << 12, VM_UNIT_ELEMENTS = 1 << 8, VM_UNIT_FLOPS = 1 << 13 };
 
-/* Reports progress when it is time. False when the block must stop: the caller wants it, or (between ops, inside being
-   false) another block trapped. */
+/* Reports progress when it is due. False: the block must stop, because the caller wants it or because another block
+   trapped (only between ops, where `inside` is false). */
 bool vm_look(vm_frame *f, const bc_op *op, bool inside);
 
-/* For ops that take long: called now and then while one works. False: it must stop, and return NULL. */
+/* Ops that take long call this now and then. False: the op must stop, and return NULL. */
 static inline bool vm_go_on(vm_frame *f, const vm_inst *inst, uint64_t work)
 {
     f->patience -= (int64_t)work + 1;
     return TV_LIKELY(f->patience > 0) || vm_look(f, inst->op, true);
 }
 
-/* Records why the block stops; the first one of the run is reported. Always NULL, for handlers to return. */
+/* Records why the block stops; the first such reason of a run is reported. Always returns NULL, for handlers to
+   return. */
 const vm_inst *vm_trap(vm_frame *f, const vm_inst *inst, bc_rule rule, const char *format, ...) TV_PRINTF(4, 5);
 
 void vm_trap_op(vm_frame *f, const bc_op *op, bc_rule rule, const char *format, ...) TV_PRINTF(4, 5);

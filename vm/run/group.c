@@ -1,5 +1,5 @@
-/* A group of element-wise ops while it runs, strip by strip. Its stores go into memory at once where that disturbs
-   nothing. */
+/* Runs a group of element-wise ops strip by strip. Its stores write memory directly where that does not change the
+   result. */
 #include "vm/run/group.h"
 
 #include "vm/run/schedule.h"
@@ -26,8 +26,8 @@ static void copy_rows_in(vm_frame *f, const vm_leaf *leaf, uint32_t bits)
                  vm_at(f, leaf->staging));
 }
 
-/* Copies loads that a store of this group is about to overwrite, unless it does so in step: each element in its own
-   place, after it was read. */
+/* Copies loaded tiles that a store of this group is about to overwrite, unless the store overwrites each element in its
+   own place, after it was read. */
 static void protect_loads(vm_frame *f, const vm_group_inst *g, const vm_sink *sink, const vm_target *t, size_t t_bytes)
 {
     for (uint32_t i = 0; i < g->strips.leaf_count; i++) {
@@ -45,8 +45,8 @@ static void protect_loads(vm_frame *f, const vm_group_inst *g, const vm_sink *si
     }
 }
 
-/* Whether the tensor that a sink writes a tile of is too large for any part of it to be in a cache when it is read, and
-   the pieces written are long enough for that to be worth the way round the caches. */
+/* Whether a sink should write past the caches: its tensor is so large that no part of it will be in a cache when it is
+   read, and the pieces written are long enough. */
 static bool is_streamed(const vm_frame *f, const vm_group_inst *g, const vm_sink *sink)
 {
     const vm_record *record = vm_at(f, sink->info.record);
@@ -54,16 +54,17 @@ static bool is_streamed(const vm_frame *f, const vm_group_inst *g, const vm_sink
     if (bytes << g->strips.bits < MIN_STREAMED_TILE || bytes << g->strips.strip_bits < MIN_STREAMED_STRIP)
         return false;
     for (uint32_t d = 0; d < sink->info.rank && bytes < MIN_STREAMED; d++)
-        bytes *= (uint64_t)record->dims[d] & UINT32_MAX; /* a larger one is no matter here */
+        bytes *= (uint64_t)record->dims[d] & UINT32_MAX; /* larger ones do not matter here */
     return bytes >= MIN_STREAMED;
 }
 
-/* The bytes that a sink writes; where they are not known, all there are. */
+/* The bytes that a sink writes; all bytes if they are not known. */
 typedef struct span_of_sink {
     const unsigned char *low, *high;
 } span_of_sink;
 
-/* Whether a sink may write memory at once: none before it writes any of that, now or, from staging, later. */
+/* Whether a sink may write memory directly: no earlier sink may write any of the same bytes, now or later from
+   staging. */
 static bool is_alone(const span_of_sink *spans, uint32_t i)
 {
     for (uint32_t k = 0; k < i; k++)
@@ -72,7 +73,8 @@ static bool is_alone(const span_of_sink *spans, uint32_t i)
     return true;
 }
 
-/* Where the sinks write: into memory where that is packed rows and disturbs no other sink, else into staging. */
+/* Selects where the sinks write: directly into memory if it consists of packed rows and no other sink is affected, else
+   into staging. */
 static void aim(vm_frame *f, const vm_group_inst *g, vm_target *targets)
 {
     span_of_sink spans[VM_MAX_SINKS];

@@ -24,7 +24,7 @@ vm_layout vm_layout_masked(uint32_t bits, uint32_t mask);
 /* The bits that are not broadcast. */
 uint32_t vm_layout_mask(const vm_layout *layout);
 bool vm_layout_is_packed(const vm_layout *layout);
-/* Keeps the bits in mask. */
+/* Keeps only the bits in mask. */
 vm_layout vm_layout_compact(const vm_layout *layout, uint32_t mask);
 
 vm_layout vm_layout_broadcast(const vm_layout *source, const bc_type *from, const bc_type *to);

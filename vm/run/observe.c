@@ -1,4 +1,4 @@
-/* Tells an observer; and the positions of ops for all who tell something. */
+/* Calls the observer, and looks up the positions of ops for all callers. */
 #include "vm/run/observe.h"
 
 #include <stdlib.h>

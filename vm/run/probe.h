@@ -6,11 +6,11 @@
 #include "vm/run/code.h"
 #include "vm/run/layout.h"
 
-/* What the tile blocks of a run share. */
+/* State that the tile blocks of a run share. */
 typedef struct vm_probes {
     uint64_t count;     /* ops begun, in all tile blocks */
-    uint64_t until;     /* stops when so many have */
-    uint32_t turn_end;  /* stops when the tile block has made so many strong accesses */
+    uint64_t until;     /* stops after this many ops */
+    uint32_t turn_end;  /* stops when the tile block has made this many strong accesses */
     const uint8_t *hot; /* by position of the op: stops before it */
     const vm_inst *at;  /* the probe that stopped the block; NULL: it ended or trapped */
 } vm_probes;

@@ -46,7 +46,7 @@ void vm_execute(vm_frame *f, const vm_inst *inst)
         inst = inst->run(f, inst);
 }
 
-/* Workers share the counter, so that telling it of every block would take longer than a small block. */
+/* Workers share the counter; updating it for every block would take longer than a small block. */
 static void tell_blocks(vm_frame *f)
 {
     if (f->blocks_untold)
@@ -132,7 +132,7 @@ size_t vm_worker_bytes(const vm_code *code, bool profile)
            + (profile ? code->inst_count * sizeof(double) : 0);
 }
 
-/* A frame of the code in memory of vm_worker_bytes; gives the first byte behind the counters of segments. */
+/* Makes a frame of the code in memory of vm_worker_bytes; returns the first byte after the counters of segments. */
 static unsigned char *open_frame(vm_frame *f, const vm_code *code, vm_run *run, unsigned char *memory, size_t bytes)
 {
     unsigned char *p = (unsigned char *)(((uintptr_t)memory + FRAME_ALIGN - 1) / FRAME_ALIGN * FRAME_ALIGN);
@@ -177,7 +177,7 @@ static size_t batch_bytes(const vm_code *batch)
            + VM_BATCH_ACCESSES * sizeof(vm_batch_span);
 }
 
-/* Without it the worker runs its blocks one by one. */
+/* Without this memory, the worker runs its blocks one by one. */
 static void open_batch(vm_worker *w, vm_run *run)
 {
     tv_allocator *a = &run->vm->allocator;
@@ -201,7 +201,7 @@ static void execute_observed(vm_frame *f, const vm_inst *inst)
             if (op)
                 vm_observe_spent(f, op, from, now);
             op = next;
-            from = vm_seconds(); /* what it took to tell is no op's */
+            from = vm_seconds(); /* the time for reporting counts for no op */
         }
         inst = inst->run(f, inst);
         now = vm_seconds();
@@ -223,7 +223,7 @@ static void run_block(vm_frame *f, uint64_t ticket)
     f->blocks_untold += !f->trapped;
 }
 
-/* Runs the batch that begins with a block. False: it gave up, and has done nothing. */
+/* Runs the batch that begins with a block. False: the batch ended without having written anything. */
 static bool run_batch(vm_worker *w, uint64_t first)
 {
     vm_frame *f = &w->batch;
@@ -347,7 +347,7 @@ static void *work(void *user)
     vm_frame *f = &w->frame;
     vm_run *run = f->run;
     uint64_t units = count_units(run);
-    tv_float_enter(); /* the caller's thread has its own back when the run returns */
+    tv_float_enter(); /* when the run returns, the caller's thread has its floating-point state back */
     vm_execute(f, run->code->preamble);
     if (w->batch_memory)
         vm_execute(&w->batch, run->batch->preamble);
@@ -369,7 +369,7 @@ static void *work(void *user)
 
 /* ---- figures ---- */
 
-/* What batches have executed, as if every block had run alone. */
+/* Counts what batches have executed as if every block had run alone. */
 static void add_batches(vm_run *run, vm_worker *w)
 {
     const vm_code *batch = w->batch.code;

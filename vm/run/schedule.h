@@ -31,7 +31,7 @@ struct tv_vm {
     const bc_module *module;
     tv_vm_options options;
     tv_allocator given;     /* the caller's */
-    tv_allocator allocator; /* the same, which notes in starved when it has nothing to give */
+    tv_allocator allocator; /* the same, but sets starved when an allocation fails */
     atomic_bool starved;
     const vm_kernels *kernels;
     vm_regions regions; /* buffers and globals */
@@ -41,7 +41,7 @@ struct tv_vm {
     size_t global_count, entry_count;
     size_t memory_limit;
     tv_vm_stats stats;
-    bool probed; /* what is compiled from now on has probes */
+    bool probed; /* entries compiled from now on have probes */
     uint64_t op_counts[OP_LIMIT];
     double op_seconds[OP_LIMIT];
     struct vm_precision *precision;     /* with options.precision, of the last run */
@@ -56,7 +56,7 @@ struct tv_vm {
 struct vm_run {
     tv_vm *vm;
     const vm_code *code;
-    const vm_code *batch; /* runs batches of blocks; NULL: they run one by one */
+    const vm_code *batch; /* code that runs batches of blocks; NULL: blocks run one by one */
     uint32_t grid[3];
     uint64_t blocks;
     const void *const *params;
@@ -66,19 +66,19 @@ struct vm_run {
     size_t alloca_bytes, alloca_limit;
     _Atomic uint64_t next_unit; /* unit: a batch, what is left of a row of blocks behind its batches, or a block */
     _Atomic uint64_t blocks_done;
-    _Atomic uint64_t ops;        /* executed, as far as workers have told */
+    _Atomic uint64_t ops;        /* ops executed, as far as workers have reported */
     _Atomic uint64_t steps_left; /* where they are limited */
-    _Atomic bool stopping;       /* no op begins any more */
-    _Atomic bool interrupted;    /* and those that take long end early: the caller wants it */
+    _Atomic bool stopping;       /* no further op begins */
+    _Atomic bool interrupted;    /* long ops end early, too: the caller wants to stop */
     double next_progress;
     struct vm_probes *probes; /* of code that has them */
-    struct vm_check *check;   /* with checks; forget tells it of memory that is new */
+    struct vm_check *check;   /* with checks; `forget` reports memory that is reused */
     void (*forget)(struct vm_check *check, uint64_t start, size_t bytes);
     uint64_t order_seed;
-    bool again; /* a run in another order: its output and figures are dropped */
+    bool again; /* a repeated run in another order: its output and figures are dropped */
 };
 
-/* A frame and what is under way in it. */
+/* A frame and the state of the tile block in it. */
 typedef struct vm_worker {
     vm_frame frame;
     vm_frame batch; /* for batches, when the run has them */
@@ -99,9 +99,9 @@ size_t vm_worker_bytes(const vm_code *code, bool profile);
 bool vm_worker_open(vm_worker *worker, vm_run *run);
 /* Adds the worker's figures to those of the run, and frees it. */
 void vm_worker_close(vm_worker *worker, vm_run *run);
-/* Makes the frame that of the block that is the ticket-th in the order of the run. */
+/* Sets the frame up for the ticket-th block in the order of the run. */
 void vm_set_block(vm_frame *f, uint64_t ticket);
-/* Calls the progress callback if it is time. op: what the worker is at; NULL: between blocks. */
+/* Calls the progress callback if it is due. op: the worker's current op; NULL: between blocks. */
 void vm_report_progress(vm_frame *f, const bc_op *op);
 /* Reports why the run stopped, if it did; TV_TRAP then. */
 tv_status vm_report_stop(const vm_run *run, tv_sink sink);
@@ -112,7 +112,7 @@ tv_status vm_no_frame(const vm_run *run, size_t bytes, tv_sink sink);
 tv_status vm_run_grid(tv_vm *vm, const vm_code *code, const vm_code *batch, const uint32_t grid[3],
                       const void *const *params, tv_sink sink);
 
-/* Takes the ops of a segment off the steps that are left. False: they do not suffice, and the block has trapped. */
+/* Subtracts the ops of a segment from the remaining steps. False: too few are left, and the block has trapped. */
 bool vm_pay(vm_frame *f, uint32_t segment);
 
 /* Runs instructions until one ends the sequence. */
@@ -125,7 +125,7 @@ const vm_region *vm_run_find(vm_frame *f, uint64_t address, uint64_t size);
 void vm_print_element(bc_text *out, const bc_type *tile, size_t element);
 /* "element [2, 5] of 'a', f32[8, 8]"; false: no element of the array has a byte at address. */
 bool vm_print_element_of(bc_text *out, const vm_array *array, uint64_t address);
-/* The same of whatever lies there, or as much as is known. */
+/* The same for whatever lies at the address, or as much as is known. */
 void vm_print_place(bc_text *out, const vm_run *run, uint64_t address);
 /* An element's pattern: 5, 0.5, nan, and a pointer as a place. run is for pointers only. */
 void vm_print_scalar(bc_text *out, const vm_run *run, bc_kind kind, uint64_t bits);
@@ -135,7 +135,7 @@ void vm_trap_outside(vm_frame *f, const vm_inst *inst, uint64_t address, size_t 
 /* Traps with X-MEM-03. */
 void vm_trap_misaligned(vm_frame *f, const vm_inst *inst, uint64_t address, size_t bytes, size_t element);
 
-/* Storage for the alloca `maker`, in place of what it made before; NULL when it cannot be had. Released by
+/* Allocates storage for the alloca `maker`, and releases what it allocated before; NULL: out of memory. Released by
    vm_release_allocas down to (not including) `until`. */
 void *vm_make_alloca(vm_frame *f, const vm_inst *maker, size_t bytes, size_t align);
 void vm_release_allocas(vm_frame *f, const vm_held *until);

@@ -1,4 +1,4 @@
-/* Running strips: bring the leaves in, then one kernel call per step. */
+/* Runs strips: gathers the leaves, then calls one kernel per step. */
 #include "vm/run/strips.h"
 
 #include <string.h>
@@ -89,14 +89,15 @@ static unsigned char *target_of(vm_frame *f, const vm_step *step, unsigned char 
     return scratch + step->at;
 }
 
-/* Copies a strip to memory past the caches, and meanwhile brings in the next one of up to two loads read in place. */
+/* Copies a strip to memory past the caches, and meanwhile prefetches the next strip of up to two loads that are read in
+   place. */
 static void stream_strip(vm_frame *f, const vm_strips *s, void *to, const void *from, size_t bytes, size_t n,
                          const void *const node[])
 {
     const void *next[2] = {NULL, NULL};
     unsigned count = 0;
     for (uint32_t i = 0; i < s->leaf_count && count < TV_COUNT(next); i++)
-        if (s->leaves[i].kind == VM_LEAF_ROWS) /* an address to prefetch: it need not be there */
+        if (s->leaves[i].kind == VM_LEAF_ROWS) /* an address to prefetch, which need not be valid */
             next[count++] = (const void *)((uintptr_t)node[i] + n * s->leaves[i].bytes);
     f->code->kernels->map[VM_K_stream](to, from, next[0], next[1], bytes);
     f->streamed = true;

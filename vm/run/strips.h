@@ -1,8 +1,8 @@
 /* Chains of element-wise ops, run strip by strip. A strip is a piece of the row-major index space, short enough that
    what passes between the ops stays in the first cache.
 
-   Leaves bring elements in, steps make new ones; both are nodes, numbered leaves first. The element type of a node is
-   its own affair; all nodes have the same number of elements. */
+   Leaves bring elements in, steps make new ones; both are nodes, numbered leaves first. Nodes may have different
+   element types; all have the same number of elements. */
 #ifndef TILEVM_VM_RUN_STRIPS_H
 #define TILEVM_VM_RUN_STRIPS_H
 
@@ -18,7 +18,7 @@ enum {
 
 typedef enum vm_leaf_kind {
     VM_LEAF_DIRECT, /* strips are packed where they lie */
-    VM_LEAF_ONCE,   /* every strip is the same: gathered before the first */
+    VM_LEAF_ONCE,   /* all strips are equal: gathered once, before the first */
     VM_LEAF_EACH,   /* gathered for every strip */
     VM_LEAF_ROWS,   /* through a vm_rows */
     VM_LEAF_ARG     /* an array that the caller gives */
@@ -45,7 +45,7 @@ typedef struct vm_step {
     uint16_t in[3];
     uint8_t dest;
     size_t at;     /* buffer in scratch, place in the frame, or index of the sink */
-    size_t buffer; /* SINK: in scratch, where the strip is made when the sink is streamed to */
+    size_t buffer; /* SINK: where in scratch the strip is made if the sink is written past the caches */
 } vm_step;
 
 typedef struct vm_strips {

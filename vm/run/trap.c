@@ -6,7 +6,8 @@
 #include "bytecode/print/report.h"
 #include "vm/run/schedule.h"
 
-/* An op of the entry, for one of the function that runs a batch of its blocks: they stand at the same byte. */
+/* The op of the entry for an op of the function that runs a batch of its blocks: both have the same offset in the
+   file. */
 static const bc_op *op_of_entry(const vm_run *run, const bc_op *op)
 {
     const bc_block *body = run->code->function->body;
@@ -21,7 +22,7 @@ static void record(vm_frame *f, const bc_op *op, bc_rule rule, const char *messa
     vm_run *run = f->run;
     f->trapped = true;
     if (f->spans && rule != BC_RULE_X_LIM_02)
-        return; /* the block that traps will do so when it runs alone */
+        return; /* the block that traps will trap again when it runs alone */
     if (f->spans)
         op = op_of_entry(run, op);
     pthread_mutex_lock(&run->lock);

@@ -1,5 +1,5 @@
 /* Tile blocks that take turns on one thread. A block runs until it ends, or until it has made so many strong accesses
-   that it may be waiting for another one; then others get their turn. The order of turns depends on nothing but the
+   that it may be waiting for another block; then others get their turn. The order of turns depends on nothing but the
    program and the order of the blocks, so every run is the same. */
 #ifndef TILEVM_VM_RUN_TURNS_H
 #define TILEVM_VM_RUN_TURNS_H
@@ -11,7 +11,7 @@ enum {
     VM_MAX_STARTED = 1 << 16 /* blocks under way at a time */
 };
 
-/* A tile block under way; owners put what they need behind it. */
+/* A tile block under way; owners store their own data after it. */
 typedef struct vm_started {
     vm_worker worker;
     const vm_inst *next;      /* instruction to go on with */
@@ -30,13 +30,13 @@ struct vm_turns {
     uint64_t next_block;
 };
 
-/* Who comes next: a block that has not begun while there is room for one, else the one that has waited longest. NULL:
-   all have ended, or there is no room for any. */
+/* The next block: one that has not begun if there is room for it, else the one that has waited longest. NULL: all have
+   ended, or there is no room for any. */
 vm_started *vm_turns_next(vm_turns *t);
 void vm_turns_queue(vm_turns *t, vm_started *s);
 /* The block has ended; its frame is free. */
 void vm_turns_end(vm_turns *t, vm_started *s);
-/* A frame of the queue, or of the free ones; NULL: there is none left. */
+/* A frame of the queue, or a free one; NULL: none is left. */
 vm_started *vm_turns_take(vm_turns *t);
 
 #endif

@@ -10,7 +10,7 @@
 
 /* ---- which elements ---- */
 
-/* Copies whose size is known are moves; the call for any other would take longer than the rest of a box. */
+/* Copies of known size compile to moves; a call for any size would take longer than the rest of a box. */
 static uint64_t read_unsigned(const vm_frame *f, size_t at, unsigned bytes)
 {
     const unsigned char *from = f->base + at;
@@ -126,7 +126,7 @@ bool vm_box_span(const vm_box *box, size_t bytes, uint64_t *out_low, uint64_t *o
     return true;
 }
 
-/* The region that holds everything inside the box; NULL when there is none, or strides are too large to tell. */
+/* The region that contains everything inside the box; NULL: there is none, or the strides are too large to decide. */
 static const vm_region *box_region(vm_frame *f, const vm_access_info *info, const vm_box *box)
 {
     uint64_t low, high;
@@ -236,7 +236,7 @@ void vm_box_copy(const vm_kernels *kernels, const vm_box *box, size_t bytes, uns
     } while (walk_on(box, outer, &w));
 }
 
-/* The runs of a layout whose strides double, as the dimensions of a box. */
+/* Runs of bits of a layout whose strides double, as the dimensions of a box. */
 static void box_of_layout(const vm_layout *layout, size_t bytes, const void *base, vm_box *box)
 {
     uint32_t first[VM_MAX_BITS], count = 0;
@@ -403,7 +403,7 @@ static bool store_each(vm_frame *f, const vm_inst *inst, void *user, uint64_t ad
     return true;
 }
 
-/* One box, the fast way if it lies in one region and nothing special is asked for. */
+/* Moves one box; takes the fast way if the box lies in one region and nothing special is requested. */
 static bool move_box(vm_frame *f, const vm_inst *inst, const vm_access_info *info, const vm_box *box,
                      unsigned char *tile, size_t tile_base, bool write)
 {
@@ -448,7 +448,7 @@ bool vm_view_load(vm_frame *f, const vm_inst *inst, const vm_access_info *info, 
     for (uint32_t s = 0; s < slices; s++) {
         vm_box box;
         vm_box_make(f, info, s, &box);
-        if (s == 0 && (!box.whole || info->sparse >= 0)) /* later slices may stick out */
+        if (s == 0 && (!box.whole || info->sparse >= 0)) /* later slices may extend beyond the view */
             fill_padding(info, tile);
         if (!move_box(f, inst, info, &box, tile, s * step, false))
             return false;

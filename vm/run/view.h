@@ -55,7 +55,7 @@ typedef struct vm_box {
 /* The box of one tile; with a sparse dimension, of its slice number `slice`. */
 void vm_box_make(const vm_frame *f, const vm_access_info *info, uint32_t slice, vm_box *out);
 
-/* The addresses [low, high) of what is inside a box that is not empty; false: strides are too large to tell. */
+/* The addresses [low, high) of what is inside a box that is not empty; false: the strides are too large to decide. */
 bool vm_box_span(const vm_box *box, size_t bytes, uint64_t *out_low, uint64_t *out_high);
 
 /* Adds the bytes that are inside to a figure. */
@@ -78,7 +78,8 @@ void vm_copy_layout(const vm_kernels *kernels, const vm_layout *layout, size_t b
 bool vm_view_load(vm_frame *f, const vm_inst *inst, const vm_access_info *info, void *tile);
 bool vm_view_store(vm_frame *f, const vm_inst *inst, const vm_access_info *info, const void *tile);
 
-/* Calls each(...) for every element inside: its address (f4: in half bytes) and place in the tile. False: it was. */
+/* Calls each(...) for every element inside, with its address (f4: in half bytes) and place in the tile. False: a call
+   returned false. */
 typedef bool vm_each(vm_frame *f, const vm_inst *inst, void *user, uint64_t address, size_t element);
 bool vm_view_each(vm_frame *f, const vm_inst *inst, const vm_access_info *info, vm_each *each, void *user);
 
@@ -94,8 +95,8 @@ bool vm_reach(vm_frame *f, const vm_inst *inst, uint64_t address, size_t bytes, 
 void vm_load_element(void *out, uint64_t address, unsigned bytes, bc_MemoryOrderingSemantics order);
 void vm_store_element(uint64_t address, const void *from, unsigned bytes, bc_MemoryOrderingSemantics order);
 
-/* Comes before every access that is not weak: what was written before it is visible first, and other workers run now
-   and then, as it may wait for them. */
+/* Called before every access that is not weak: makes earlier writes visible first, and lets other workers run now and
+   then, because the access may wait for them. */
 void vm_breathe(vm_frame *f);
 
 #endif

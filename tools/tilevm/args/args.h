@@ -26,7 +26,7 @@
 typedef struct arg_budget {
     uint64_t limit, used; /* bytes; limit 0: any */
 } arg_budget;
-/* Half of the memory that can be had now. */
+/* Half of the memory that is available now. */
 uint64_t arg_memory_limit(void);
 
 /* Memory with a guard zone on either side. Arrays that alias share one. */
@@ -148,7 +148,7 @@ bool arg_spec_parse(bc_arena *arena, tv_str text, arg_spec *out, io_error *error
 /* Splits "[a, b, c]" or "a, b, c" at top-level commas; brackets and quotes protect. NULL, error set: unbalanced, or out
    of memory. */
 tv_str *arg_split(bc_arena *arena, tv_str text, size_t *out_count, io_error *error);
-/* Lists the makers with their keys, for the help text: "randn(dtype, shape, seed=, mean=, std=)". */
+/* Lists the generators and loaders with their keys, for the help text: "randn(dtype, shape, seed=, mean=, std=)". */
 const char *arg_maker_text(arg_maker maker);
 const char *arg_maker_keys(arg_maker maker);
 const char *arg_maker_summary(arg_maker maker);
@@ -176,8 +176,8 @@ typedef struct arg_value {
     uint64_t before; /* fingerprint when the kernel started */
 } arg_value;
 
-/* An array from a spec. wanted: the element type when the spec tells none; TV_DTYPE_COUNT: it must. ordinal: which
-   argument it is, so that generators without a seed differ. */
+/* An array from a spec. wanted: the element type if the spec names none; TV_DTYPE_COUNT: the spec must name one.
+   ordinal: the index of the argument, so that generators without a seed differ. */
 bool arg_make_array(const arg_context *context, const arg_spec *spec, tv_dtype wanted, unsigned ordinal, arg_array *out,
                     io_error *error);
 /* A view of the memory of another array, with dtype, shape, strides and offset of its own if the spec gives them. */
@@ -262,7 +262,7 @@ typedef enum arg_mode {
 typedef struct arg_tolerance {
     arg_mode mode;
     double rtol, atol;
-    double sums;        /* CLOSE: what the order of sums is worth, of the largest magnitude in the two arrays */
+    double sums;        /* CLOSE: for the order of sums, relative to the largest magnitude in both */
     double terms;       /* of the longest of them */
     tv_dtype sum_dtype; /* that it is made in */
 } arg_tolerance;
@@ -279,12 +279,12 @@ typedef struct arg_difference {
     uint64_t place;     /* of the element in row-major order */
     uint64_t got, want; /* patterns, of the type of the result */
     double excess;      /* |got - want| over what is allowed; infinite for NaN and infinities */
-    uint64_t ulp;       /* steps between the two; UINT64_MAX when that means nothing */
+    uint64_t ulp;       /* steps between the two; UINT64_MAX if that has no meaning */
 } arg_difference;
 
 typedef struct arg_comparison {
     arg_tolerance tolerance;
-    double slack; /* that sums come to, absolute */
+    double slack; /* absolute tolerance for the order of sums */
     uint64_t count, wrong;
     arg_difference first; /* in row-major order, when some are wrong */
     arg_difference worst[ARG_WORST];
@@ -317,12 +317,13 @@ void arg_print_type(bc_text *out, const arg_array *array);
 typedef struct arg_save {
     const char *name; /* of the array, and in the file unless member tells another */
     const arg_array *array;
-    tv_str path; /* x.npy, x.npz[:member], x.safetensors[:member], x.bin */
+    tv_str path; /* x.npy, x.npz[:member], x.safetensors[:member] or x.bin */
 } arg_save;
 
-/* Are there such kinds of files, folders for them, and a place of its own for every array? For before the run. */
+/* Checks before the run that the kinds of files are known, that their folders exist, and that no two arrays go to one
+   place. */
 bool arg_save_check(const arg_save *saves, size_t count, io_error *error);
-/* Writes all files, then puts all of them in their places: none appears unless every one could be written. */
+/* Writes all files, then renames them: none appears unless all could be written. */
 bool arg_save_all(const arg_save *saves, size_t count, io_error *error);
 
 /* ---- argument files ---- */
@@ -331,7 +332,7 @@ typedef struct arg_pair {
     tv_str target, text;
 } arg_pair;
 
-/* What a file given to --args says; strings live in the arena. docs/reference/run.md describes the form. */
+/* The contents of a file given to --args; strings live in the arena. docs/reference/run.md describes the form. */
 typedef struct arg_file {
     const char *folder;  /* of the file; NULL: the current one */
     tv_str entry, names; /* empty when not given */

@@ -352,7 +352,7 @@ bool arg_array_guards(const arg_array *array, int64_t *out_offset, io_error *err
         if (found == end)
             found = NULL;
     }
-    /* Elements that other arrays share the memory for are not gaps; their owners know. */
+    /* Elements of other arrays that share the memory are not gaps. */
     if (!found && s->users == 1 && s->size > array->count * array->item)
         found = changed_gap(array, error);
     if (!found)

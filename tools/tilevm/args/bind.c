@@ -1,5 +1,5 @@
-/* Which spec belongs to which parameter, and what becomes of it. Targets are "a", "0", a name from --names, "b.1" for
-   an item of a tuple, "xs[2]" for an array of a list. */
+/* Assigns specs to parameters, and makes their values. Targets are "a", "0", a name from --names, "b.1" for an item of
+   a tuple, "xs[2]" for an array of a list. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -235,7 +235,7 @@ static bool assign(arg_set *set, const tv_param *param, const arg_spec *spec, co
     return true;
 }
 
-/* The next parameter that takes a value and got none. */
+/* The next parameter that takes a value and has none. */
 static const tv_param *next_param(arg_set *set)
 {
     const tv_param *param;

@@ -91,14 +91,14 @@ static uint64_t steps_between(tv_dtype dtype, uint64_t a, uint64_t b)
     return x > y ? (uint64_t)x - (uint64_t)y : (uint64_t)y - (uint64_t)x;
 }
 
-/* How far off, as a multiple of what is allowed; in steps where nothing is; 0 for a match. */
+/* The error as a multiple of the tolerance, in steps if the tolerance is 0; 0 for a match. */
 static double excess(const arg_tolerance *t, tv_dtype dtype, uint64_t got, uint64_t want)
 {
     double g = arg_value_of(dtype, got), w = arg_value_of(dtype, want), steps = (double)steps_between(dtype, got, want);
     if (got == want)
         return 0;
     if (t->mode == ARG_SAME)
-        return steps > 0 ? steps : 1; /* 0 and -0 are no step apart */
+        return steps > 0 ? steps : 1; /* 0 and -0 are equal */
     if (bc_dtype_is_float(dtype)) {
         if (isnan(g) || isnan(w))
             return isnan(g) && isnan(w) ? 0 : INFINITY;
@@ -202,7 +202,7 @@ static double largest_magnitude(const arg_array *array)
     return s.has_range ? fmax(fabs(arg_value_of(array->dtype, s.min)), fabs(arg_value_of(array->dtype, s.max))) : 0;
 }
 
-/* The tolerance with what sums come to in these arrays. */
+/* The tolerance, with that for the order of sums in these arrays. */
 static arg_tolerance with_sums(const arg_array *got, const arg_array *want, arg_tolerance t, double *out_slack)
 {
     *out_slack = 0;

@@ -1,4 +1,4 @@
-/* What findings depend on: is the kernel to blame, or what was made up for it? */
+/* Decides what a finding depends on: the kernel, or the arguments that were made up for it. */
 #include <string.h>
 
 #include "tools/tilevm/args/study.h"
@@ -49,8 +49,8 @@ void arg_student_origins(const arg_student *s)
         s->study->made[index++] = made_of(s, op);
 }
 
-/* Which made-up things excuse a kernel that breaks a rule. Extents of arrays do where it makes a promise; it must look
-   at them before it makes an access. */
+/* Which made-up arguments excuse a kernel that breaks a rule. Extents of arrays excuse a broken promise, but not an
+   access: the kernel must check extents before an access. */
 uint8_t arg_study_excuses(const arg_study *study, const char *rule, uint32_t op_index)
 {
     static const struct {
@@ -69,7 +69,7 @@ uint8_t arg_study_excuses(const arg_study *study, const char *rule, uint32_t op_
     return 0;
 }
 
-/* What follows from another finding has no op: such a result is excused by the finding. */
+/* A finding that follows from another one has no op, and is excused with it. */
 static bool is_excused(const arg_study *study, const bc_function *f, const tv_diag *diag, bool any)
 {
     if (!diag->op.len || diag->op_index >= f->op_count)

@@ -1,5 +1,5 @@
-/* Values that a kernel keeps in storage from alloca, as compilers write them for captures by reference and without
-   optimization: a place that is written once holds what was written there. */
+/* Values that a kernel keeps in storage from alloca, as compilers emit them for captures by reference and without
+   optimization: a location that is written once holds the value that was written. */
 #include "tools/tilevm/args/study.h"
 
 static bool is_place(const arg_study *study, const arg_range *p)

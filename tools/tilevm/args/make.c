@@ -69,7 +69,7 @@ static bool parse_real(tv_str s, tv_dtype dtype, uint64_t *out, io_error *error)
     return !problem || io_fail(error, "%s: '%.*s' %s", tv_dtype_name(dtype), shown(s), s.ptr, problem);
 }
 
-/* A number, but none of the whole ones that integers are: 2.5, 1e3, nan. */
+/* A number that is not written as an integer: 2.5, 1e3, nan. */
 static bool is_fraction(tv_str s, tv_dtype dtype)
 {
     uint64_t bits;
@@ -78,7 +78,7 @@ static bool is_fraction(tv_str s, tv_dtype dtype)
            && parse_real(s, TV_F64, &bits, &ignored);
 }
 
-/* Patterns in hexadecimal fit either signedness, numbers only their own. */
+/* Hexadecimal patterns fit both signednesses, numbers only their own. */
 static bool parse_integer(tv_str s, tv_dtype dtype, uint64_t *out, io_error *error)
 {
     bc_kind kind = bc_dtypes[dtype].kind;
@@ -331,7 +331,7 @@ static bool read_npz(const arg_context *context, const arg_spec *spec, const cha
     return good;
 }
 
-/* Raw bytes: the shape is told, or one dimension as long as the file. */
+/* Raw bytes: the shape is given, or is one dimension as long as the file. */
 static bool read_bin(const arg_context *context, const arg_spec *spec, tv_dtype wanted, const io_source *source,
                      arg_array *out, io_error *error)
 {

@@ -1,5 +1,5 @@
-/* Ranges of integers, and sums of parameters times ranges. Everything stays within ARG_FAR; what would leave it is not
-   known. */
+/* Ranges of integers, and sums of parameters times ranges. Everything stays within ARG_FAR; what would exceed it counts
+   as unknown. */
 #include "tools/tilevm/args/study.h"
 
 static int64_t smaller(int64_t a, int64_t b)
@@ -143,7 +143,8 @@ static arg_range on_numbers(bc_opcode opcode, int64_t a, int64_t b)
     }
 }
 
-/* Bits of numbers from 0 on: no more than the larger operand has; of andi, no more than the smaller. */
+/* Bit operations on numbers that are not negative: the result has no more bits than the larger operand; with andi, no
+   more than the smaller one. */
 static arg_range bitwise(bc_opcode opcode, arg_range a, arg_range b)
 {
     if (a.low == a.high && b.low == b.high)
@@ -230,7 +231,7 @@ static verdict compare(bc_ComparisonPredicate predicate, arg_range a, arg_range 
     return (verdict){0};
 }
 
-/* Unsigned comparisons of negative numbers are left open. */
+/* Unsigned comparisons of negative numbers give no result. */
 arg_range arg_range_compare(const bc_op *op, arg_range a, arg_range b)
 {
     bool sure = arg_range_is_plain(&a) && arg_range_is_plain(&b);

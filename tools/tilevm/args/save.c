@@ -64,7 +64,7 @@ static bool check_file(tv_str path, io_error *error)
     return !refusal || io_fail(error, "%.200s: cannot write: %s", name, refusal);
 }
 
-/* Can save number i be, beside those before it? */
+/* Can save number i be written, in addition to those before it? */
 static bool check_one(const arg_save *saves, size_t i, io_error *error)
 {
     tv_str path, member, other_path, other;
@@ -174,7 +174,7 @@ bool arg_save_all(const arg_save *saves, size_t count, io_error *error)
     for (size_t i = 0; good && i < count; i++)
         if (!seen_before(saves, i))
             good = prepare(&targets[used++], saves, count, i, error);
-    /* A full disk shows when the last bytes leave; better before anything is renamed. */
+    /* A full disk is noticed when the last bytes are flushed, which must happen before anything is renamed. */
     for (size_t i = 0; good && i < used; i++)
         if (fflush(targets[i].out.file) != 0 || targets[i].out.failed)
             good = io_fail(error, "%s: cannot write: %s", targets[i].path, cli_errno());

@@ -180,8 +180,8 @@ static bool skips_dtype(const char *keys, unsigned index, tv_str piece)
            && !isalpha((unsigned char)piece.ptr[0]);
 }
 
-/* "2, 3": the extents of a shape that was written without brackets, which left `surplus` values over. Empty where it
-   was not. */
+/* "2, 3": the extents of a shape that was written without brackets and left `surplus` values over. Empty if it was
+   written with brackets. */
 static tv_str bare_shape(tv_str inside, tv_str shape, unsigned surplus)
 {
     tv_str piece = shape;
@@ -197,7 +197,7 @@ static tv_str bare_shape(tv_str inside, tv_str shape, unsigned surplus)
     return (tv_str){shape.ptr, (size_t)(piece.ptr + piece.len - shape.ptr)};
 }
 
-/* The value before `at` is one too many, and so are those that follow it. */
+/* The value before `at` is one too many, and so are the values after it. */
 static bool too_many(tv_str inside, size_t at, const char *keys, const arg_spec *out, io_error *error)
 {
     unsigned surplus = 1;

@@ -125,7 +125,7 @@ void arg_parallel(uint64_t count, void (*step)(void *user, uint64_t index), void
         wanted = MOST;
     if (wanted > count)
         wanted = (unsigned)count;
-    /* Where a thread cannot be had, the others do its share. */
+    /* If a thread cannot be started, the others do its share. */
     while (started + 1 < wanted && pthread_create(&threads[started], NULL, take_steps, &w) == 0)
         started++;
     take_steps(&w);

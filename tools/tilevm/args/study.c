@@ -1,6 +1,6 @@
 /* The walk over the ops of an entry: every integer is followed as a range, or as an offset from a pointer parameter,
-   for one grid. In order; of what loops carry, only the array is known that it points into. Beside the ranges it is
-   noted which values depend on arguments that are made up. */
+   for one grid. The walk follows program order; of the values that loops carry, it knows only the array into which they
+   point. Besides the ranges, it records which values depend on made-up arguments. */
 #include <math.h>
 #include <string.h>
 
@@ -39,7 +39,7 @@ static arg_want at_least(int64_t n)
 
 /* ---- addresses ---- */
 
-/* A value says where memory is: does it come from an array? Its elements should be below the limit, then. */
+/* A value is used in an address. If it comes from an array, the elements of the array should be below the limit. */
 static void note_place(arg_student *s, const bc_value *v, int64_t limit)
 {
     uint32_t from = of(s, v)->from;
@@ -49,7 +49,7 @@ static void note_place(arg_student *s, const bc_value *v, int64_t limit)
     *place = *place ? smaller(*place, limit) : limit;
 }
 
-/* What a load gives. Elements that say places were made so. */
+/* The result of a load. Elements that are used as indices were made as such. */
 static void note_loaded(arg_student *s, const bc_op *op, const bc_value *memory)
 {
     uint32_t root = of(s, memory)->root;
@@ -68,7 +68,7 @@ static void note_loaded(arg_student *s, const bc_op *op, const bc_value *memory)
     *origin(s, result) |= slot->made;
 }
 
-/* Values are made of the same array as an operand, and depend on what operands depend on. */
+/* Results come from the same array as an operand, and depend on what operands depend on. */
 static void pass_on(arg_student *s, const bc_op *op)
 {
     uint32_t from = 0;
@@ -154,8 +154,8 @@ static int64_t span_of(const int64_t *size, const int64_t *stride, uint32_t rank
     return span;
 }
 
-/* Rows must not run into each other: a stride is at least what the axes within take. The innermost comes last, unless a
-   stride of 1 tells otherwise. */
+/* Rows must not overlap: a stride is at least the extent of the axes inside it. The innermost axis is the last one,
+   unless another one has a stride of 1. */
 static void note_strides(arg_student *s, const bc_op *tensor, const int64_t *size, const int64_t *stride)
 {
     int64_t room = 1;
@@ -203,7 +203,7 @@ static void see_tensor(arg_student *s, const bc_op *op)
         d->bytes = larger(d->bytes, base->high + span * larger(bytes, 1));
     d->sliced = d->sliced || sliced;
     d->bytes_open = d->bytes_open || (sliced && !measured);
-    result->known = !sliced; /* a view of some part of the array: nothing is known of its place */
+    result->known = !sliced; /* a view of some part of the array, whose position is unknown */
     if (sliced || d->ndim)
         return;
     d->ndim = type->rank;
@@ -274,7 +274,7 @@ static void see_shape(arg_student *s, const bc_op *op)
 
 /* ---- control ---- */
 
-/* The counter of a loop; what it carries is only known to start somewhere. */
+/* The counter of a loop; of carried values, only the start is known. */
 static void see_for(arg_student *s, const bc_op *op)
 {
     const bc_block *body = bc_regions(op)[0];
@@ -301,7 +301,7 @@ static void see_loop(arg_student *s, const bc_op *op)
     }
 }
 
-/* What a branch or a loop hands to the op around, and a loop to its next round. */
+/* What a branch or a loop passes to the enclosing op, and a loop to its next iteration. */
 static void see_exit(arg_student *s, const bc_op *op)
 {
     const bc_op *around = op->block->parent;
@@ -542,7 +542,8 @@ static void walk_once(arg_student *s)
         see(s, op);
 }
 
-/* What loops carry depends on what their last op makes, too; how often it takes to see all of that is limited. */
+/* The values that loops carry also depend on the operands of their last op; the number of repetitions that find all of
+   this is limited. */
 void arg_study_walk(arg_study *study, const bc_function *f, const uint32_t grid[3], const arg_slot *slots, bool first)
 {
     enum { ROUNDS = 3 };

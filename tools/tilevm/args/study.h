@@ -1,4 +1,4 @@
-/* What a kernel tells about its arguments: how far it reaches into its arrays, and what its integers must be.
+/* What a kernel reveals about its arguments: how far it accesses its arrays, and what its integers must be.
 
      range.c         integers as ranges, and arithmetic on them
      want.c          what an op asks of a value, followed back to the parameters
@@ -16,7 +16,7 @@
 /* ---- ranges ---- */
 
 enum { ARG_TERMS = 3, ARG_DEFAULT_EXTENT = 1024 };
-#define ARG_FAR ((int64_t)1 << 40) /* beyond this a range says nothing */
+#define ARG_FAR ((int64_t)1 << 40) /* ranges beyond this count as unknown */
 
 /* A parameter that has no number yet, times something in [low, high]. */
 typedef struct arg_term {
@@ -24,7 +24,7 @@ typedef struct arg_term {
     int64_t low, high;
 } arg_term;
 
-/* An integer (or all elements of a tile of them): something in [low, high], plus the terms; or an address: so many
+/* An integer (or all elements of a tile of integers): a number in [low, high], plus the terms; or an address: that many
    bytes from a parameter. */
 typedef struct arg_range {
     bool known;
@@ -64,13 +64,13 @@ typedef struct arg_want {
 typedef struct arg_number {
     arg_want want;
     bool is_extent; /* it is the extent or the stride of a view: the array's own number */
-    bool open;      /* nothing tells how large it must be, but large it should be */
-    bool compared;  /* ... as it is compared with something that is not known */
+    bool open;      /* its size is unknown, but it should be large */
+    bool compared;  /* ... because it is compared with something unknown */
 } arg_number;
 
-/* Asks more of a number; what contradicts its divisor is left out. */
+/* Adds a constraint to a number; a part that contradicts its divisor is left out. */
 void arg_number_wants(arg_number *number, arg_want want);
-/* The smallest that keeps what is wanted and is at least `least`; where none does, the largest below that keeps it. */
+/* The smallest number that meets the constraints and is at least `least`; if there is none, the largest one below. */
 int64_t arg_number_choose(const arg_number *number, int64_t least);
 
 /* ---- the study ---- */
@@ -96,10 +96,10 @@ typedef struct arg_demand {
     int64_t size[TV_MAX_RANK]; /* extents of the first view; BC_DYNAMIC: not known */
     int64_t stride[TV_MAX_RANK];
     int64_t reach[TV_MAX_RANK]; /* one past the largest coordinate known to be touched */
-    bool open[TV_MAX_RANK];     /* others are touched at places that only the run shows */
+    bool open[TV_MAX_RANK];     /* other elements are accessed at places that only the run shows */
     int64_t bytes;              /* one past the last byte known to be touched, through pointers, or to lie in a view */
     bool bytes_open;
-    bool sliced;         /* some views begin inside the array: nothing is known of their place */
+    bool sliced;         /* some views begin inside the array, at unknown positions */
     bool shared;         /* reached by atomics or ordered accesses: a lock or a counter, probably */
     bool scale;          /* its elements are scales */
     int64_t align;       /* bytes that its address must be a multiple of */
@@ -117,11 +117,10 @@ enum { ARG_LOCALS = 256 };
 
 typedef struct arg_study {
     size_t count;
-    arg_demand *demands;  /* one an entry parameter; only those of pointers mean something */
-    arg_number *numbers;  /* likewise; those of integers do */
+    arg_demand *demands;  /* one for each entry parameter; used for pointers only */
+    arg_number *numbers;  /* likewise; used for integers only */
     arg_slot *slots;      /* what is given, by slot; NULL: see the walk */
-    int64_t *places;      /* by slot: the elements become addresses, indices, extents or strides, and should be below
-                             this; 0: they do not */
+    int64_t *places;      /* by slot: bound of elements used as addresses, indices, extents or strides; else 0 */
     uint8_t *made;        /* by op index: ARG_MADE_* of what the op works on; of accesses: of the address */
     arg_range *ranges;    /* by value id; of the last walk */
     uint8_t *origins;     /* by value id: ARG_MADE_* */
@@ -133,12 +132,12 @@ typedef struct arg_study {
 
 /* Makes room. False: out of memory. */
 bool arg_study_init(bc_arena *arena, const bc_function *f, arg_study *out);
-/* Walks over the ops. first: numbers are not chosen yet; what they must be is worked out. Later walks see what
-   arrays must be with the numbers that were chosen, and still learn about strides and about promises. */
+/* Walks over the ops. first: numbers are not chosen yet, and the walk finds their constraints. Later walks find what
+   arrays must be with the chosen numbers, and still learn about strides and promises. */
 void arg_study_walk(arg_study *study, const bc_function *f, const uint32_t grid[3], const arg_slot *slots, bool first);
 
-/* Makes up every argument that was not given or is ARG_AUTO. out_study: what is known of the kernel with the arguments
-   as they are then; in the set's arena. */
+/* Makes up every argument that was not given or is ARG_AUTO. out_study: what is known about the kernel with these
+   arguments; in the set's arena. */
 bool arg_synthesise(arg_set *set, const arg_context *context, const tv_module *module, size_t entry,
                     const uint32_t grid[3], arg_study *out_study, io_error *error);
 
@@ -150,12 +149,12 @@ void arg_study_block(arg_study *study, const bc_function *f, const uint32_t grid
    below 0: not known. */
 double arg_study_rounds(const arg_study *study, const bc_op *loop);
 
-/* Did what was made up lead to a finding by this rule about that op? What of it, as ARG_MADE_*; 0: the kernel is to
-   blame. */
+/* Could made-up arguments have caused a finding of this rule about that op? Returns which, as ARG_MADE_*; 0: the kernel
+   is to blame. */
 uint8_t arg_study_excuses(const arg_study *study, const char *rule, uint32_t op_index);
 
-/* A diagnostic about the kernel f as it is told where what was made up may have led to it; its message is put together
-   in text. any: another one was excused before. False: the kernel is to blame. */
+/* The form in which a diagnostic about the kernel f is reported if made-up arguments may have caused it; text holds its
+   message. any: another one was excused before. False: the kernel is to blame. */
 bool arg_study_excuse(const arg_study *study, const bc_function *f, const tv_diag *diag, bool any, bc_text *text,
                       tv_diag *out_told);
 
@@ -172,12 +171,12 @@ typedef struct arg_student {
 
 /* Fills in study->made. */
 void arg_student_origins(const arg_student *s);
-/* Something is asked of a value: finds the parameters it is made of and notes what they must be. False: there are
+/* Applies a constraint to a value: finds the parameters it is made of, and records their constraints. False: there are
    none. */
 bool arg_student_wants(arg_student *s, const bc_value *value, arg_want want);
 /* The parameters that a value is made of are extents or strides; or may be any large number. */
 void arg_student_marks(arg_student *s, const bc_value *value, bool is_extent, bool open);
-/* An op stores a value at a place; what a load from there gives, or NULL. */
+/* Records that an op stores a value at a place; and returns the value that a load from a place gives, or NULL. */
 void arg_local_store(arg_study *study, const arg_range *p, const bc_op *store, const bc_value *value);
 const bc_value *arg_local_load(const arg_study *study, const arg_range *p, const bc_type *type);
 /* The view's make_tensor_view, or NULL; and its extent or stride i where that is an operand, or NULL. */

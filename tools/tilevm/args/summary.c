@@ -36,7 +36,7 @@ uint64_t arg_array_checksum(const arg_array *array)
     return sum;
 }
 
-/* Four words at a time, at the speed of memory. Only tells whether something changed. */
+/* Hashes four words at a time, at the speed of memory; only used to detect changes. */
 static uint64_t quick_sum(uint64_t seed, const unsigned char *bytes, size_t size)
 {
     const uint64_t odd = 0x9e3779b97f4a7c15u;

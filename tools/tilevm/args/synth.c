@@ -7,7 +7,7 @@
 
 enum {
     DEFAULT_EXTENT = ARG_DEFAULT_EXTENT,
-    MAX_ELEMENTS = 1 << 20, /* of one made-up array; extents that nothing shows are halved until it fits */
+    MAX_ELEMENTS = 1 << 20, /* of one made-up array; guessed extents are halved until it fits */
     LIST_LENGTH = 2
 };
 
@@ -18,7 +18,7 @@ typedef struct maker {
     const uint32_t *grid;
     arg_study study;
     arg_slot *slots;
-    int64_t *guesses; /* by slot: what a number is at least, where nothing tells */
+    int64_t *guesses; /* by slot: the least value of a number of unknown size */
     unsigned ordinal;
     io_error *error;
 } maker;
@@ -79,7 +79,7 @@ static void shrink(plan *p)
     }
 }
 
-/* Adds an axis outside those that take `room` elements. */
+/* Adds an axis outside the axes that take `room` elements. */
 static void plan_stride(plan *p, uint32_t i, const tv_axis *axis, int64_t fixed, int64_t *room)
 {
     int64_t stride = axis && axis->has_stride ? axis->stride : fixed;
@@ -94,7 +94,8 @@ static void plan_stride(plan *p, uint32_t i, const tv_axis *axis, int64_t fixed,
         *room = size * extent;
 }
 
-/* Row-major, but that axes promised to be contiguous come first; fixed: strides that the view's type tells, or NULL. */
+/* Row-major, except that axes promised to be contiguous come first; fixed: the static strides of the view's type, or
+   NULL. */
 static void plan_strides(plan *p, const tv_axis *axes, const int64_t *fixed)
 {
     int64_t room = 1;
@@ -110,7 +111,7 @@ static void plan_strides(plan *p, const tv_axis *axes, const int64_t *fixed)
 
 /* ---- data ---- */
 
-/* Integers that keep what is wanted of them, below a limit. */
+/* Integers that meet their constraints, below a limit. */
 static arg_filler wanted_integers(const arg_number *elements, tv_dtype dtype, int64_t first, int64_t limit)
 {
     const arg_want *want = &elements->want;
@@ -125,8 +126,8 @@ static arg_filler wanted_integers(const arg_number *elements, tv_dtype dtype, in
     return f;
 }
 
-/* Floats of either sign; integers from 1 to 99, which also do as divisors and counts. Where integers say places, they
-   ascend from 0, so that the end of a piece lies behind its beginning. Locks and counters begin at zero, or the kernel
+/* Floats of either sign; integers from 1 to 99, which also do as divisors and counts. Integers that are used as indices
+   ascend from 0, so that the end of a piece lies after its beginning. Locks and counters begin at zero, or the kernel
    might wait forever. */
 static void fill(arg_array *array, uint32_t seed, const arg_demand *demand, int64_t places)
 {
@@ -167,7 +168,7 @@ static tv_dtype stored(tv_dtype dtype)
 
 /* ---- arrays ---- */
 
-/* The slot that an array's extent comes in; SIZE_MAX: none. */
+/* The slot of an array's extent; SIZE_MAX: none. */
 static size_t extent_slot(const maker *m, const tv_param *leaf, uint32_t axis)
 {
     tv_slot slot;
@@ -208,7 +209,7 @@ static plan plan_array(const maker *m, const tv_param *param, const arg_demand *
     return p;
 }
 
-/* Bytes from the first element to behind the last. */
+/* Bytes from the first element to the end of the last. */
 static int64_t plan_bytes(const plan *p, unsigned item)
 {
     double last = 0;
@@ -217,7 +218,7 @@ static int64_t plan_bytes(const plan *p, unsigned item)
     return last < 1e15 ? ((int64_t)last + 1) * item : INT64_MAX;
 }
 
-/* A raw pointer: as its views are; or in one dimension, when they do not cover all that is touched. */
+/* A raw pointer: has the shape of its views or, if they do not cover everything that is accessed, one dimension. */
 static plan plan_pointer(const tv_param *param, const arg_demand *d)
 {
     plan p = {.ndim = d->ndim};
@@ -298,7 +299,7 @@ static bool is_made_number(const arg_value *value)
     return value->leaf->kind == TV_PARAM_SCALAR && is_wanted(value) && !bc_dtype_is_float(value->leaf->dtype);
 }
 
-/* What is given is known; what is not depends on what is made up. */
+/* Given arguments are known; the others depend on made-up values. */
 static void note_given(maker *m)
 {
     for (size_t i = 0; i < m->set->count; i++) {
@@ -313,7 +314,7 @@ static void note_given(maker *m)
     }
 }
 
-/* What a kernel counts to where nothing tells: the size of the largest array. */
+/* The size of the largest array, for a number up to which the kernel counts and about which nothing else is known. */
 static int64_t largest_array(const arg_set *set)
 {
     uint64_t bound = 0;
@@ -342,7 +343,7 @@ static int64_t largest_of(tv_dtype dtype)
     return bits > 40 ? ARG_FAR : ((int64_t)1 << (bits - 1)) - 1;
 }
 
-/* Gives every number a value. True: some have another than before. */
+/* Gives every number a value. True: some values have changed. */
 static bool choose_numbers(maker *m)
 {
     bool changed = false;
@@ -374,7 +375,7 @@ static bool is_too_large(const maker *m)
     return false;
 }
 
-/* Halves the largest number that is a guess. False: there is none. */
+/* Halves the largest guessed number. False: there is none. */
 static bool shrink_numbers(maker *m)
 {
     size_t largest = SIZE_MAX;
@@ -388,7 +389,7 @@ static bool shrink_numbers(maker *m)
     return true;
 }
 
-/* Numbers and what arrays must be with them depend on each other. */
+/* Numbers and the arrays that they require depend on each other. */
 static void settle_numbers(maker *m)
 {
     enum { ROUNDS = 6 };

@@ -1,5 +1,6 @@
-/* What is asked of a value, followed back through arithmetic to the parameters and arrays that it is made of. Sums and
-   products of several are asked for more than need be, so that a smallest number can be found for each on its own. */
+/* Follows the constraints of a value back through arithmetic to the parameters and arrays that it is made of. For sums
+   and products of several parameters, the constraints are stronger than necessary, so that a smallest number can be
+   found for each parameter alone. */
 #include "tools/tilevm/args/study.h"
 
 static const int64_t none_least = INT64_MIN, none_most = INT64_MAX;
@@ -32,7 +33,7 @@ static bool is_far(int64_t n)
     return n > ARG_FAR || n < -ARG_FAR;
 }
 
-/* A bound that says little says nothing. */
+/* A weak bound counts as none. */
 static arg_want tidy(arg_want w)
 {
     if (w.divisor < 1 || is_far(w.divisor))
@@ -60,7 +61,7 @@ static arg_want only_bounds(arg_want w)
     return w;
 }
 
-/* Of x, from what is asked of x + c. */
+/* The constraint of x, from that of x + c. */
 static arg_want less(arg_want w, int64_t c)
 {
     w = tidy(w);
@@ -70,7 +71,7 @@ static arg_want less(arg_want w, int64_t c)
     return tidy(w);
 }
 
-/* Of x, from what is asked of x * c, c > 0. */
+/* The constraint of x, from that of x * c, c > 0. */
 static arg_want divided(arg_want w, int64_t c)
 {
     w = tidy(w);
@@ -91,7 +92,7 @@ static arg_want divided(arg_want w, int64_t c)
     return tidy(w);
 }
 
-/* Of x, from what is asked of x / c rounded in any way, c > 0. */
+/* The constraint of x, from that of x / c rounded in any way, c > 0. */
 static arg_want multiplied(arg_want w, int64_t c)
 {
     w = tidy(w);
@@ -104,7 +105,7 @@ static arg_want multiplied(arg_want w, int64_t c)
     return tidy(w);
 }
 
-/* Of x, from what is asked of c - x. */
+/* The constraint of x, from that of c - x. */
 static arg_want mirrored(arg_want w, int64_t c)
 {
     w = tidy(w);
@@ -187,7 +188,7 @@ static bool reach_param(arg_student *s, const bc_value *v, request r)
     return true;
 }
 
-/* Both operands, where they must share what is asked; without one of them, the other has to do it alone. */
+/* Both operands, which share the constraint; if one has no parameters, the other must meet it alone. */
 static bool follow_either(arg_student *s, const bc_value *a, const bc_value *b, request r)
 {
     return asks(&r) && (follow(s, a, r) || follow(s, b, r));
@@ -285,7 +286,7 @@ static bool follow_offset(arg_student *s, const bc_op *op, request r)
     return follow(s, bc_operand(op, F_offset_offset), with(r, by)) || base;
 }
 
-/* The extents that get_tensor_shape and get_index_space_shape tell of. */
+/* The extents that get_tensor_shape and get_index_space_shape return. */
 static bool follow_shape(arg_student *s, const bc_value *v, request r)
 {
     const bc_op *tensor = arg_view_tensor(bc_operands(v->op)[0]);
@@ -353,7 +354,7 @@ static bool follow_load(arg_student *s, const bc_op *op, request r)
     return from != 0;
 }
 
-/* Ops that hand the numbers of their first operand on. */
+/* Ops that pass on the numbers of their first operand. */
 static bool hands_on(bc_opcode opcode)
 {
     switch ((int)opcode) {
@@ -404,7 +405,7 @@ static bool follow_op(arg_student *s, const bc_value *v, request r)
     }
 }
 
-/* Loops lead back to where they began, and sums of sums would take long. */
+/* Limits the search: loops lead back to their start, and sums of sums would take long. */
 static bool follow(arg_student *s, const bc_value *v, request r)
 {
     if (s->study->followed[v->id] || !asks(&r) || s->depth == 200 || s->budget == 0)

@@ -1,5 +1,5 @@
-/* One sample at a time. On a GPU everything is in one stream: what flushes the caches is written before the first
-   event, so the launch behind it waits for nothing but that. */
+/* Takes one sample at a time. On a GPU everything runs in one stream: the write that flushes the caches comes before
+   the first event, so the launch after that event waits for nothing else. */
 #include <stdlib.h>
 #include <string.h>
 

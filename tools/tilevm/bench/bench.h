@@ -1,4 +1,4 @@
-/* Benchmarks: what is timed, where, and what came of it.
+/* Benchmarks: the subjects that are timed, the device, and the results.
 
      stats.c       quantiles, intervals, ratios
      work.c        what a launch has to do, counted from its ops
@@ -20,7 +20,7 @@
 
 /* ---- subjects ---- */
 
-/* Hints that are set in the kernel; value 0: left as it is. By the order of hints_kind_at. */
+/* Hints that are set in the kernel, in the order of hints_kind_at; 0 leaves a hint as it is. */
 typedef struct bench_hints {
     int64_t values[HINTS_KINDS];
 } bench_hints;
@@ -34,10 +34,10 @@ typedef struct bench_subject {
     const char *name; /* as it was given */
     uint32_t grid[3];
     cli_file file; /* bytecode, PTX or a cubin; not owned by the job */
-    bc_text made;  /* bytecode that was written here, in place of the file */
+    bc_text made;  /* bytecode that was made here and replaces the file */
     char *symbol;  /* of the kernel in it; owned */
     run_kernel kernel;
-    tv_module *module; /* of the file; NULL: it is the job's */
+    tv_module *module; /* the module of the file; NULL: that of the job */
     tv_vm *vm;
     int registers, local_bytes; /* of a thread; below 0: not known */
     unsigned launches;          /* of one sample */
@@ -51,8 +51,8 @@ typedef struct bench_subject {
 typedef struct bench_options {
     bool cold;                 /* caches are flushed before every sample */
     bool restore;              /* arrays are put back before every sample */
-    double precision, seconds; /* half of the median's interval, relative; most time */
-    unsigned repeat;           /* samples; 0: as many as the precision takes */
+    double precision, seconds; /* half the width of the median's interval, relative to it; the time limit */
+    unsigned repeat;           /* samples; 0: as many as the precision needs */
     uint64_t seed;
 } bench_options;
 
@@ -63,9 +63,9 @@ enum {
 #include "tools/tilevm/bench/options.def"
     BENCH_OPT_COUNT
 };
-/* Takes one of them, or of those of run_take_option. False: args->exit_code is set. */
+/* Takes one of these options, or one of run_take_option. False: args->exit_code is set. */
 bool bench_take_option(cli_args *args, int id, const char *value, run_options *run, bench_options *bench);
-/* Above 0 and up to most; above 0 and up to 100 %, as a part of 1. */
+/* Read a number above 0 and up to `most`; a percentage above 0 and up to 100, as a fraction. */
 bool bench_take_number(cli_args *args, const char *what, const char *value, double most, double *out);
 bool bench_take_percent(cli_args *args, const char *what, const char *value, double *out);
 
@@ -93,15 +93,15 @@ typedef struct bench_bed {
 /* The job has been prepared. The caller closes the bed in any case. */
 bool bench_bed_open(bench_bed *bed, run_job *job, const bench_options *options, io_error *error);
 void bench_bed_close(bench_bed *bed);
-/* One sample: so many launches, one behind the other. out_us: of one launch. */
+/* One sample: that many launches, one after the other. out_us: the time of one launch. */
 bool bench_bed_sample(bench_bed *bed, const bench_subject *subject, unsigned launches, double *out_us, io_error *error);
 
 void bench_limits_read(const ld_device *device, bench_limits *out);
-/* Operations a second of products of such elements, and of other arithmetic; 0: not known. */
+/* Operations per second of matrix products of such elements, and of other arithmetic; 0: not known. */
 double bench_limit_products(const bench_limits *limits, bc_kind kind);
 double bench_limit_plain(const bench_limits *limits, bc_kind kind);
 
-/* What a launch that takes so long has reached. */
+/* Rates that a launch of this duration reaches. */
 typedef enum bench_part_kind { BENCH_PRODUCTS, BENCH_ARITHMETIC, BENCH_MEMORY } bench_part_kind;
 typedef struct bench_part {
     const char *name; /* of the elements: "f16"; "DRAM" */
@@ -109,12 +109,12 @@ typedef struct bench_part {
     double rate;      /* a second */
     double limit;     /* a second; 0: not known */
     bench_part_kind kind;
-    bool binds; /* it takes more of its limit than any other */
+    bool binds; /* no other kind takes a larger share of its limit */
 } bench_part;
 enum { BENCH_MOST_PARTS = 2 * BC_KIND_COUNT + 1 };
-/* Parts that are not zero, memory last. Gives how many. */
+/* Stores the parts that are not zero, memory last, and returns their number. */
 size_t bench_parts(const bench_work *work, const bench_limits *limits, double us, bench_part parts[BENCH_MOST_PARTS]);
-/* Of the limit, 0 to 1; 0: not known. */
+/* The share of the limit, 0 to 1; 0: not known. */
 double bench_part_share(const bench_part *part);
 
 /* Opens a subject for the bed: "" for the job's own kernel; FILE, or hints:NAME=N,...; either with @X,Y,Z behind it for
@@ -122,20 +122,20 @@ double bench_part_share(const bench_part *part);
 bool bench_subject_open(bench_bed *bed, const char *name, bench_subject *out, io_error *error);
 /* Makes the kernel with these hints, for a device of that capability, as bytecode. */
 bool bench_hints_apply(const run_job *job, const bench_hints *hints, unsigned sm, bc_text *out, io_error *error);
-/* The same of bytecode that was made for it, which is the subject's from now on; name is what it is called. */
+/* The same for given bytecode, which the subject owns from now on; name is its name in reports. */
 bool bench_subject_take(bench_bed *bed, const char *name, bc_text *made, const uint32_t grid[3], bench_subject *out,
                         io_error *error);
 void bench_subject_free(bench_subject *subject);
 
 /* ---- measuring ---- */
 
-/* Takes samples of all, by turns in an order that changes from round to round, and summarizes them with those that they
-   had before. */
+/* Takes samples of all subjects, in turns whose order changes from round to round, and summarizes them together with
+   the earlier ones. */
 bool bench_measure(bench_bed *bed, bench_subject *subjects, size_t count, io_error *error);
 
 /* ---- results ---- */
 
-/* What an earlier run has found. */
+/* The results of an earlier run. */
 typedef struct bench_saved_subject {
     const char *name;
     const double *samples; /* at least one */
@@ -147,20 +147,20 @@ typedef struct bench_saved {
     bench_saved_subject *subjects; /* all of it in the arena */
     size_t count;
 } bench_saved;
-/* Reads a document of `tilevm bench --json`. The file may come from anybody: sizes and counts are bounded. */
+/* Reads a document of `tilevm bench --json`. The file is untrusted: sizes and counts are bounded. */
 bool bench_saved_read(const char *path, bc_arena *arena, bench_saved *out, io_error *error);
 
-/* One subject now and then. */
+/* One subject, compared with its earlier result. */
 typedef struct bench_change {
     bench_ratio ratio;
-    bool compared, slower, faster; /* by more than the threshold, as far as the interval tells */
+    bool compared, slower, faster; /* the whole interval lies beyond the threshold */
 } bench_change;
 
 typedef struct bench_result {
     const bench_bed *bed;
     const bench_subject *subjects; /* the first is the kernel itself */
     size_t count;
-    const bench_ratio *ratios; /* to the first; [0] means nothing */
+    const bench_ratio *ratios; /* to the first; [0] is unused */
     bench_work work;           /* of the first */
     const bench_saved *saved;  /* NULL: none */
     const bench_change *changes;
@@ -168,10 +168,10 @@ typedef struct bench_result {
     const char *printed; /* what the kernel printed, in words; NULL: nothing */
 } bench_result;
 
-/* Compares with the saved run, subject by subject; those that it does not have stay uncompared. changes: one for
+/* Compares with the saved run, subject by subject; subjects that it does not have stay uncompared. changes: one for
    each. */
 bool bench_compare_saved(const bench_result *result, bench_change *changes, io_error *error);
-/* Is a subject slower than it was? */
+/* Is any subject slower than in the saved run? */
 bool bench_is_slower(const bench_result *result);
 
 /* False: out of memory. */

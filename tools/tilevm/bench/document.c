@@ -118,7 +118,7 @@ bool bench_report_json(const bench_result *r, bc_text *out)
     return json_finish_text(&doc, out);
 }
 
-/* A field of CSV: in quotation marks where it must be, those inside doubled. */
+/* A field of CSV: quoted where necessary, with inner quotation marks doubled. */
 static void put_field(bc_text *out, const char *text)
 {
     bool plain = !strpbrk(text, ",\"\r\n");

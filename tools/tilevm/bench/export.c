@@ -34,7 +34,7 @@ static tv_str without_newlines(const bc_text *log)
     return words;
 }
 
-/* The last line is the name of the first variant; what stands before is told. */
+/* The last line is the name of the first variant; the lines before it are reported. */
 static bool take_answer(tune_export *e, tv_str words, io_error *error)
 {
     size_t line = words.len;
@@ -47,7 +47,7 @@ static bool take_answer(tune_export *e, tv_str words, io_error *error)
            || io_fail(error, "Python has exported nothing");
 }
 
-/* The command line; NULL: out of memory. jobs is written there. */
+/* The command line; NULL: out of memory. The text of jobs is written to the buffer. */
 static const char **make_command(const tune_request *q, const char *folder, char jobs[16])
 {
     const char *python = getenv("TILEVM_PYTHON");

@@ -1,6 +1,6 @@
-/* Successive halving: all variants take turns for a few rounds, the slower half goes, those that are left take twice as
-   many, until a handful is measured to the end. A variant that may still be the best, as far as the intervals tell,
-   stays however many there are. */
+/* Successive halving: all variants take turns for a few rounds, the slower half is dropped, and the remaining ones take
+   twice as many samples, until a handful is measured to the end. A variant whose interval says that it may be the best
+   is never dropped. */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,7 +57,7 @@ static void say_refused(const tune_result *result)
         cli_print(stderr, "tilevm: note: %zu more are not compiled\n", result->refused - said);
 }
 
-/* A variant that the device does not take is no error: it says so in the ranking. */
+/* A variant that the device rejects is no error: the ranking reports it. */
 static bool open_one(racing *r, size_t at, io_error *error)
 {
     tune_variant *v = &r->result->space.variants[at];
@@ -110,7 +110,7 @@ static void swap(racing *r, size_t a, size_t b)
     r->places[b] = place;
 }
 
-/* All but the first, by their medians. */
+/* Sorts all but the first by their medians. */
 static void sort_by_time(racing *r)
 {
     for (size_t i = 2; i < r->left; i++)
@@ -165,7 +165,7 @@ static bool is_earlier(const tune_variant *a, const tune_variant *b)
     return a->summary.median < b->summary.median;
 }
 
-/* Those that were timed first: by how far they came, then by time. */
+/* Timed variants come first: by the round that they reached, then by time. */
 static void sort_order(tune_result *result)
 {
     size_t timed = 0;

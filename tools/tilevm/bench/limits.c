@@ -1,11 +1,11 @@
-/* What a device can do at most: rates of a cycle, which documents of the vendor have by compute capability, times the
-   clocks that the driver tells. */
+/* Peak rates of a device: the vendor's rates per cycle, by compute capability, times the clocks that the driver
+   reports. */
 #include "tools/tilevm/bench/bench.h"
 
 #include <string.h>
 
-/* Multiplications and additions of a multiprocessor in a cycle by its tensor cores. The table has two GPUs; what others
-   of a later capability do is not known. */
+/* Multiply-adds per cycle of a multiprocessor's tensor cores. The table has two GPUs; the rates of later ones are not
+   known. */
 static const struct {
     bc_kind kind;
     double sm_80, sm_90;
@@ -14,7 +14,7 @@ static const struct {
 #include "codegen/cost/cost.def"
 };
 
-/* The same of other arithmetic. Source: CUDA C++ programming guide, throughput of native arithmetic instructions:
+/* The same for other arithmetic. Source: CUDA C++ programming guide, throughput of native arithmetic instructions:
    32-bit and 64-bit floating-point add, multiply, multiply-add. */
 static const struct {
     unsigned sm;

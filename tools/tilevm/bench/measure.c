@@ -1,5 +1,5 @@
-/* Warm-up, then rounds: in each every subject gives one sample, in an order that is drawn anew, so that what changes
-   with time (clocks, temperature, other processes) meets all of them alike. */
+/* Warm-up, then rounds. In each round every subject gives one sample, in a new random order, so that what changes with
+   time (clocks, temperature, other processes) affects all of them alike. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,12 +10,12 @@
 enum {
     LEAST_ROUNDS = 10,
     MOST_ROUNDS = 1000,
-    WHATEVER_ROUNDS = 3, /* as many there are, however long they take */
+    WHATEVER_ROUNDS = 3, /* taken however long they take */
     WARM_UP_US = 100000,
-    OTHERS = 10,       /* warm up for a tenth of that */
+    OTHERS = 10,       /* warm-up takes a tenth of that */
     LEAST_WARM_UP = 3, /* samples: the first launch takes longer */
     MOST_WARM_UP = 200,
-    SAMPLE_US = 500, /* that a sample should take, so that the clock's steps do not count */
+    SAMPLE_US = 500, /* duration that a sample should have, so that the resolution of the clock does not matter */
     MOST_LAUNCHES = 256
 };
 
@@ -34,15 +34,15 @@ static double seconds_since(uint64_t start_ns)
 
 /* ---- warm-up ---- */
 
-/* A sample of a short kernel is of several launches, unless something is done before each. */
+/* A sample of a short kernel consists of several launches, unless caches or arrays are reset before each. */
 static unsigned choose_launches(const bench_options *o, double us)
 {
     double wanted = us > 0 ? ceil(SAMPLE_US / us) : MOST_LAUNCHES;
     return o->cold || o->restore || wanted < 1 ? 1 : wanted > MOST_LAUNCHES ? MOST_LAUNCHES : (unsigned)wanted;
 }
 
-/* Until clocks have risen, which the first subject waits for, and everything is where it stays; not longer than a
-   quarter of the time. */
+/* Runs a subject until everything is loaded and cached, for at most a quarter of the time. The first subject also runs
+   until clocks have risen. */
 static bool warm_up(measuring *m, bench_subject *s, io_error *error)
 {
     double wanted = s == m->subjects ? WARM_UP_US : WARM_UP_US / OTHERS;
@@ -108,7 +108,7 @@ static bool look_back(measuring *m, size_t rounds, bool *out_enough, io_error *e
     return true;
 }
 
-/* Every round at first; later, when one more sample changes little, not each time. */
+/* Summarizes after every round at first; later, when one more sample changes little, less often. */
 static bool is_time_to_look(const bench_options *o, size_t rounds)
 {
     enum { EVERY = 10 };

@@ -16,7 +16,7 @@ typedef struct ranking {
     tune_result *result;
     const int64_t *params; /* integers of the launch, by position */
     size_t param_count;
-    tune_text *texts;   /* one a variant: what is wrong with it */
+    tune_text *texts;   /* one for each variant: what is wrong with it */
     size_t *seen, mask; /* places of variants, plus 1, hashed by their code */
     bool no_memory;     /* for one of them */
 } ranking;
@@ -45,7 +45,7 @@ static void take_diag(void *user, const tv_diag *diag)
     note(c, bc_str(text));
 }
 
-/* What is said of registers: tiles that are likely to spill, a hint that is not followed for their sake. */
+/* Remarks on registers: tiles are likely to spill, or a hint is not followed because they would. */
 static void take_remark(void *user, const tv_remark *remark)
 {
     bool wanted = strcmp(remark->name, "LargestTile") == 0 || strcmp(remark->name, "Occupancy") == 0;
@@ -67,7 +67,7 @@ static void take_kernel(void *user, cg_func *c)
     v->blocks = cost->blocks;
 }
 
-/* FNV-1a: equal texts are found by it. */
+/* FNV-1a, to find equal texts. */
 static bool take_code(void *user, const void *bytes, size_t size)
 {
     uint64_t *hash = user;
@@ -154,7 +154,7 @@ static void compile_variant(void *user, size_t at)
     cli_file_free(&file);
 }
 
-/* In the order of the space: the first variant with some code is ranked, later ones with the same are not. */
+/* In the order of the space: of the variants with the same code, only the first is ranked. */
 static void take_variant(void *user, size_t at, cli_progress *progress)
 {
     ranking *r = user;
@@ -191,7 +191,7 @@ static ranked ranked_of(double us, size_t at)
     return (ranked){us >= 0, us > 0 ? floor(log(us) * 100) : 0, at};
 }
 
-/* By prediction, unknown ones last; ties by place, so that the kernel as it is comes first. */
+/* Sorts by prediction, unknown ones last; ties by place, so that the unchanged kernel comes first. */
 static int compare_ranked(const void *a, const void *b)
 {
     const ranked *x = a, *y = b;
@@ -218,7 +218,7 @@ static bool sort_variants(tune_result *result)
     return true;
 }
 
-/* Integers of the launch: what is not known is 0, and predictions are for that. */
+/* Integers of the launch; unknown ones are 0, and predictions assume that. */
 static bool find_params(ranking *r)
 {
     run_job *job = r->result->job;

@@ -10,7 +10,7 @@ typedef struct scale {
     const char *unit;
 } scale;
 
-/* Three or four digits that count. */
+/* Prints three or four significant digits. */
 static void put_digits(bc_text *out, double x)
 {
     bc_text_printf(out, "%.*f", x >= 1000 ? 0 : x >= 100 ? 1 : x >= 10 ? 2 : 3, x);
@@ -137,7 +137,7 @@ static void put_doubts(bc_text *out, const bench_result *r)
     bc_text_puts(out, "\n");
 }
 
-/* The limit that is nearest, if the kernel comes near it at all. */
+/* The nearest limit, if the kernel comes near any. */
 static void put_bound(bc_text *out, const bench_part *part)
 {
     static const char *const kinds[] = {" products", " arithmetic", ""};

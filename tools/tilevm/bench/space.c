@@ -4,7 +4,7 @@
       "variants": [{"file": "k_64.tbc", "grid": [64, 32], "name": "TM=64"}, ...]}
 
    Every variant with every combination of hints; without variants, the kernel itself. null leaves a hint as it is.
-   Hints may stand on the outermost level, too. */
+   Hints may also be members of the outermost object. */
 #include <cjson/cJSON.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,7 +107,7 @@ static bool add_value(reader *r, size_t hint, const cJSON *item)
     for (size_t i = 0; i < *count; i++)
         if (r->axes.values[hint][i] == value)
             return io_fail(r->error, "%s: a value stands there twice", kind->cutile);
-    r->axes.values[hint][(*count)++] = value; /* no more than there are different ones */
+    r->axes.values[hint][(*count)++] = value; /* no more than there are different values */
     return true;
 }
 

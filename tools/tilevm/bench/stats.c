@@ -101,7 +101,7 @@ double bench_spread(const bench_summary *s)
 
 /* ---- two sets ---- */
 
-/* Draws as many with replacement; of two that are paired, the same places. */
+/* Draws as many samples with replacement; for paired sets, the same places in both. */
 static void draw_places(bench_random *random, size_t *places, size_t count)
 {
     for (size_t i = 0; i < count; i++)

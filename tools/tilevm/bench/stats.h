@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Numbers that a seed gives (SplitMix64). */
+/* Pseudo-random numbers from a seed (SplitMix64). */
 typedef struct bench_random {
     uint64_t state;
 } bench_random;
@@ -18,7 +18,7 @@ typedef struct bench_interval {
     double low, high;
 } bench_interval;
 
-/* What there is to say about samples. */
+/* Summary of samples. */
 typedef struct bench_summary {
     size_t count;
     double min, p5, p25, median, p75, p95, max, mean, deviation; /* deviation: of a sample, n - 1 in the divisor */
@@ -26,18 +26,18 @@ typedef struct bench_summary {
 } bench_summary;
 
 void bench_sort(double *samples, size_t count);
-/* Between the two nearest samples, in proportion. sorted has at least one. q: 0 to 1. */
+/* Interpolates between the two nearest samples. `sorted` has at least one. q: 0 to 1. */
 double bench_quantile(const double *sorted, size_t count, double q);
 /* Two order statistics between which the median lies with a probability of at least 95 %, whatever the distribution is;
-   with less than 6 samples the least and the largest, which are less certain. */
+   with less than 6 samples, the smallest and the largest, whose probability is lower. */
 bench_interval bench_median_interval(const double *sorted, size_t count);
 /* samples: at least one, sorted by the call. */
 bench_summary bench_summarize(double *samples, size_t count);
 /* Half of the interval's width, relative to the median. */
 double bench_spread(const bench_summary *summary);
 
-/* The ratio of the medians of two, and where it lies with 95 % by the bootstrap. paired: sample i of both was taken in
-   the same round, so they are drawn together, and what slows down both does not count. False: out of memory. */
+/* The ratio of two medians, and its 95 % interval by the bootstrap. paired: sample i of both was taken in the same
+   round, so both are drawn together, and what slows down both has no effect. False: out of memory. */
 typedef struct bench_ratio {
     double ratio;
     bench_interval interval;

@@ -1,4 +1,4 @@
-/* Opening what is timed: finds the kernel in a file of any kind, and makes the kernel with other hints. */
+/* Opens subjects: finds the kernel in a file of any kind, and makes the kernel with other hints. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -80,7 +80,7 @@ bool bench_hints_apply(const run_job *job, const bench_hints *hints, unsigned sm
 typedef struct search {
     const char *wanted;
     char *found;   /* owned by who searches */
-    size_t params; /* how many it takes; UNKNOWN: the file does not tell */
+    size_t params; /* how many parameters it takes; UNKNOWN: the file does not say */
     size_t count;
     bool exact, failed;
 } search;
@@ -101,7 +101,7 @@ static bool see_kernel(search *s, tv_str kernel, size_t params)
 
 static bool visit(void *user, tv_str kernel, const uint32_t block[3])
 {
-    (void)block; /* the loader finds it, too */
+    (void)block; /* the loader reports it, too */
     return see_kernel(user, kernel, UNKNOWN);
 }
 
@@ -136,8 +136,7 @@ static bool is_elf(const bench_subject *s)
     return s->file.size > 4 && memcmp(s->file.bytes, "\177ELF", 4) == 0;
 }
 
-/* Bytecode: its own, or that in a program. False with an empty error: there is none in the file, as far as can be
-   told. */
+/* Finds bytecode: the file itself, or an image in a program. False with an empty error: none was found. */
 static bool open_module(bench_bed *bed, bench_subject *s, io_error *error)
 {
     tv_sink sink = bed->job->sink;
@@ -217,7 +216,8 @@ static bool load_on_cpu(bench_bed *bed, bench_subject *s, io_error *error)
     return status == TV_OK || io_fail(error, "%s: %s", s->name, status == TV_NO_MEMORY ? "out of memory" : "not run");
 }
 
-/* The name without a grid behind it, which becomes the subject's. A file whose name ends like that is a file. */
+/* Splits the name from the grid after it, which becomes the subject's. If a file of the whole name exists, the name has
+   no grid. */
 static bool cut_grid(bench_subject *s, const char *given, char **out_name, io_error *error)
 {
     const char *at = strrchr(given, '@');

@@ -20,14 +20,14 @@ typedef enum tune_outcome {
 } tune_outcome;
 
 typedef struct tune_variant {
-    const char *name; /* of a file's variant, as the space has it; NULL: hints say all */
+    const char *name; /* name of a file's variant, as in the space; NULL: the hints identify it */
     const char *path; /* bytecode; NULL: the kernel's own */
     uint32_t grid[3];
     bench_hints hints;
     /* set by ranking */
     tune_outcome outcome;
     size_t same;         /* TUNE_SAME: the earlier one */
-    const char *problem; /* TUNE_REFUSED: why; else what is wrong with it ("likely to spill"), or NULL */
+    const char *problem; /* TUNE_REFUSED: the reason; else what is wrong with it ("likely to spill"), or NULL */
     double us;           /* predicted; below 0: not known */
     const char *bound;
     uint32_t threads, registers, shared, blocks;
@@ -37,7 +37,7 @@ typedef struct tune_variant {
     bool timed;
     unsigned rounds; /* of halving that it has survived */
     bench_summary summary;
-    int spilled; /* bytes of a thread, as the device tells; below 0: not known */
+    int spilled; /* bytes of a thread, as the driver reports; below 0: not known */
 } tune_variant;
 
 typedef struct tune_space {
@@ -48,8 +48,8 @@ typedef struct tune_space {
 
 /* All combinations of the hints' usual values that the target knows. */
 bool tune_space_of_hints(const run_job *job, unsigned sm, bc_arena *arena, tune_space *out, io_error *error);
-/* A file of them, or the text itself, which begins with a brace: docs/guides/bench.md describes it. It may come from
-   anybody: sizes, counts and depths are bounded. */
+/* Reads a file of variants, or the text itself, which begins with a brace; docs/guides/bench.md describes it. The text
+   is untrusted: sizes, counts and depths are bounded. */
 bool tune_space_read(const run_job *job, const char *path, bc_arena *arena, tune_space *out, io_error *error);
 
 /* A kernel in Python, "module.py:kernel". */
@@ -58,12 +58,12 @@ typedef struct tune_request {
     const char *kernel, *grid, *space, *arch; /* grid: expressions; space: JSON or a file; arch: "sm_90" */
     const char *const *args;                  /* "A=zeros(f16,[64,64])" */
     size_t arg_count;
-    unsigned jobs; /* 0: one a processor */
+    unsigned jobs; /* 0: one per processor */
 } tune_request;
 typedef struct tune_export {
-    char folder[256], first[512], space[512]; /* paths; folder "": there is none */
+    char folder[256], first[512], space[512]; /* paths; folder "": not exported yet */
 } tune_export;
-/* Exports all variants with the Python package; what Python says goes to standard error. The folder has the bytecode,
+/* Exports all variants with the Python package; Python's messages go to standard error. The folder has the bytecode,
    arguments beside the first variant, and a space. The caller removes it in any case. */
 bool tune_export_run(const tune_request *request, tune_export *out, io_error *error);
 void tune_export_remove(tune_export *export);
@@ -72,8 +72,8 @@ typedef struct tune_options {
     const char *name; /* of what is tuned, as it was given */
     bench_options bench;
     const char *target; /* "sm_90a" */
-    unsigned sm, jobs;  /* jobs: threads that compile; 0: one a processor */
-    size_t top;         /* variants that are timed, the kernel as it is besides */
+    unsigned sm, jobs;  /* jobs: threads that compile; 0: one per processor */
+    size_t top;         /* variants that are timed, besides the unchanged kernel */
 } tune_options;
 
 typedef struct tune_result {
@@ -86,7 +86,7 @@ typedef struct tune_result {
     size_t ranked, same, refused, timed;
     double seconds;           /* that ranking took */
     const tune_variant *best; /* NULL: there is none */
-    bench_ratio ratio;        /* of the best to the first, where both were timed to the end */
+    bench_ratio ratio;        /* of the best to the first, if both were timed to the end */
     bool compared;
 } tune_result;
 
@@ -95,7 +95,7 @@ bool tune_rank(run_job *job, const tune_options *options, tune_result *result, i
 /* Times the first `top` of them and the first of the space. */
 bool tune_time(bench_bed *bed, tune_result *result, io_error *error);
 
-/* Appends what the variant is: "occupancy=2, num_ctas=1", "k_64.tbc occupancy=2", "as it is". */
+/* Appends a description of the variant: "occupancy=2, num_ctas=1", "k_64.tbc occupancy=2", "as it is". */
 void tune_variant_print(const tune_variant *variant, bc_text *out);
 /* False: out of memory. */
 bool tune_report_text(const tune_result *result, bool all, bc_text *out);

@@ -70,7 +70,7 @@ static void put_refused(bc_text *out, const tune_result *r, bool all)
         bc_text_printf(out, "not compiled: %zu more\n", r->refused - shown);
 }
 
-/* What cuTile's replace_hints takes. */
+/* The arguments of cuTile's replace_hints. */
 static void put_best(bc_text *out, const tune_result *r)
 {
     const tune_variant *v = r->best ? r->best : r->ranked ? &r->space.variants[r->order[0]] : NULL;

@@ -1,4 +1,4 @@
-/* Counting: how often each op runs, times what it does once. */
+/* Counts work: how often each op runs, times what one run does. */
 #include "tools/tilevm/bench/work.h"
 
 #include <math.h>
@@ -20,7 +20,7 @@ typedef struct counter {
 
 /* ---- once ---- */
 
-/* Bytes that the access moves, and the operand that says where. */
+/* Bytes that the access moves, and the operand with the address. */
 static double access_bytes(const bc_op *op, const bc_value **out_memory)
 {
     const bc_op_info *info = bc_info(op);
@@ -28,7 +28,7 @@ static double access_bytes(const bc_op *op, const bc_value **out_memory)
     if (!memory || !bc_op_in(op->opcode, BC_OPS(ACCESS)))
         return 0;
     const bc_type *type = memory->type;
-    unsigned bytes = bc_kind_memory_bytes((bc_kind)type->elem->elem->kind); /* of a pointer's, or of a view's tensor */
+    unsigned bytes = bc_kind_memory_bytes((bc_kind)type->elem->elem->kind); /* of a pointer, or of a view's tensor */
     *out_memory = memory;
     return (double)bc_shape_elems(type->shape, type->rank) * (bytes ? bytes : 0.5);
 }
@@ -109,7 +109,8 @@ static void count_all(const counter *c)
 
 /* ---- how often ---- */
 
-/* Of an op in a region of `around`, which runs `outer` times: known from the ranges of the block that is looked at. */
+/* How often an op in a region of `around`, which runs `outer` times, runs; follows from the ranges of the block in
+   question. */
 static double times_inside(const arg_study *study, const bc_op *around, const bc_block *region, double outer,
                            bench_work *out)
 {
@@ -150,7 +151,8 @@ static void add_block(const arg_study *study, const bc_op *const *ops, uint32_t 
     }
 }
 
-/* Tile blocks that lie evenly in the grid in every dimension: each next one is a golden section further. */
+/* Tile blocks that are evenly spaced in every dimension of the grid: each is one golden section further than the
+   last. */
 static uint64_t choose_block(uint64_t i, uint64_t blocks, bool all)
 {
     static const double golden = 0.6180339887498949;

@@ -1,4 +1,4 @@
-/* tilevm bench: times a kernel, beside others and beside what the device can do at most. */
+/* tilevm bench: times a kernel, and compares it with others and with the peak rates of the device. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,14 +14,14 @@ static const cli_option options[] = {
 #define OPTION(name, letter, text, value, help) {BENCH_OPT_##name, letter, text, value, help},
 #include "tools/tilevm/bench/options.def"
     {OPT_COMPARE, 'c', "compare", "WHAT",
-     "time this, too, by turns: a file (bytecode, PTX, a cubin), or the kernel\n"
+     "also time WHAT, in turns: a file (bytecode, PTX, a cubin), or the kernel\n"
      "with other hints, as in hints:occupancy=2,num_ctas=1; a grid of its own\n"
-     "stands behind it: k2.tbc@64,32"},
+     "follows an @, as in k2.tbc@64,32"},
     {OPT_REPEAT, 0, "repeat", "N", "take exactly N samples"},
     {OPT_SAVE, 's', "save", "FILE", "write the results, for --against: JSON"},
     {OPT_AGAINST, 0, "against", "FILE", "compare with saved results; exit code 1 if something is slower"},
     {OPT_THRESHOLD, 0, "threshold", "PERCENT",
-     "with --against: slower is what takes so much longer, with 95 % (default 5)"},
+     "with --against: how much longer counts as slower, with 95 % confidence (default 5)"},
     {OPT_CSV, 0, "csv", NULL, "print a table: comma-separated values"},
     {0}};
 
@@ -34,7 +34,7 @@ const cli_command command_bench = {
     "tilevm bench times a kernel on a GPU, or on the CPU by the virtual machine. Arguments are those of\n"
     "'tilevm run'. After a warm-up it takes samples until the median is known well enough, and says\n"
     "which share of the device's limits the kernel reaches: operations and bytes are counted from its\n"
-    "ops. Several subjects take turns, so that what changes with time meets all of them alike.",
+    "ops. Several subjects take turns, so that clocks and temperature affect all of them alike.",
     options,
     run};
 
@@ -94,7 +94,7 @@ static bool parse_options(cli_args *args, bench_job *b)
 
 /* ---- the work ---- */
 
-/* By the machine's counts where it has run the kernel. */
+/* Uses the machine's counts if it has run the kernel. */
 static bool count_work(const bench_bed *bed, const bench_subject *s, bench_work *out)
 {
     run_job *job = bed->job;

@@ -125,7 +125,7 @@ static int write_bundle(const bundle_request *request, const bundle_build *build
     return code;
 }
 
-/* What build and join have in common. */
+/* The common part of build and join. */
 static int make_bundle(const bundle_request *request, bool join)
 {
     bundle_build build;
@@ -154,7 +154,7 @@ int bundle_action_join(const bundle_request *request)
 
 /* ---- the command ---- */
 
-/* What each action takes. */
+/* The operands of each action. */
 static const struct {
     const char *name;
     int (*run)(const bundle_request *);

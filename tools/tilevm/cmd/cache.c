@@ -66,7 +66,7 @@ static tv_str kernel_at(tv_str records, size_t i)
     return (tv_str){"", 0};
 }
 
-/* What a command was asked to do, and what it has to say: lines at once, or a document at the end. */
+/* The options of a command, and its output: lines at once, or a document at the end. */
 typedef struct cache_report {
     bool verify, json;
     json_doc doc;

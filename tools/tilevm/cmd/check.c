@@ -1,4 +1,4 @@
-/* tilevm check: runs a kernel and looks for what no GPU tells about. */
+/* tilevm check: runs a kernel and looks for defects that no GPU reports. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -118,7 +118,7 @@ static bool parse_options(cli_args *args, run_options *o, check_settings *settin
 
 /* ---- running ---- */
 
-/* All but CLI_ERROR leave what was found in job->report. */
+/* Unless the result is CLI_ERROR, job->report has the findings. */
 static int check_kernel(run_job *job, const check_settings *settings)
 {
     tv_vm_options vm = job->options.vm;
@@ -210,7 +210,7 @@ static int write_page(run_job *job, const check_settings *settings, int code)
     return written == CLI_OK ? code : written;
 }
 
-/* The reports that were asked for, of a check that came to that exit code. */
+/* Writes the requested reports of a check with that exit code. */
 static int write_reports(run_job *job, check_settings *settings, int code)
 {
     if (!settings->quiet && (code != CLI_ERROR || settings->format != FORMAT_TEXT))
@@ -223,7 +223,7 @@ static void read_outcome(run_job *job, int code)
     job->report.size = job->file.size;
     job->report.minor = job->module ? tv_module_minor(job->module) : 0;
     job->report.outcome = code == CLI_OK ? REPORT_VALID : code == CLI_ERROR ? REPORT_UNREADABLE : REPORT_INVALID;
-    if (code == CLI_ERROR) { /* the message of what could not be done, if it is a diagnostic */
+    if (code == CLI_ERROR) { /* the message of what failed, if it is a diagnostic */
         job->report.problem = job->message[0] ? strdup(job->message) : NULL;
         report_text_file(&job->report, UINT32_MAX, false, &(cli_out){.file = stderr});
     }

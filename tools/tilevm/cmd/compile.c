@@ -100,7 +100,7 @@ typedef struct compile_job {
     const cli_image *image;   /* that is compiled, under this name in messages */
     const char *name;
     cli_targets targets;
-    bool chosen;              /* the targets were given; else a program's images say theirs */
+    bool chosen;              /* the targets were given; else those of a program's images are used */
     unsigned emit, opt_level; /* 0 to 3 */
     tv_compile_options compile;
     cg_launch launch; /* that is predicted */
@@ -378,7 +378,7 @@ static int compile_for(compile_job *job, const char *target)
 
 /* ---- JSON ---- */
 
-/* What came of a target. Its file is named as it was written. */
+/* The result of a target, with the name of the file that was written. */
 static void add_target(compile_job *job, const char *target, int code)
 {
     if (!job->json)
@@ -399,7 +399,7 @@ static void add_target(compile_job *job, const char *target, int code)
     bc_text_release(&name);
 }
 
-/* For --explain: what is said elsewhere in lines. */
+/* Adds a remark to the JSON document; the sink for text lines, if there is one, gets it, too. */
 static void add_remark(void *user, const tv_remark *remark)
 {
     compile_job *job = user;
@@ -422,7 +422,7 @@ static int write_json(compile_job *job, int code)
 
 /* ---- the command ---- */
 
-/* A program says for what each of its images is; nothing does for a file of bytecode. */
+/* The images of a program have targets; a file of bytecode has none. */
 static void choose_targets(compile_job *job, const co_entry *entry)
 {
     char target[16] = "sm_80";
@@ -445,7 +445,7 @@ static int compile_image(void *user, cli_module *m)
     job->sink = m->sink;
     job->compile.remarks = job->remark_list ? (tv_remark_sink){job, add_remark} : remarks_sink(&job->remarks);
     choose_targets(job, &m->image->found.entry);
-    /* One target that cannot be served does not keep the others from being written. */
+    /* If one target cannot be compiled, the others are written nevertheless. */
     for (size_t i = 0; i < job->targets.count; i++) {
         int done = compile_for(job, job->targets.names[i]);
         add_target(job, job->targets.names[i], done);

@@ -22,19 +22,21 @@ enum { MOST_SCRIPTS = 64 };
 static const cli_option options[] = {
 #define OPTION(name, letter, text, value, help) {RUN_OPT_##name, letter, text, value, help},
 #include "tools/tilevm/run/options.def"
-    {OPT_SCRIPT, 'x', "execute", "FILE", "do the commands of a file first"},
-    {OPT_COMMAND, 'c', "command", "COMMAND", "do a command first, as in -c 'break mmaf'"},
-    {OPT_BATCH, 'b', "batch", NULL, "end after the commands of --execute and --command"},
+    {OPT_SCRIPT, 'x', "execute", "FILE", "execute the commands in FILE first"},
+    {OPT_COMMAND, 'c', "command", "COMMAND", "execute COMMAND first, as in -c 'break mmaf'"},
+    {OPT_BATCH, 'b', "batch", NULL, "exit after the commands of --execute and --command"},
     {OPT_RACE, 0, "at-race", "N",
      "look for races, and begin before the op of the N-th, counted from 1 in the\n"
      "order in which 'tilevm check' reports them"},
     {OPT_DAP, 0, "dap", NULL, "speak the Debug Adapter Protocol on standard input and output, for editors"},
     {OPT_DAP_PORT, 0, "dap-port", "PORT",
-     "the same on a port of 127.0.0.1, for one connection that brings the token\n"
-     "printed, or TILEVM_DEBUG_TOKEN (0: any free port)"},
-    {OPT_DAP_LINES, 0, "dap-lines", NULL, "the same as --dap with a message a line, for scripts"},
-    {OPT_SOURCE, 0, "source", "FOLDER", "source files are here, too (default: where the kernel says, and beside it)"},
-    {OPT_SNAPSHOTS, 0, "snapshots", "MIB", "most memory for going back, beside a copy of the arrays (default 256)"},
+     "the same on a port of 127.0.0.1, for one connection that sends the printed\n"
+     "token, or that of TILEVM_DEBUG_TOKEN (0: any free port)"},
+    {OPT_DAP_LINES, 0, "dap-lines", NULL, "the same as --dap with one message per line, for scripts"},
+    {OPT_SOURCE, 0, "source", "FOLDER",
+     "look for source files here, too (default: where the kernel says, and beside it)"},
+    {OPT_SNAPSHOTS, 0, "snapshots", "MIB",
+     "most memory for snapshots to go back to, besides a copy of the arrays (default 256)"},
     {0}};
 
 static int run(cli_args *args);
@@ -42,15 +44,15 @@ static int run(cli_args *args);
 const cli_command command_debug = {
     "debug",
     "FILE --grid X[,Y[,Z]] [NAME=VALUE...]",
-    "step through a kernel, on and back, and look at its values",
+    "step through a kernel, forwards and back, and look at its values",
     "tilevm debug runs a kernel on the CPU, with arguments as 'tilevm run' takes them, and stops before its\n"
     "first op. It then takes commands: 'help' lists them. Breakpoints stop at source lines, ops and tile\n"
     "blocks, under conditions; watchpoints stop when memory changes; 'catch' stops where a NaN is made, or\n"
     "at races and other findings of 'tilevm check'. Every run is the same, so 'back', 'reverse-step' and\n"
     "'reverse-continue' go to any earlier point.\n"
     "\n"
-    "If standard input is not a terminal, commands come from there, one a line, and are shown with what\n"
-    "they print. Exit codes: 0, 1 if one of these commands failed, 2 wrong usage or a file that cannot be\n"
+    "If standard input is not a terminal, commands come from there, one per line, and are shown with\n"
+    "their output. Exit codes: 0, 1 if one of these commands failed, 2 wrong usage or a file that cannot be\n"
     "read.",
     options,
     run};
@@ -113,7 +115,7 @@ static bool parse_options(cli_args *args, debug_session *s, settings *t)
     return false;
 }
 
-/* The N-th race that `tilevm check` would report: findings are in that order. */
+/* The N-th race that `tilevm check` would report; findings are in the same order. */
 static bool go_to_race(debug_session *s, uint64_t n)
 {
     vm_debug_error error = {{0}};

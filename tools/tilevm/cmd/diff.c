@@ -1,4 +1,4 @@
-/* tilevm diff: how two files differ, by what they say, by their text, or byte by byte. */
+/* tilevm diff: shows how two files differ: by meaning, by text, or byte by byte. */
 #include <string.h>
 
 #include "bytecode/base/visible.h"
@@ -374,7 +374,7 @@ static bool same_target(const cli_image *a, const cli_image *b)
     return a->found.entry.sm == b->found.entry.sm && a->found.entry.exact == b->found.entry.exact;
 }
 
-/* The image that stands where this one does among those for its target, NULL if there is none. */
+/* The image at the same position among those for its target in the other file; NULL: there is none. */
 static const cli_image *partner_of(const cli_image *image, const cli_images *of, const cli_images *in)
 {
     size_t place = 0;

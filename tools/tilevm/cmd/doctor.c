@@ -75,7 +75,7 @@ static bool write_json(const doctor *d, cli_out *out)
     return json_finish(&doc, out);
 }
 
-/* Errors of the loader become checks; nothing else is to be said of them. */
+/* Errors of the loader become checks, and are not reported otherwise. */
 static void hear_nothing(void *user, int severity, const char *text)
 {
     (void)user;

@@ -1,4 +1,4 @@
-/* tilevm embed: kernels as C, for programs that are to need nothing but the driver. */
+/* tilevm embed: writes kernels as C, for programs that need nothing but the driver. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +55,7 @@ static void put_name(bc_text *out, tv_str name)
         bc_text_char(out, isalnum((unsigned char)name.ptr[i]) ? name.ptr[i] : '_');
 }
 
-/* How many kernels before the i-th are made of a function of that name. */
+/* How many kernels before the i-th come from a function of that name. */
 static unsigned namesakes(const ld_bundle_head *head, uint32_t i)
 {
     unsigned count = 0;
@@ -112,7 +112,7 @@ static void put_parameters(bc_text *out, const tv_signature *signature)
     bc_text_char(out, ')');
 }
 
-/* A string that a symbol spells may hold anything: a comment must not end in it, nor go on in another line. */
+/* A string in a symbol may hold anything; it must neither end the comment nor continue it on another line. */
 static bool put_in_comment(void *user, const void *bytes, size_t size)
 {
     bc_text *out = user;

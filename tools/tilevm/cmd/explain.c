@@ -1,4 +1,4 @@
-/* tilevm explain: what a rule is for, with a failing and a passing example; also writes docs/reference/rules.md. */
+/* tilevm explain: describes a rule, with a failing and a passing example; also writes docs/reference/rules.md. */
 #include <string.h>
 #include <strings.h>
 
@@ -303,7 +303,7 @@ static int explain_json(const explain_settings *settings, char **ids, int id_cou
     return cli_error("out of memory");
 }
 
-/* Is there something to explain, and is all of it known? */
+/* Are there ids, and are all of them known? */
 static int check_ids(cli_args *args, const explain_settings *settings, char **ids, int id_count)
 {
     if (settings->list || settings->all)

@@ -1,4 +1,4 @@
-/* tilevm extract: what device code a program holds, into files. */
+/* tilevm extract: writes the device code of a program to files. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

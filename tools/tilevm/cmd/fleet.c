@@ -1,4 +1,4 @@
-/* tilevm fleet: will the hosts of a fleet run what a bundle has? */
+/* tilevm fleet: checks whether the hosts of a fleet will run the kernels of a bundle. */
 #include "tools/tilevm/bundle/bundle.h"
 #include "tools/tilevm/fleet/fleet.h"
 

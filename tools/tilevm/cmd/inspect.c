@@ -1,4 +1,4 @@
-/* tilevm inspect: what a file holds and what takes the space, for people and as JSON. */
+/* tilevm inspect: shows what a file contains and what takes the space, as text or JSON. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -93,7 +93,7 @@ static const char *plural(uint64_t count)
     return count == 1 ? "" : "s";
 }
 
-/* What the symbol stands for: the function of cuTile, or of C++. */
+/* The function that the symbol stands for, of cuTile or C++. */
 static void put_function(bc_text *out, tv_str symbol, const tv_signature *signature)
 {
     bc_cxx_name name;
@@ -372,7 +372,7 @@ static void json_sizes(json_doc *doc, cJSON *root, const inspect_info *info)
     json_uint(doc, debug, "source_files", info->source_files);
 }
 
-/* Where the image lies in its file, and what for. */
+/* The place of the image in its file, and its target. */
 static void json_image(json_doc *doc, cJSON *item, const cli_module *m)
 {
     const co_entry *entry = &m->image->found.entry;

@@ -39,7 +39,7 @@ typedef struct reducer {
     const char *command;
     unsigned timeout;
     bool quiet, valid;
-    int code;            /* not CLI_OK: has been said why, and nothing is tried any more */
+    int code;            /* not CLI_OK: the reason has been reported, and nothing more is tried */
     bc_text best;        /* bytes of the smallest failing module */
     uint64_t best_parts; /* of it; bytes alone would not do, because tables are padded */
     char candidate[64];  /* path that the command is given */

@@ -1,4 +1,4 @@
-/* tilevm report: a page that shows what the compiler made of a kernel, and what a run of it did. */
+/* tilevm report: writes a page that shows what the compiler made of a kernel, and what a run of it did. */
 #include <stdlib.h>
 
 #include "tools/tilevm/page/page.h"
@@ -114,8 +114,8 @@ static int run_once(run_job *job, tv_vm_options *vm)
     return run_watch_end(&watch, cli_exit_of(status, job->options.path));
 }
 
-/* Once with tiles and figures, then from the same arrays with checks. What is found belongs to the report, whatever the
-   first run came to. */
+/* Runs the kernel once with tiles and figures, then again with checks from the same arrays. The findings belong to the
+   report, whatever the result of the first run. */
 static int run_twice(report_job *report)
 {
     run_job *job = &report->tiles.job;
@@ -146,7 +146,7 @@ static int run_twice(report_job *report)
     return code;
 }
 
-/* What the kernel does is no failure of the report. */
+/* Errors of the kernel are not failures of the report. */
 static int add_run(report_job *report, cJSON *root)
 {
     run_job *job = &report->tiles.job;

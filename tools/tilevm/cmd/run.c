@@ -62,9 +62,8 @@ static const cli_option options[] = {
     {OPT_TRACE_BLOCK, 0, "trace-block", "X[,Y[,Z]]", "only in these tile blocks: numbers, ranges such as 0-3, or *"},
     {OPT_TRACE_MAX, 0, "trace-max", "N", "show at most N values (default 1000; 0: all)"},
     {OPT_EVENTS, 0, "trace-events", "FILE",
-     "write what each tile block does when: a Chrome trace, for Perfetto and\nother viewers, with the time of the "
-     "virtual "
-     "machine"},
+     "write a Chrome trace, for Perfetto and other viewers: what each tile block\n"
+     "does, and when, in the time of the virtual machine"},
     {OPT_EVENTS_MAX, 0, "trace-events-max", "N", "write at most N events (default 1000000; 0: all)"},
     {OPT_DUMP, 0, "dump-tile", "OP[@X,Y,Z]=FILE",
      "save a result of an op in one tile block (default: the first);\n"
@@ -75,8 +74,8 @@ static const cli_option options[] = {
     {OPT_CONFIG, 0, "config", "FILE", "with --check: " CONFIG_HELP},
     {OPT_SUPPRESSED, 0, "suppressed", "FILE", "with --check: write how often each suppression was used: JSON"},
     {OPT_PRECISION, 0, "precision", NULL,
-     "run the kernel beside itself with more digits, and show how many the\n"
-     "stored arrays have lost, in units in the last place (ulps), and where"},
+     "also run the kernel without rounding, and show how many digits the stored\n"
+     "arrays have lost, in units in the last place (ulps), and where"},
     {OPT_COVERAGE, 0, "coverage", "FILE",
      "write how often each op ran: JSON, or the format of lcov if FILE ends in .info"},
     {OPT_JSON, 'J', "json", NULL, "print one JSON document"},
@@ -291,7 +290,7 @@ static int run_job_steps(run_job *job)
     return code == CLI_OK ? finish(job) : code;
 }
 
-/* Findings are kept where something may be suppressed, and told as they come. */
+/* If there are suppressions, findings are kept; otherwise they are reported at once. */
 static void open_sink(run_job *job, suppress_config *config)
 {
     const run_options *o = &job->options;
@@ -304,7 +303,7 @@ static void open_sink(run_job *job, suppress_config *config)
     job->sink = report_file_sink(&job->report);
 }
 
-/* What became of the suppressions, after a kernel has run and all was done that was asked for; gives the exit code. */
+/* Reports the use of the suppressions, after the kernel has run and all options are served; returns the exit code. */
 static int report_suppressed(const run_job *job, const suppress_config *config, int code)
 {
     const run_options *o = &job->options;

@@ -80,7 +80,7 @@ typedef struct test_request {
     uint64_t durations; /* tests to list; 0: all */
 } test_request;
 
-/* What is told as tests end. */
+/* What is reported as tests end. */
 typedef struct test_told {
     test_request *request;
     cli_out *out; /* of the text */
@@ -89,10 +89,10 @@ typedef struct test_told {
     bool lost;           /* coverage that could not be read */
     bool uses_lost;      /* the same of suppressions */
     uint64_t suppressed; /* findings */
-    bool unknown;        /* a test did not tell which: it did not come to its end */
+    bool unknown;        /* a test ended early and did not report which it used */
 } test_told;
 
-/* What a test that does not pass says. */
+/* The output of a test that does not pass. */
 static const char *words_of(const report_file *report)
 {
     const char *words = report->outcome == REPORT_UNREADABLE ? report_problem(report) : report->output;
@@ -236,7 +236,7 @@ static bool write_report(const test_told *told, const suite_case *cases, size_t 
     return fine;
 }
 
-/* The exit code for what was told, once all of it is written. */
+/* The exit code, after everything has been written. */
 static int finish(test_told *told, const suite_case *cases, size_t count)
 {
     const char *covered = told->request->suite.coverage;
@@ -396,7 +396,7 @@ static bool take_option(cli_args *args, int id, const char *value, test_request 
     }
 }
 
-/* A file by name must be one of ours: its kernel is found by it. */
+/* A file given by name must be named NAME.args.json, because its kernel is found by that name. */
 static bool add_operand(cli_args *args, cli_paths *paths, const char *value)
 {
     size_t before = paths->count, len = strlen(value), n = sizeof SUITE_ENDING - 1;

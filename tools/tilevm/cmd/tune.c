@@ -11,8 +11,9 @@ static const cli_option options[] = {
 #include "tools/tilevm/run/options.def"
 #define OPTION(name, letter, text, value, help) {BENCH_OPT_##name, letter, text, value, help},
 #include "tools/tilevm/bench/options.def"
-    {OPT_SPACE, 's', "space", "hints|FILE", "the variants: all usual hints (default), or those of a JSON file or text"},
-    {OPT_TARGET, 't', "target", "NAME", "what to compile for (default: the GPU; without one sm_90a)"},
+    {OPT_SPACE, 's', "space", "hints|FILE",
+     "the variants: all usual hints (default), or those that a JSON file or text lists"},
+    {OPT_TARGET, 't', "target", "NAME", "target to compile for (default: that of the GPU; sm_90a without one)"},
     {OPT_TOP, 0, "top", "N", "time the N best by prediction, and the first variant (default: a tenth, at least 8)"},
     {OPT_JOBS, 0, "jobs", "N", "variants that are compiled at the same time (default: one per processor)"},
     {OPT_OUTPUT, 'o', "output", "FILE", "write the best variant as bytecode"},
@@ -26,10 +27,10 @@ const cli_command command_tune = {
     "FILE|module.py:KERNEL --grid X[,Y[,Z]] [NAME=VALUE...]",
     "find the best hints or the best variant of a kernel",
     "tilevm tune compiles variants of a kernel in parallel and ranks them by the time that the cost model\n"
-    "predicts, without a GPU. Where there is one, the best of them take turns on it, and the slower half\n"
-    "is dropped again and again. Arguments are those of 'tilevm run'. FILE may also be module.py:kernel,\n"
-    "a cuTile kernel whose constants the space has lists of; the Python package and cuda-tile export it.\n"
-    "docs/guides/bench.md describes the files of variants.",
+    "predicts, without a GPU. If there is one, the best of them take turns on it, and the slower half is\n"
+    "dropped repeatedly. Arguments are those of 'tilevm run'. FILE may also be module.py:kernel, a cuTile\n"
+    "kernel: the space then lists values of its constants, and the Python package exports the variants\n"
+    "with cuda-tile. docs/guides/bench.md describes the files of variants.",
     options,
     run};
 
@@ -101,7 +102,7 @@ static bool parse_options(cli_args *args, tune_job *t)
 
 /* ---- the work ---- */
 
-/* A GPU's own target, unless another is asked for, for which nothing can be timed. */
+/* The GPU's own target, unless another one is requested; then nothing can be timed. */
 static void choose_target(tune_job *t, const bench_bed *bed)
 {
     const char *of_device = bed->on_gpu ? tv_target_for(bed->limits.sm, true, 0) : NULL;

@@ -1,4 +1,4 @@
-/* The table of commands, and doing one line. */
+/* The table of commands; executes one line. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Commands that run the kernel, on and back. */
+/* Commands that run the kernel, forwards and back. */
 #include <stdio.h>
 
 #include "tools/tilevm/debug/commands.h"
@@ -35,7 +35,7 @@ DEBUG_COMMAND(reverse_continue)
     return run_on(s, rest, true, out, error);
 }
 
-/* Some steps; a stop on the way ends them. */
+/* Takes several steps; a stop on the way ends them. */
 static bool steps(debug_session *s, tv_str rest, vm_debug_step step, bool back, bc_text *out, vm_debug_error *error)
 {
     uint64_t n;

@@ -1,4 +1,4 @@
-/* The requests of the Debug Adapter Protocol, and who answers them. */
+/* The requests of the Debug Adapter Protocol, and the functions that answer them. */
 #include "tools/tilevm/debug/dap.h"
 
 #include <cjson/cJSON.h>

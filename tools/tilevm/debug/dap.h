@@ -20,8 +20,8 @@ enum { DAP_MOST_HEADER = 4096, DAP_MOST_BODY = 4 << 20, DAP_MOST_REFS = 20000, D
 /* Where messages come from and go to. */
 typedef struct dap_wire {
     int in, out;
-    bool lines;  /* a message a line, without headers */
-    bool waits;  /* more may come while a kernel runs: it is no file */
+    bool lines;  /* one message per line, without headers */
+    bool waits;  /* more may come while a kernel runs, because it is no file */
     char *bytes; /* read and not used */
     size_t len, size;
     bool ended, failed;
@@ -43,7 +43,7 @@ struct dap {
     debug_session s;
     run_job *job;
     cli_args *args;
-    char token[DAP_TOKEN];                                /* that launch or attach must bring; empty: none */
+    char token[DAP_TOKEN];                                /* that launch or attach must send; empty: none */
     int64_t sequence;                                     /* of messages sent */
     void (*handle)(dap *d, const char *text, size_t len); /* dap_handle, for what comes while the kernel runs */
     bool running, pause;                                  /* the kernel runs; it is to stop */
@@ -54,7 +54,7 @@ struct dap {
     bc_arena texts; /* strings of launch */
     dap_ref *refs;
     size_t ref_count, ref_capacity;
-    /* numbers of stops by who set them */
+    /* numbers of stops, by the request that set them */
     struct dap_stop {
         unsigned number;
         uint32_t group; /* 0 functions, 1 exceptions, 2 data; else hash of the source */
@@ -68,14 +68,14 @@ struct dap {
 char *dap_read(dap_wire *wire, size_t *out_len);
 /* Whether there is something to read now. */
 bool dap_is_waiting(const dap_wire *wire);
-/* The same of what a session asks while its kernel runs. */
+/* The same, as a callback that a session calls while its kernel runs. */
 bool dap_is_waiting_for(void *wire);
 void dap_write(dap_wire *wire, const char *text);
 void dap_wire_release(dap_wire *wire);
 
 /* ---- dap_port.c ---- */
 
-/* Listens on 127.0.0.1, says where and with which token on standard error, and takes one connection. False after a
+/* Listens on 127.0.0.1, prints the port and the token on standard error, and accepts one connection. False after a
    message. */
 bool dap_listen(dap *d, unsigned port);
 
@@ -101,12 +101,12 @@ typedef struct dap_request {
 typedef void dap_function(dap *d, dap_request *r);
 
 void dap_fail(dap_request *r, const char *format, ...) TV_PRINTF(2, 3);
-/* Members of the arguments; NULL, or missing, where there is none of that kind. */
+/* Members of the arguments; NULL, or `missing`, if there is none of that type. */
 const char *dap_text(const cJSON *object, const char *name);
 int64_t dap_integer(const cJSON *object, const char *name, int64_t missing);
 bool dap_flag(const cJSON *object, const char *name, bool missing);
 const cJSON *dap_member(const cJSON *object, const char *name);
-/* An event; its body is filled in between the two. */
+/* Begin and end an event; its body is filled in between. */
 cJSON *dap_event(json_doc *doc, const char *name);
 void dap_send(dap *d, json_doc *doc);
 void dap_output(dap *d, const char *category, tv_str text);
@@ -118,7 +118,7 @@ int64_t dap_thread_of(const dap *d, const uint32_t block[3]);
 dap_function dap_launch;
 /* dap_run.c */
 dap_function dap_continue;
-/* Runs what the request asked for, once it was answered. */
+/* Runs what the request asked for, once the request has been answered. */
 void dap_run_pending(dap *d, const char *command, const cJSON *arguments);
 /* dap_stops.c */
 dap_function dap_set_breakpoints, dap_set_functions, dap_set_exceptions, dap_data_info, dap_set_data;

@@ -8,7 +8,7 @@
 
 /* ---- the token ---- */
 
-/* Takes as long for every wrong token of that length. */
+/* Takes the same time for every wrong token of that length. */
 static bool is_token(const char *token, const char *given)
 {
     size_t n = strlen(token);

@@ -1,4 +1,4 @@
-/* A port for editors that connect: on the loopback interface only, and for whoever knows the token. */
+/* A port for editors that connect, on the loopback interface only; clients must know the token. */
 #include "tools/tilevm/debug/dap.h"
 
 #include <arpa/inet.h>
@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* From TILEVM_DEBUG_TOKEN, or drawn. */
+/* The token: that of TILEVM_DEBUG_TOKEN, or a random one. */
 static bool make_token(dap *d)
 {
     const char *given = getenv("TILEVM_DEBUG_TOKEN");

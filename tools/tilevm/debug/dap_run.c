@@ -1,4 +1,4 @@
-/* Requests that run the kernel. Each is answered at once; what came of it is an event. While the kernel runs, other
+/* Requests that run the kernel. Each is answered at once; an event reports its result. While the kernel runs, other
    messages are served. */
 #include "tools/tilevm/debug/dap.h"
 
@@ -43,7 +43,7 @@ static void tell_stop(dap *d, const vm_debug_event *e, const char *reason)
 
 /* ---- running ---- */
 
-/* What came while the kernel ran: one message. */
+/* Serves one message that came while the kernel ran. */
 static void serve_one(dap *d)
 {
     size_t len;
@@ -55,7 +55,7 @@ static void serve_one(dap *d)
     free(text);
 }
 
-/* To a stop. Messages that are waiting end the engine's call; the kernel goes on when they are served. */
+/* Runs to a stop. Waiting messages interrupt the engine's call; the kernel continues when they have been served. */
 static void run_on(dap *d, bool back, vm_debug_event *e)
 {
     d->running = true;

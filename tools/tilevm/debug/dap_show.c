@@ -17,7 +17,7 @@ void dap_forget_refs(dap *d)
     d->ref_count = 0;
 }
 
-/* Gives the reference of a new entry; 0: there is no room. name is copied. */
+/* Returns the reference of a new entry, or 0 if there is no room. name is copied. */
 static int64_t add_ref(dap *d, dap_ref ref, const char *name)
 {
     if (d->ref_count == DAP_MOST_REFS)
@@ -263,7 +263,7 @@ void dap_variables(dap *d, dap_request *r)
 
 /* ---- expressions ---- */
 
-/* In the console of an editor, the commands that run nothing are there, too. */
+/* The console of an editor also takes the commands that run nothing. */
 static bool is_command(const char *text)
 {
     static const char *const words[] = {"print", "p",    "stats", "picture", "pic",    "who",    "list",

@@ -1,4 +1,5 @@
-/* Breakpoints of editors. Every request gives all there are of its kind, so the earlier ones of that kind go. */
+/* Breakpoints of editors. Every request lists all breakpoints of its kind, so the earlier ones of that kind are
+   deleted. */
 #include "tools/tilevm/debug/dap.h"
 
 #include <cjson/cJSON.h>
@@ -68,7 +69,7 @@ static unsigned set_break(vm_debug *d, tv_str text, vm_debug_error *error)
     return vm_debug_break(d, text, false, error);
 }
 
-/* One stop: sets it, and says in `list` what came of it. Gives its number, or 0. */
+/* Sets one stop, and adds the result to `list`. Returns its number, or 0. */
 static unsigned set(dap *d, dap_request *r, cJSON *list, setter *how, uint32_t group, const char *place,
                     const cJSON *item)
 {
@@ -126,7 +127,7 @@ void dap_set_breakpoints(dap *d, dap_request *r)
         line = line < 1 ? 1 : line > INT32_MAX ? INT32_MAX : line;
         if (ops)
             snprintf(place, sizeof place, "%lld", (long long)line - 1);
-        else /* the folders of the kernel's build may be others */
+        else /* the kernel may have been built in other folders */
             snprintf(place, sizeof place, "%.400s:%lld", last_part(path), (long long)line);
         set(d, r, list, set_break, group, place, item);
     }
@@ -173,7 +174,7 @@ void dap_set_exceptions(dap *d, dap_request *r)
     }
 }
 
-/* Elements of arrays can be watched, by what they are called as an expression. */
+/* Elements of arrays can be watched; their expressions identify them. */
 void dap_data_info(dap *d, dap_request *r)
 {
     const char *name = dap_text(r->arguments, "name");

@@ -44,7 +44,7 @@ static char *take(dap_wire *w, size_t from, size_t n, size_t used)
     return text;
 }
 
-/* The end of the line that begins at `from`: position behind its newline; 0: it has none yet. */
+/* The end of the line that begins at `from`: the position after its newline; 0: it has none yet. */
 static size_t line_end(const dap_wire *w, size_t from)
 {
     const char *newline = w->len > from ? memchr(w->bytes + from, '\n', w->len - from) : NULL;
@@ -64,7 +64,7 @@ static char *read_line(dap_wire *w, size_t *out_len)
     return take(w, 0, end - 1, end);
 }
 
-/* The number behind "Content-Length:", among other fields. False: this is no header. */
+/* The number after "Content-Length:", among other fields. False: this is no header. */
 static bool length_of(const char *line, size_t n, size_t *out)
 {
     static const char name[] = "Content-Length:";

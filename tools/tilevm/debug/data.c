@@ -8,7 +8,7 @@
 
 typedef enum how { HOW_SOME, HOW_ALL, HOW_STATS, HOW_PICTURE, HOW_AGAINST } how;
 
-/* Cuts " --stats" and the like off; what stands behind --against is its file. */
+/* Splits off options such as " --stats"; the word after --against is its file. */
 static bool take_how(tv_str *rest, how *out, tv_str *out_file, vm_debug_error *error)
 {
     static const char *const words[] = {

@@ -35,21 +35,21 @@ typedef struct debug_session debug_session;
 struct debug_session {
     run_job *job;
     vm_debug *d;
-    const char *folder; /* --source: where source files are, too; NULL */
+    const char *folder; /* --source: another folder with source files; NULL */
     size_t snapshot_bytes;
     debug_source *sources;
     size_t source_count;
     bool color;        /* of standard output */
     unsigned width;    /* of the terminal, in columns */
-    bool quit, failed; /* a command asked for the end; one failed */
+    bool quit, failed; /* a command ended the session; a command failed */
     bool interactive;
     unsigned depth; /* of `source` files */
     char *displays[DEBUG_DISPLAYS];
     char last[DEBUG_LINE];       /* the command that an empty line repeats */
-    uint32_t listed;             /* position or line that `list` goes on with; UINT32_MAX: where the run is */
-    bool (*waiting)(void *user); /* something is to be looked at, so the kernel stops; NULL: never */
+    uint32_t listed;             /* position or line from which `list` continues; UINT32_MAX: where the run is */
+    bool (*waiting)(void *user); /* true: input is waiting, so the kernel stops; NULL: never */
     void *waiting_user;
-    bool (*source)(debug_session *s, const char *path, vm_debug_error *error); /* does the commands of a file */
+    bool (*source)(debug_session *s, const char *path, vm_debug_error *error); /* executes a file of commands */
 };
 
 /* ---- session.c ---- */
@@ -75,7 +75,7 @@ void debug_put_block(const uint32_t block[3], bc_text *out);
 /* Why the run stopped and where it is, as lines. */
 void debug_put_event(debug_session *s, const vm_debug_event *event, bc_text *out);
 void debug_put_where(debug_session *s, bc_text *out);
-/* Source lines or ops around the place. from: UINT32_MAX for where the run is. Gives where to go on. */
+/* Source lines or ops around the place. from: UINT32_MAX for where the run is. Returns where to continue. */
 uint32_t debug_put_listing(debug_session *s, uint32_t from, bool ops, bc_text *out);
 /* An op with its number, indented by its depth. */
 void debug_put_op(const debug_session *s, uint32_t position, bool here, bc_text *out);
@@ -84,11 +84,11 @@ void debug_put_op(const debug_session *s, uint32_t position, bool here, bc_text 
 
 /* "%acc = f32[4] [1, 2, 3, 4]"; all: however many. */
 void debug_put_value(debug_session *s, const vm_debug_value *value, bool all, bc_text *out);
-/* On one line, at most some columns. */
+/* On one line, with a limit on the columns. */
 void debug_put_short(debug_session *s, const vm_debug_value *value, bc_text *out);
 void debug_put_stats(debug_session *s, const vm_debug_value *value, bc_text *out);
 bool debug_put_picture(debug_session *s, const vm_debug_value *value, bc_text *out, vm_debug_error *error);
-/* Compares with an array in a file, or what a generator makes. *same: no element differs. */
+/* Compares with an array from a file or a generator. *same: no element differs. */
 bool debug_put_comparison(debug_session *s, const vm_debug_value *value, const char *name, tv_str spec, bool *same,
                           bc_text *out, vm_debug_error *error);
 bool debug_array(const vm_debug_value *value, arg_array *out, vm_debug_error *error);
@@ -100,7 +100,7 @@ extern const char *const debug_info_words[];
 
 /* ---- command.c ---- */
 
-/* What a command writes goes to out; false: error says why it failed. */
+/* Output goes to out; false: error says why the command failed. */
 typedef bool debug_run(debug_session *s, tv_str rest, bc_text *out, vm_debug_error *error);
 
 typedef struct debug_command {
@@ -109,35 +109,35 @@ typedef struct debug_command {
     const char *summary;
     const char *text; /* more lines of help, or "" */
     debug_run *run;
-    bool repeats; /* by an empty line */
+    bool repeats; /* an empty line repeats it */
 } debug_command;
 
 extern const debug_command debug_commands[];
 extern const size_t debug_command_count;
 
-/* By its name, its short form, or a beginning that only one has. NULL: error says why. */
+/* Finds a command by its name, its short form, or an unambiguous prefix. NULL: error says why. */
 const debug_command *debug_find_command(tv_str word, vm_debug_error *error);
-/* Does one line. False: it failed, and error says why. */
+/* Executes one line. False: it failed, and error says why. */
 bool debug_do(debug_session *s, tv_str line, bc_text *out, vm_debug_error *error);
-/* The first word of s, which is moved past it and the blanks behind. */
+/* The first word of s, which is moved past the word and the blanks after it. */
 tv_str debug_word(tv_str *s);
 tv_str debug_trim(tv_str s);
 bool debug_fail(vm_debug_error *error, const char *format, ...) TV_PRINTF(2, 3);
-/* A number from min on; missing: an empty text is that. */
+/* A number of at least min; an empty text means `missing`. */
 bool debug_number(tv_str text, uint64_t min, uint64_t missing, uint64_t *out, vm_debug_error *error);
 /* An event as text, and the values that are displayed at every stop. */
 void debug_stopped(debug_session *s, const vm_debug_event *event, bc_text *out);
 void debug_put_displays(debug_session *s, bc_text *out);
-/* Commands of a file. False: it cannot be read, or a command failed. */
+/* Executes the commands of a file. False: it cannot be read, or a command failed. */
 bool debug_source_file(debug_session *s, const char *path, vm_debug_error *error);
 
 #define DEBUG_COMMAND(name) bool debug_##name(debug_session *s, tv_str rest, bc_text *out, vm_debug_error *error)
 
 /* ---- input.c ---- */
 
-/* Reads and does commands until the end. */
+/* Reads and executes commands until the end. */
 void debug_loop(debug_session *s);
-/* Does a line and prints what came of it; shown: and the line before. */
+/* Executes a line and prints its output; shown: after the line itself. */
 void debug_do_line(debug_session *s, const char *line);
 void debug_do_shown_line(debug_session *s, const char *line);
 

@@ -34,7 +34,7 @@ void debug_do_line(debug_session *s, const char *line)
     bc_text_release(&out);
 }
 
-/* What comes from a file or a pipe is shown, so that the output can be read by itself. */
+/* Lines from a file or a pipe are shown, so that the output can be read by itself. */
 void debug_do_shown_line(debug_session *s, const char *line)
 {
     cli_print(stdout, PROMPT "%s\n", line);
@@ -75,7 +75,7 @@ bool debug_source_file(debug_session *s, const char *path, vm_debug_error *error
 
 /* ---- a terminal ---- */
 
-/* The part of libedit that has readline's names; loaded where it is installed, and nothing is missing without. */
+/* The part of libedit with readline's interface; it is loaded if it is installed, and nothing depends on it. */
 typedef char **complete_fn(const char *text, int start, int end);
 typedef struct editor {
     void *library;
@@ -100,7 +100,7 @@ static char *copied(const char *word)
     return copy ? memcpy(copy, word, size) : NULL;
 }
 
-/* The i-th word that may stand there; false past the last. */
+/* The i-th possible completion; false past the last. */
 static bool word_at(size_t i, char *out, size_t size)
 {
     const bc_value *value;
@@ -174,7 +174,8 @@ static bool open_editor(editor *e)
     return e->readline && e->add_history;
 }
 
-/* TILEVM_HISTORY names the file; empty, or without a home: none. False: there is none. */
+/* The history file, which TILEVM_HISTORY names. False: there is none, because the variable is empty or there is no home
+   folder. */
 static bool history_path(char *out, size_t size)
 {
     const char *given = getenv("TILEVM_HISTORY"), *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");

@@ -71,7 +71,7 @@ void debug_put_where(debug_session *s, bc_text *out)
     debug_put_op(s, at.position, true, out);
 }
 
-/* What stopped it; nothing where it is where it was to go. */
+/* What stopped the run; nothing if it reached its goal. */
 static void put_why(debug_session *s, const vm_debug_event *e, bc_text *out)
 {
     switch (e->why) {

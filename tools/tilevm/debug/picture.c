@@ -1,5 +1,5 @@
-/* Values as pictures: a cell for an element, or for several where there are many. With colours, half blocks in 256
-   colours, two rows to a line; without, signs from light to dark. */
+/* Values as pictures: each cell shows an element, or several of a large value. With colours, cells are half blocks in
+   256 colours, two rows to a line; without, characters from light to dark. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -26,7 +26,7 @@ static double element(const picture *p, size_t row, size_t column)
     return arg_value_of(p->array.dtype, arg_load(at, p->array.item));
 }
 
-/* The mean of the elements of a cell; one that is no number makes the cell so. */
+/* The mean of the elements of a cell; a NaN or an infinity among them makes the cell one. */
 static cell_kind cell(const picture *p, size_t i, size_t j, double *out)
 {
     double sum = 0;

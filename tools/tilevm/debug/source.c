@@ -1,4 +1,4 @@
-/* Source files: where the module says, beside the bytecode, or in the folder that was given. */
+/* Finds source files: where the module says, beside the bytecode, or in the given folder. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,7 +3,7 @@
 
 #include "tools/tilevm/debug/commands.h"
 
-/* What a new stop is, in a line. */
+/* Describes a new stop on one line. */
 static bool told(debug_session *s, unsigned number, bc_text *out)
 {
     vm_debug_stop stop;
@@ -66,7 +66,7 @@ DEBUG_COMMAND(catch)
     return true;
 }
 
-/* Calls for every number; false at the first that is none of a stop's. */
+/* Calls a function for every number; false at the first that is not the number of a stop. */
 static bool each(debug_session *s, tv_str rest, bool (*what)(vm_debug *d, unsigned number), vm_debug_error *error)
 {
     if (!rest.len)

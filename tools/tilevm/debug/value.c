@@ -16,7 +16,7 @@ static void put_number(const vm_debug_value *v, bc_text *out)
         bc_text_printf(out, "%.9g", v->d);
 }
 
-/* True: it is no array, and was written. */
+/* True: the value is no array, and has been written. */
 static bool put_simple(debug_session *s, const vm_debug_value *v, bc_text *out)
 {
     if (v->form == VM_DEBUG_NUMBER)
@@ -35,7 +35,7 @@ static bool put_simple(debug_session *s, const vm_debug_value *v, bc_text *out)
 
 /* ---- elements ---- */
 
-/* Brackets that open before, or close behind, element i. */
+/* Brackets that open before or close after element i. */
 static unsigned brackets(const vm_debug_value *v, uint64_t i)
 {
     unsigned n = 0;

@@ -111,7 +111,7 @@ static bc_value *fresh_value(bc_module *m, const bc_type *type, bc_op *before)
     return bc_results(op);
 }
 
-/* An operand of the op itself that can stand in for its result: keeps chains of element-wise ops connected. */
+/* An operand of the op itself that can replace its result, which keeps chains of element-wise ops connected. */
 static bc_value *stand_in(bc_module *m, const bc_op *op, const bc_value *result, bc_op *before)
 {
     for (uint32_t i = 0; i < op->operand_count; i++)
@@ -234,7 +234,7 @@ bool edit_inline_region(bc_module *m, size_t function, uint32_t index, unsigned 
         next = o->next;
         insert_before(op, o);
     }
-    inner->first = terminator; /* the region must not lead into the ops that moved out of it */
+    inner->first = terminator; /* the region must not contain the ops that moved out of it */
     for (uint32_t i = 0; i < op->result_count; i++)
         replace_uses(f, &bc_results(op)[i], bc_operands(terminator)[i]);
     unlink_op(op);

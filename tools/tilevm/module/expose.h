@@ -1,6 +1,6 @@
-/* Makes a kernel tell what its ops compute: a module is changed so that an entry takes one more parameter, the address
-   of a log, and writes the results of chosen ops there, in the order in which they are made. The changed module is as
-   valid as the one before, and does what that did otherwise. Nothing here runs anything.
+/* Makes a kernel log what its ops compute: changes a module so that an entry takes one more parameter, the address of a
+   log, and writes the results of chosen ops there, in the order in which they are computed. The changed module stays
+   valid, and otherwise does the same as before. Nothing here runs anything.
 
    The log has a clock of eight bytes for each tile block of the window, then a stretch of `capacity` bytes for each. A
    block's clock counts the bytes of all its records, whether they were kept or not; a record is kept if it lies between
@@ -23,7 +23,7 @@ enum { EXPOSE_HEAD = 16, EXPOSE_ALIGN = 16 };
 typedef struct expose_source {
     uint32_t op_index; /* before the change; in pre-order */
     uint32_t result;
-    bool is_round;   /* a loop begins its body once more: no elements */
+    bool is_round;   /* a loop begins another iteration: no elements */
     bool is_pointer; /* elements are addresses, as i64 */
     tv_dtype dtype;  /* of the elements in the log: i1 and i4 come as 8-bit integers, f4E2M1FN as f32 */
     uint32_t rank;

@@ -47,7 +47,7 @@ static uint64_t functions_end(const inspect_info *info)
 
 /* ---- ops ---- */
 
-/* Ops that say how they are ordered with others read or write memory. */
+/* Ops with a memory ordering read or write memory. */
 static bool touches_memory(const bc_op *op)
 {
     const bc_op_info *info = bc_info(op);

@@ -1,4 +1,4 @@
-/* What a file is made of: sections, entries, ops, constants, and what of it is newer than version 13.1. */
+/* What a file consists of: sections, entries, ops, constants, and features newer than version 13.1. */
 #ifndef TILEVM_TOOLS_MODULE_INSPECT_H
 #define TILEVM_TOOLS_MODULE_INSPECT_H
 
@@ -11,7 +11,7 @@ typedef struct inspect_section {
 
 typedef struct inspect_op {
     unsigned count;
-    uint64_t bytes; /* of the records; those of ops in regions count for themselves */
+    uint64_t bytes; /* bytes of the records; those of ops in regions count for these ops */
 } inspect_op;
 
 typedef struct inspect_entry {

@@ -1,4 +1,4 @@
-/* Tiles and arrays as heat maps: the mean of the elements that a cell stands for, of those that are numbers. */
+/* Tiles and arrays as heat maps: each cell shows the mean of its elements, without NaNs and infinities. */
 #include <math.h>
 
 #include "tools/tilevm/page/page.h"
@@ -10,7 +10,7 @@ static void shape_of(const arg_array *array, uint64_t *rows, uint64_t *columns)
     *rows = *columns ? array->count / *columns : 0;
 }
 
-/* A cell has as many elements on each side. */
+/* The elements of a cell on each side. */
 static uint64_t step_of(uint64_t size, unsigned most)
 {
     return size / most + (size % most != 0);
@@ -41,7 +41,7 @@ static void add_run(const arg_walk *walk, uint64_t at, uint64_t columns, const u
     }
 }
 
-/* Five digits are more than a colour shows. */
+/* A colour shows less than five digits. */
 static double rounded(double x)
 {
     char text[32];

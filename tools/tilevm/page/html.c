@@ -10,7 +10,7 @@ static void put(cli_out *out, const char *text)
     cli_out_write(out, text, strlen(text));
 }
 
-/* How a byte of the document is written otherwise; NULL: it stays. *out_len: how many bytes that is. */
+/* The replacement of the bytes at this place of the document; NULL: they stay. *out_len: how many bytes it replaces. */
 static const char *escape_at(const char *p, size_t left, size_t *out_len)
 {
     *out_len = 1;
@@ -37,7 +37,7 @@ static void put_document(cli_out *out, tv_str document)
     cli_out_write(out, document.ptr + from, document.len - from);
 }
 
-/* What stands in page.html where the parts go. */
+/* The placeholders of the parts in page.html. */
 static const char *const places[] = {"@STYLE@\n", "@DOCUMENT@\n", "@SCRIPT@\n"};
 
 static void put_page(cli_out *out, tv_str document)

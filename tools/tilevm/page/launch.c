@@ -1,4 +1,4 @@
-/* What the arguments of a run say of a launch: the grid, and integers. */
+/* What the arguments of a run say about the launch: the grid, and integers. */
 #include <string.h>
 
 #include "bytecode/module.h"

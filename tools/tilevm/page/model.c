@@ -9,7 +9,7 @@ static const char *const resources[CG_RESOURCES] = {
     [CG_HALF] = "half",           [CG_SPECIAL] = "special",      [CG_L2] = "l2",
     [CG_DRAM] = "dram",           [CG_ATOMICS] = "atomics"};
 
-/* Where there is none, there is no member. */
+/* Omits the member if there is none. */
 static void add_index(json_doc *doc, cJSON *parent, const char *key, uint32_t index)
 {
     if (index != CG_NO_INDEX)
@@ -84,7 +84,7 @@ void page_add_code(json_doc *doc, cJSON *kernel, const bc_module *m, const bc_fu
 
 /* ---- ops, values, layouts ---- */
 
-/* Is the op in the document? Of those that are not, no value, span or line is either. */
+/* Is the op in the document? If not, its values, spans and lines are not, either. */
 static bool is_listed(uint32_t op)
 {
     return op < PAGE_MOST_OPS;
@@ -259,7 +259,7 @@ static void add_figures(json_doc *doc, cJSON *kernel, const cg_model *m)
               cost->machine->l2_bytes * cost->machine->multiprocessors * cost->machine->clock_ghz * 1e9);
     json_real(doc, machine, "l2_latency", cost->machine->l2_latency);
     json_real(doc, machine, "dram_latency", cost->machine->dram_latency);
-    /* A warp's instruction is 32 operations; a fused one is two. */
+    /* An instruction of a warp counts as 32 operations, a fused one as twice as many. */
     json_real(doc, machine, "f32_flops_per_second",
               cost->machine->issue * 32 * 2 * cost->machine->multiprocessors * cost->machine->clock_ghz * 1e9);
     if (m->flops_peak > 0)

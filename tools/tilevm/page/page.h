@@ -19,7 +19,7 @@
 #include "tools/tilevm/run/run.h"
 #include "vm/run/observe.h"
 
-/* What is left out of a document that would be too large for a page; the document says so. */
+/* Limits of a document, which would otherwise be too large for a page; the document says what is left out. */
 enum {
     PAGE_MOST_OPS = 5000,
     PAGE_MOST_PTX_BYTES = 1 << 20,
@@ -40,15 +40,15 @@ typedef struct page_options {
     unsigned opt_level;
     const char *const *folders; /* where source files may be, besides the one of the file; PAGE_MOST_FOLDERS at most */
     size_t folder_count;
-    const cg_launch *launch; /* that is predicted; NULL: of none */
-    bool quiet;              /* diagnostics have been told */
-    const cli_file *input;   /* what standard input held, which cannot be read again; NULL: it has not been read */
+    const cg_launch *launch; /* the launch to predict; NULL: none */
+    bool quiet;              /* diagnostics have been reported */
+    const cli_file *input;   /* contents of standard input, which cannot be read again; NULL: not read */
 } page_options;
 
-/* Adds the kernels of a file to the object; gives CLI_OK, or the exit code after a message. */
+/* Adds the kernels of a file to the object; returns CLI_OK, or the exit code after a message. */
 int page_add_side(json_doc *doc, cJSON *item, const page_options *options, const char *path);
 
-/* Adds the kernel to the list, and gives where it stands. */
+/* Adds the kernel to the list, and returns its position. */
 cJSON *page_add_kernel(json_doc *doc, cJSON *kernels, const cg_model *model);
 /* The ops of a function as they were written. */
 void page_add_code(json_doc *doc, cJSON *kernel, const bc_module *m, const bc_function *f);
@@ -67,10 +67,10 @@ void page_add_sources(json_doc *doc, page_sources *sources, const cg_model *mode
 
 /* ---- a run ---- */
 
-/* What a launch like the run's has, in the job's arena: the grid, and integers among the arguments. NULL: no memory. */
+/* The launch of the run, in the job's arena: the grid, and the integers among the arguments. NULL: out of memory. */
 const cg_launch *page_launch(run_job *job);
 
-/* Kept of what checks tell: give `observer` to the job. */
+/* What checks report during a run: give `observer` to the job. */
 typedef struct page_watch {
     vm_observer observer;
     bc_arena arena;
@@ -92,21 +92,21 @@ typedef struct page_tiles {
     } * items;
     uint32_t count;
 } page_tiles;
-/* Chooses the ops, and has them traced, of a job that is prepared. False: out of memory. */
+/* Selects the ops of a prepared job, and has them traced. False: out of memory. */
 bool page_tiles_begin(page_tiles *tiles, tv_vm_options *options);
 void page_tiles_add(json_doc *doc, cJSON *run, const page_tiles *tiles);
 void page_tiles_release(page_tiles *tiles);
 
-/* Adds a run that has ended, and gives where it stands. */
+/* Adds a run that has ended, and returns its position. */
 cJSON *page_add_run(json_doc *doc, cJSON *root, run_job *job, const page_watch *watch);
 
-/* Adds shape and cells of an array, at most so many along each side. */
+/* Adds the shape and the cells of an array, with a limit on the cells along each side. */
 void page_add_heat(json_doc *doc, cJSON *item, const arg_array *array, unsigned most);
 
 /* ---- the page ---- */
 
-/* Writes the page of a document, which is released, to a file; NULL: named like the kernel's file. Gives the exit code.
- */
+/* Writes the page of a document to a file (NULL: named like the kernel's file), and releases the document. Returns the
+   exit code. */
 int page_write_file(json_doc *doc, const char *output, const char *path);
 
 /* page.html, page.css and the scripts: made from the files by tools/embed_text.sh. */

@@ -17,7 +17,7 @@ typedef struct side {
     tv_str symbol; /* of the only kernel that is wanted; empty: all are */
 } side;
 
-/* The kernel has been compiled, so that weighing its plans reports nothing new. */
+/* The kernel has been compiled before, so weighing its plans reports nothing new. */
 static void add_plans(side *s, cJSON *kernel, const cg_model *model)
 {
     size_t entry;
@@ -94,7 +94,7 @@ static int add_file(side *s, const cli_file *file, const char *name)
     return code;
 }
 
-/* The image of the file that has the entry; of the only one, for which target it is unless that was said. */
+/* Finds the image of the file that has the entry. If there is only one, its target is used unless one was given. */
 static bool read_image(side *s, const char *path, cli_file *out)
 {
     cli_images images;

@@ -5,7 +5,7 @@
 
 #include "tools/tilevm/page/page.h"
 
-/* The last part of a file's name; empty: it has none that may be looked for. */
+/* The last part of a file's name; empty: there is none that may be searched for. */
 static tv_str last_part(tv_str name)
 {
     size_t from = name.len;
@@ -16,7 +16,7 @@ static tv_str last_part(tv_str name)
     return bad ? (tv_str){0} : part;
 }
 
-/* Reads the file unless it is none, or too large. */
+/* Reads the file unless it is no regular file, or too large. */
 static bool read_regular(json_doc *doc, const char *path, cli_file *out)
 {
     struct stat info;

@@ -35,7 +35,7 @@ static void take(void *user, const tv_trace *trace)
         item->tile = (arg_array){0};
         item->element = trace->tile.element;
         if (!run_tile_array(&trace->tile, run_dtype_of(trace->tile.element), &item->tile, &error))
-            item->tile = (arg_array){0}; /* there is one picture less */
+            item->tile = (arg_array){0}; /* without memory, one picture is left out */
         return;
     }
 }

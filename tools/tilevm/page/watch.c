@@ -1,4 +1,4 @@
-/* What checks tell of a run while it is under way, kept for the document. */
+/* Keeps what checks report during a run, for the document. */
 #include <string.h>
 
 #include "tools/tilevm/page/page.h"

@@ -65,7 +65,7 @@ static int compare_pair(run_job *job, const run_device *device, run_against *a, 
     return CLI_OK;
 }
 
-/* What the order of sums may change, with the arguments as they are. */
+/* How much the order of sums may change results, with the given arguments. */
 static bool find_sums(run_job *job)
 {
     arg_study study;

@@ -14,15 +14,15 @@ typedef struct run_pair {
 typedef struct run_against {
     bool is_cpu;
     const char *other;    /* "the CPU", or the file */
-    run_copy here, there; /* what the arrays held after the run on the GPU, and after the other */
+    run_copy here, there; /* contents of the arrays after the run on the GPU, and after the other run */
     run_pair *pairs;
     size_t pair_count;
     bool differs;
     run_blame blame; /* when it differs from the CPU */
 } run_against;
 
-/* Runs the other side with what the arrays held before, and compares. The arrays are left as the GPU made them. Gives
-   CLI_OK, or the exit code after a message; job->against has what was found. */
+/* Runs the other side with the original contents of the arrays, and compares. The arrays then hold the results of the
+   GPU. Returns CLI_OK, or the exit code after a message; job->against has the result. */
 int run_against_other(run_job *job, run_device *device, const run_copy *before);
 void run_against_free(run_against *against);
 

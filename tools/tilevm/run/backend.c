@@ -1,4 +1,4 @@
-/* Where a kernel runs: on the virtual machine, or on a GPU; and which of the two it is to be. */
+/* Runs a kernel on the virtual machine or on a GPU, and selects one of the two. */
 #include <string.h>
 
 #include "loader/message.h"
@@ -61,7 +61,7 @@ static bool is_kernel_failure(tvResult code)
     return code >= LD_CUDA_ILLEGAL_ADDRESS && code <= LD_CUDA_LAUNCH_FAILED;
 }
 
-/* Warnings, of the cache for example. Errors are told by whoever gets them. */
+/* Warnings, of the cache for example. Whoever gets an error reports it. */
 static void show_warning(void *user, int severity, const char *text)
 {
     (void)user;
@@ -111,7 +111,7 @@ static tvResult run_on_device(run_job *job, int *out_exit)
     return code;
 }
 
-/* How a run ends that the GPU could not do. */
+/* The end of a run that the GPU could not execute. */
 static int device_failed(run_job *job, tvResult code)
 {
     const char *why = tvGetLastErrorMessage();

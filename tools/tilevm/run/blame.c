@@ -53,7 +53,7 @@ static int by_index(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Adds the ops that make the operands of an op; gives the new count. Ascending, each once. */
+/* Adds the ops that make the operands of an op, ascending and each once; returns the new count. */
 static size_t add_sources(const run_study *s, const bc_op *op, uint32_t *ops, size_t count)
 {
     for (uint32_t i = 0; i < op->operand_count; i++) {
@@ -91,7 +91,7 @@ static uint32_t last_inside(const run_study *s, uint32_t index)
     return last;
 }
 
-/* The last of the loops and branches that the op is in, or is: nothing after it comes before what was found there. */
+/* The last op of the loops and branches that the op is in, or is: ops after it run after what was found there. */
 static uint32_t last_around(const run_study *s, uint32_t index)
 {
     const bc_op *outermost = s->ops[index];
@@ -100,7 +100,7 @@ static uint32_t last_around(const run_study *s, uint32_t index)
     return last_inside(s, index_of(s, outermost));
 }
 
-/* Bytes that the ops write for each tile block, if loops go round a few times. */
+/* Bytes that the ops write for each tile block, if loops run a few iterations. */
 static uint64_t guess_bytes(const run_study *s, const uint32_t *ops, size_t count)
 {
     enum { ROUNDS = 8 };
@@ -118,8 +118,7 @@ static uint64_t block_count(const run_study *s)
     return (uint64_t)grid[0] * grid[1] * grid[2];
 }
 
-/* How many of so many tile blocks can be looked at together, if each writes that many bytes; and how much each may
-   write. */
+/* How many of the tile blocks can be examined together, if each writes that many bytes; and how much each may write. */
 static uint32_t window_size(uint64_t blocks, uint64_t bytes, uint64_t *out_capacity)
 {
     uint64_t count = LOG_LIMIT / bytes;
@@ -150,7 +149,7 @@ static bool find_block(run_study *s, uint32_t *ops, uint64_t *out_block, bool *o
     return true;
 }
 
-/* What a loop or branch results in is made after all inside it. */
+/* The results of a loop or branch come after all ops inside it. */
 static uint32_t place_of(const run_study *s, const run_finding *f)
 {
     return f->is_control && !bc_is_loop(s->ops[f->op_index]->opcode) ? f->op_index : last_inside(s, f->op_index);
@@ -170,8 +169,8 @@ static bool is_before(const run_study *s, const run_finding *a, const run_findin
     return a->op_index != b->op_index ? a->op_index < b->op_index : a->result < b->result;
 }
 
-/* Every op that can be exposed, `batch` at a time. False: a batch is too much; a single op that cannot be looked at is
-   left out. */
+/* Examines every op that can be exposed, `batch` at a time. False: a batch is too large; a single op that cannot be
+   examined is left out. */
 static bool find_op(run_study *s, uint32_t *ops, size_t batch, uint64_t first, uint32_t count, run_finding *best)
 {
     uint32_t next = 0;
@@ -193,7 +192,7 @@ static bool find_op(run_study *s, uint32_t *ops, size_t batch, uint64_t first, u
     return true;
 }
 
-/* The op alone with what makes its operands: are they right? */
+/* Examines the op together with the ops that make its operands: are the operands right? */
 static void look_closer(run_study *s, uint32_t *ops, uint64_t block, run_finding *best)
 {
     run_finding f;

@@ -1,16 +1,16 @@
-/* Which op it was: replays a kernel on a GPU and on the CPU with the results of its ops exposed (expose.h), and looks
-   for the first that differs although nothing before it does. */
+/* Finds the op that made the difference: replays a kernel on a GPU and on the CPU with the results of its ops exposed
+   (expose.h), and looks for the first result that differs although nothing before it does. */
 #ifndef TILEVM_TOOLS_RUN_BLAME_H
 #define TILEVM_TOOLS_RUN_BLAME_H
 
 #include "tools/tilevm/run/device.h"
 
 typedef enum run_blame_kind {
-    RUN_BLAME_NONE,    /* the search could not be made to the end */
+    RUN_BLAME_NONE,    /* the search could not be completed */
     RUN_BLAME_VALUE,   /* the op's result differs */
-    RUN_BLAME_CONTROL, /* the op leads on another way, or round a loop another number of times */
-    RUN_BLAME_STORE,   /* what goes into all stores is the same */
-    RUN_BLAME_HIDDEN   /* with values exposed there is no difference */
+    RUN_BLAME_CONTROL, /* the op takes another branch, or another number of iterations */
+    RUN_BLAME_STORE,   /* the operands of all stores are the same */
+    RUN_BLAME_HIDDEN   /* with values exposed, there is no difference */
 } run_blame_kind;
 
 enum { RUN_BLAME_OPERANDS = 8 };
@@ -20,7 +20,7 @@ typedef struct run_blame_operand {
     uint32_t op_index, result;
     bool same_bits;   /* else within the tolerance */
     uint64_t ulp;     /* of the worst element */
-    bool has_element; /* as many elements as the result: this one */
+    bool has_element; /* it has as many elements as the result: this one */
     tv_dtype dtype;
     uint64_t bits; /* on the CPU */
 } run_blame_operand;
@@ -35,10 +35,11 @@ typedef struct run_blame {
     uint64_t wrong;
     run_blame_operand operands[RUN_BLAME_OPERANDS];
     size_t operand_count;
-    char problem[400]; /* NONE: why the search found nothing; empty: that is not known */
+    char problem[400]; /* NONE: why the search found nothing; empty: unknown */
 } run_blame;
 
-/* before: what the arrays held; cpu: what the CPU made of it. Leaves the arrays with anything. */
+/* before: the contents of the arrays before the run; cpu: those after the run on the CPU. Leaves the arrays
+   undefined. */
 void run_blame_find(run_job *job, run_device *device, const run_copy *before, const run_copy *cpu, run_blame *out);
 /* The op, or NULL. */
 const bc_op *run_blame_op(const run_job *job, const run_blame *blame);

@@ -24,7 +24,7 @@ typedef struct run_device {
     bc_text *output; /* gets what kernels print; NULL: that goes to standard output */
 } run_device;
 
-/* Opens the device and takes memory there for everything that the job's arguments need. The caller closes it in any
+/* Opens the device and allocates memory there for everything that the job's arguments need. The caller closes it in any
    case. */
 tvResult run_device_open(run_job *job, int ordinal, run_device *out);
 void run_device_close(run_device *device);
@@ -43,13 +43,14 @@ void run_device_unload(run_kernel *kernel);
    the device is the last parameter; it is copied both ways, too. After an error the arrays are as they were. */
 tvResult run_device_run(run_device *device, const run_kernel *kernel, void *extra, size_t extra_size, double *out_ms);
 
-/* The parts of that. Copies the arrays to the device as they are here. */
+/* The parts of that call. Copies the arrays to the device. */
 tvResult run_device_copy_there(const run_device *device);
 /* The parameters of a launch, the last of which is extra (NULL: there is none); the caller frees them. NULL: out of
    memory. */
 void **run_device_params(const run_device *device, tvDevicePtr *extra);
 
-/* What goes to standard output from begin on, as the driver prints what kernels print, is appended to out by end. */
+/* Captures what kernels print: the driver writes it to standard output, and `end` appends to `out` what was written
+   since `begin`. */
 typedef struct run_capture {
     FILE *file;
     int saved;

@@ -2,8 +2,8 @@
    complete events, "ph": "X"). Tile blocks are threads; ops, loops and branches are slices on a time axis of real
    nanoseconds of the virtual machine. A loop that only waits is a slice of its own category.
 
-   The machine tells of ops when they are over; a loop is open from the first op in it to the first one outside. Events
-   go to the file as they come, in no order, which the format allows. */
+   The machine reports an op when it has ended; a loop is open from the first op in it to the first one outside. Events
+   go to the file in the order in which they are reported; the format allows any order. */
 #include "tools/tilevm/run/events.h"
 
 #include <stdlib.h>
@@ -18,7 +18,7 @@ typedef struct event_op {
     const bc_op *op;
     uint32_t parent; /* the op around it that has slices of its own; NONE */
     bool opens;      /* a loop or a branch */
-    bool waits;      /* a loop that does nothing but look at memory again */
+    bool waits;      /* a loop that only reads memory again and again */
     tv_str file;
     uint32_t line;
 } event_op;
@@ -61,7 +61,7 @@ static bool is_strong(const bc_op *op)
     }
 }
 
-/* A `loop` whose accesses are all strong ones, and that has some: it goes round until another block has written. */
+/* A `loop` that accesses memory by strong accesses only: it repeats until another block has written. */
 static bool is_waiting(const bc_op *op)
 {
     const bc_block *body = op->opcode == OP_loop ? bc_regions(op)[0] : NULL;
@@ -139,7 +139,7 @@ static unsigned long long thread_of(const run_events *e, const uint32_t block[3]
     return block[0] + (unsigned long long)grid[0] * (block[1] + (unsigned long long)grid[1] * block[2]);
 }
 
-/* False: there have been as many as are wanted. */
+/* False: the limit on events is reached. */
 static bool has_room(run_events *e)
 {
     uint64_t most = e->job->options.events_max;
@@ -236,7 +236,7 @@ static bool is_around(const run_events *e, uint32_t outer, uint32_t op)
     return false;
 }
 
-/* Closes what the op is not in. */
+/* Closes the loops and branches that do not contain the op. */
 static void close_slices(run_events *e, event_block *b, uint32_t op)
 {
     while (b->depth && !(op != NONE && is_around(e, b->ops[b->depth - 1], op))) {

@@ -6,9 +6,9 @@
 
 typedef struct run_events run_events;
 
-/* Opens the file, and has the machine of the job observed. Gives CLI_OK, or the exit code after a message. */
+/* Opens the file, and observes the machine of the job. Returns CLI_OK, or the exit code after a message. */
 int run_events_begin(run_job *job);
-/* Ends the file, which appears now. */
+/* Completes the file, which appears only now. */
 int run_events_end(run_job *job);
 void run_events_release(run_job *job);
 

@@ -1,5 +1,5 @@
-/* A run up to the moment the kernel starts: the file, the entry, the arguments, what is expected and saved. What
-   `tilevm run` and `tilevm check` share. */
+/* A run up to the moment the kernel starts: the file, the entry, the arguments, what is expected and saved. `tilevm
+   run` and `tilevm check` share this part. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -118,7 +118,7 @@ int run_fail(run_job *job, const io_error *error)
 /* What concerns one entry: errors, and warnings that name no other. */
 typedef struct entry_filter {
     tv_sink next;
-    tv_str entry; /* its symbol; empty: whatever concerns any */
+    tv_str entry; /* its symbol; empty: findings about any entry */
 } entry_filter;
 
 static void pass_on(void *user, const tv_diag *diag)
@@ -522,7 +522,7 @@ void run_job_starts(run_job *job)
     job->outcome = RUN_TRAPPED;
 }
 
-/* How the run ended, without what is suppressed. A finding that has stopped the kernel is no matter of opinion. */
+/* How the run ended, without what is suppressed. A finding that has stopped the kernel always counts. */
 static tv_status judge(run_job *job, tv_status status)
 {
     report_file *report = &job->report;

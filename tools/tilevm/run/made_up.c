@@ -1,4 +1,4 @@
-/* Findings that made-up arguments may have led to: told as such, and not held against the kernel. */
+/* Findings that made-up arguments may have caused: reported as such, and not counted as errors of the kernel. */
 #include "tools/tilevm/run/run.h"
 
 static void report(void *user, const tv_diag *diag)

@@ -1,4 +1,4 @@
-/* What `tilevm run --precision` tells: how many digits the stored arrays have lost, and which ops lost them. */
+/* The report of `tilevm run --precision`: how many digits the stored arrays have lost, and which ops lost them. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -9,13 +9,13 @@ enum { WORST_OPS = 3 };
 
 /* ---- order ---- */
 
-/* The largest error of a stored element that the op is to blame for: by its rounding, or by making one grow. */
+/* The largest error of a stored element that the op has caused, by its rounding or by amplification. */
 static double loss_of(const tv_vm_op_precision *op)
 {
     return fmax(op->caused, op->amplified);
 }
 
-/* The worst first; of the same loss the one that made an error grow, then the one in front. */
+/* The worst first; of equal losses the op that amplified an error first, then the earlier op. */
 static int by_loss(const void *a, const void *b)
 {
     const tv_vm_op_precision *x = a, *y = b;
@@ -68,7 +68,7 @@ static void put_block(bc_text *out, const uint32_t block[3])
     bc_text_printf(out, "tile block (%u, %u, %u)", block[0], block[1], block[2]);
 }
 
-/* C libraries print the sign of NaN, or not. */
+/* C libraries differ in whether they print the sign of NaN. */
 static void put_real(bc_text *out, double x)
 {
     if (isnan(x))

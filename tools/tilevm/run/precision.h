@@ -1,4 +1,4 @@
-/* What `tilevm run --precision` tells, once the kernel has run. */
+/* The report of `tilevm run --precision`, after the kernel has run. */
 #ifndef TILEVM_TOOLS_RUN_PRECISION_H
 #define TILEVM_TOOLS_RUN_PRECISION_H
 

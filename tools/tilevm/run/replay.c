@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_WINDOWS = 64 }; /* of a log; what comes after is not looked at */
+enum { MOST_WINDOWS = 64 }; /* most bytes of a log; what comes after is not read */
 
 /* A changed module, and what both sides have written into its log. */
 typedef struct replay {
@@ -145,8 +145,8 @@ static bool replay_window(run_study *s, replay *r, const uint32_t *ops, size_t c
 
 /* ---- comparing ---- */
 
-/* Addresses of the GPU become those of the CPU, where they are known; others are taken for right. Integers may be
-   addresses too, if that makes them equal. */
+/* Addresses of the GPU are converted to those of the CPU if they are known; unknown ones count as equal. Integers count
+   as addresses, too, if that makes them equal. */
 static void translate(const run_study *s, const expose_source *source, unsigned char *gpu, const unsigned char *cpu)
 {
     for (uint64_t i = 0; source->dtype == TV_I64 && i < source->count; i++) {
@@ -174,7 +174,7 @@ static arg_array array_of(const expose_source *source)
     return a;
 }
 
-/* What the tile's elements may be off by. */
+/* The tolerance for the tile's elements. */
 static arg_tolerance tolerance_of(const run_study *s, const expose_source *source, const arg_array *want)
 {
     const bc_value *value = &bc_results(s->ops[source->op_index])[source->result];
@@ -190,7 +190,7 @@ static arg_tolerance tolerance_of(const run_study *s, const expose_source *sourc
     return t;
 }
 
-/* bits: the same bits are asked for. False: out of memory. */
+/* bits: the same bits are required. False: out of memory. */
 static bool compare_record(run_study *s, const expose_source *source, const unsigned char *gpu,
                            const unsigned char *cpu, bool bits, arg_comparison *out)
 {
@@ -253,7 +253,7 @@ static uint32_t record_at(const replay *r, const unsigned char *log, uint32_t sl
     return number <= r->source_count ? number : 0;
 }
 
-/* The op where the two sides part, from the records that they go on with (0: none). */
+/* The op where the two sides diverge, from their next records (0: none). */
 static uint32_t parting(const run_study *s, const replay *r, uint32_t a, uint32_t b)
 {
     const expose_source *x = a ? &r->sources[a - 1] : NULL, *y = b ? &r->sources[b - 1] : NULL;
@@ -265,7 +265,7 @@ static uint32_t parting(const run_study *s, const replay *r, uint32_t a, uint32_
     return index;
 }
 
-/* Goes on through the records of a tile block until one differs, or the window ends. False: a problem. */
+/* Compares the records of a tile block until one differs, or the window ends. False: a problem. */
 static bool read_on(run_study *s, replay *r, uint32_t slot, reader *at, run_finding *out)
 {
     size_t start = expose_log_start(&r->window) + slot * (size_t)r->window.capacity;
@@ -318,8 +318,8 @@ static bool reached_end(const replay *r, uint32_t slot, const reader *at)
     return at->position >= there && at->position >= here;
 }
 
-/* All tile blocks of the window. out: the finding of the first block that has one. next_skip: where the next window is
-   to begin; UINT64_MAX when all is read. */
+/* All tile blocks of the window. out: the finding of the first block that has one. next_skip: where the next window
+   must begin; UINT64_MAX when everything has been read. */
 static bool read_window(run_study *s, replay *r, reader *readers, run_finding *out, uint64_t *out_next_skip)
 {
     *out_next_skip = UINT64_MAX;

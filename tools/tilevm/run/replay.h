@@ -1,5 +1,5 @@
-/* A kernel once more on a GPU and on the CPU, with the results of some of its ops exposed (expose.h): where they
-   differ. */
+/* Runs a kernel again on a GPU and on the CPU, with the results of some of its ops exposed (expose.h), and finds where
+   they differ. */
 #ifndef TILEVM_TOOLS_RUN_REPLAY_H
 #define TILEVM_TOOLS_RUN_REPLAY_H
 

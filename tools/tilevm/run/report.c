@@ -1,4 +1,4 @@
-/* What `tilevm run` tells: parameters, a line for each argument, mismatch reports, figures; as text or as JSON. */
+/* The report of `tilevm run`, as text or JSON: parameters, a line for each argument, mismatch reports, figures. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -245,7 +245,7 @@ static void add_hex(json_doc *doc, cJSON *parent, const char *key, uint64_t valu
     json_text(doc, parent, key, text);
 }
 
-/* A number; one that JSON has none for, or a double does not hold, as a string. */
+/* A number; if JSON or a double cannot represent it, a string. */
 static void add_number(json_doc *doc, cJSON *parent, const char *key, tv_dtype dtype, uint64_t bits)
 {
     double real = arg_value_of(dtype, bits);

@@ -1,4 +1,4 @@
-/* One run of a kernel: what was asked for, what came of it.
+/* One run of a kernel: its options, and its results.
 
      job.c         everything before the kernel starts; `tilevm check` takes it too
      cmd/run.c     tilevm run
@@ -64,7 +64,7 @@ typedef struct run_options {
     uint32_t grid[3];
     tv_vm_options vm;
     uint64_t seed;
-    bool allow_sharing; /* of memory, against the promises */
+    bool allow_sharing; /* arguments may share memory against the promises */
     bool has_seed, has_rtol, has_atol;
     double rtol, atol;
     run_where where;
@@ -116,7 +116,7 @@ typedef struct run_trace {
     uint32_t op_count;
     uint32_t low[3], high[3]; /* tile blocks to show */
     uint64_t shown, hidden;   /* hidden: beyond --trace-max */
-    bool no_memory;           /* for a value that was to be shown */
+    bool no_memory;           /* for a value that should have been shown */
     bc_arena arena;           /* of the list */
     run_traced *first, *last;
     run_dump *dumps;
@@ -152,18 +152,17 @@ typedef struct run_job {
     bool synthesised;        /* some arguments were made up */
     arg_study study;         /* then: what depends on them */
     tv_sink told;            /* where sink passes on its findings */
-    unsigned excused;        /* findings that made-up arguments may have led to */
+    unsigned excused;        /* findings that made-up arguments may have caused */
     unsigned blamed;         /* other errors */
-    run_sums sums;           /* with --against: what the order of sums may change */
-    bool broke_off;          /* the kernel was stopped, and made-up arguments may have led to that */
+    run_sums sums;           /* with --against: how much the order of sums may change */
+    bool broke_off;          /* the kernel was stopped, and made-up arguments may be the cause */
     bool ran;
     run_outcome outcome;
-    char message[2048]; /* RUN_ERROR: what could not be done; RUN_OUTSIDE: where the kernel wrote; RUN_TRAPPED on a GPU:
-                           what the driver says */
-    const char *rule;   /* the L rule that message is about, or NULL */
-    char device[200];   /* "cuda:0, NVIDIA H200 (sm_90)"; empty: the CPU */
-    char not_device[512];               /* why `auto` did not take a GPU */
-    double kernel_ms;                   /* on a GPU */
+    char message[2048];   /* RUN_ERROR: what failed; RUN_OUTSIDE: where; RUN_TRAPPED: the driver's message */
+    const char *rule;     /* the L rule that message is about, or NULL */
+    char device[200];     /* "cuda:0, NVIDIA H200 (sm_90)"; empty: the CPU */
+    char not_device[512]; /* why `auto` did not take a GPU */
+    double kernel_ms;     /* on a GPU */
     const struct vm_observer *observer; /* of the machine, while it runs; NULL: nobody */
     struct run_events *events;          /* with --trace-events */
     struct run_against *against;        /* with --against, once both have run */
@@ -177,8 +176,8 @@ bool run_take_device(cli_args *args, const char *value, run_options *options);
 bool run_add_pair(cli_args *args, const char *what, const char *value, const char **list, size_t *count);
 
 /* Fills in a job whose args, options, report and sink are set and the rest zero: reads and verifies the file, takes the
-   argument file in, makes all arrays, expected ones too, and lays the call out. Gives CLI_OK, or the exit code after a
-   message. With options.params it lists the parameters instead. The caller releases the job in any case. */
+   argument file in, makes all arrays, expected ones too, and lays the call out. Returns CLI_OK, or the exit code after
+   a message. With options.params it lists the parameters instead. The caller releases the job in any case. */
 int run_job_prepare(run_job *job);
 void run_job_release(run_job *job);
 /* "races,tokens", "all". False: args->exit_code is set. */
@@ -189,25 +188,25 @@ tv_status run_job_call(run_job *job, void *(*address)(const void *user, const ar
                        tv_call **out_call);
 /* A machine for the job's module, or one like it, that knows the arrays. */
 tv_status run_job_machine(const run_job *job, const tv_module *module, const tv_vm_options *options, tv_vm **out_vm);
-/* Takes down what the arrays hold: the kernel is about to run. */
+/* Records the contents of the arrays; called before the kernel runs. */
 void run_job_starts(run_job *job);
-/* From now on, what is found in the job's kernel is excused where made-up arguments may have led to it. */
+/* From now on, findings in the job's kernel are excused if made-up arguments may have caused them. */
 void run_made_up_listen(run_job *job);
-/* How the kernel's run ended, without what is excused. */
+/* The outcome of the run, without excused findings. */
 tv_status run_made_up_status(run_job *job, tv_status status);
 /* Makes the machine and runs the kernel. */
 tv_status run_job_kernel(run_job *job, const tv_vm_options *options);
-/* Prints the error, unless that was done already; gives CLI_ERROR. */
+/* Prints the error unless it has been printed; returns CLI_ERROR. */
 int run_fail(run_job *job, const io_error *error);
 
 /* "c", "xs[1]" */
 void run_array_name(const arg_value *value, size_t k, char *out, size_t size);
 /* By the type, or what --rtol and --atol say. */
 arg_tolerance run_tolerance(const run_options *options, tv_dtype dtype);
-/* The same, and what the order of sums is worth where none of the two was given. */
+/* The same; if neither was given, adds a tolerance for the order of sums. */
 arg_tolerance run_sum_tolerance(const run_options *options, tv_dtype dtype, const run_sum *sum);
 
-/* Is there something among the options that only the CPU does? Its name, or NULL. */
+/* The name of an option that only the CPU supports, or NULL. */
 const char *run_only_on_cpu(const run_options *options);
 /* Runs the kernel where the options say, with --against on both sides. Gives CLI_OK, or the exit code after a message.
  */
@@ -220,8 +219,8 @@ bool run_report_text(const run_job *job);
 /* The same, and the diagnostics, as one JSON document on standard output. */
 bool run_report_json(const run_job *job);
 
-/* Works out which ops to trace and dump, and adds the dumped values to what is saved. False: an option is invalid.
- */
+/* Determines which ops to trace and dump, and adds the dumped values to those that are saved. False: an option is
+   invalid. */
 bool run_trace_prepare(run_job *job, io_error *error);
 /* Adds the hooks to the machine's options, whose user must be the job. */
 void run_trace_hook(const run_job *job, tv_vm_options *vm);
@@ -235,7 +234,7 @@ tv_dtype run_dtype_of(const char *element);
    memory. */
 bool run_tile_array(const tv_tile *tile, tv_dtype dtype, arg_array *out, io_error *error);
 
-/* Writes which ops ran, once they have; gives the exit code. */
+/* Writes which ops ran, after the run; returns the exit code. */
 int run_coverage_write(const run_job *job);
 
 /* "  min 1  mean 2.5  max 4  1 nan" */

@@ -1,5 +1,5 @@
 /* One walk over the ops, in order: each sum adds its bound to those of its operands. What a loop carries counts as it
-   was before; the sums in it count as often as it goes round. */
+   was before; the sums in it count once for each iteration. */
 #include "tools/tilevm/run/sums.h"
 
 #include <math.h>
@@ -49,8 +49,8 @@ static bool is_float(const bc_value *v)
     return unit_of(bc_elem_kind(v->type)) > 0;
 }
 
-/* Two sums of the same terms: every rounding is off by a unit of a partial sum at most, on either side. Many roundings
-   go up and down: few sums are off by more than four times the root of their number. */
+/* Two sums of the same terms: every rounding is off by a unit of a partial sum at most, on either side. Roundings go up
+   and down, so few sums are off by more than four times the square root of the number of roundings. */
 static run_sum sum_of(double terms, double unit, tv_dtype dtype)
 {
     double roundings = fmin(terms, 4 * sqrt(terms));
@@ -177,7 +177,7 @@ static void store(const summer *s, const bc_value *memory, const bc_value *value
 
 /* ---- ops ---- */
 
-/* Accesses to memory and what hands values on; false for other ops. */
+/* Accesses to memory, and ops that pass values on; false for other ops. */
 static bool see_access(const summer *s, const bc_op *op)
 {
     const bc_value *memory = NULL;
@@ -229,7 +229,8 @@ static void enter_loop(const summer *s, const bc_op *op)
         *of(s, &body->args[i]) = *of(s, bc_operands(op)[first + i - counter]);
 }
 
-/* Errors of factors add up, of terms the largest counts. Where it is rounded to fewer digits, another may come out. */
+/* Errors of factors add up; of the errors of terms, the largest counts. If the value is rounded to fewer digits, the
+   result may be another number. */
 static void see_value(const summer *s, const bc_op *op)
 {
     bool factors = op->opcode == OP_mulf || op->opcode == OP_divf || op->opcode == OP_fma;

@@ -1,5 +1,5 @@
-/* How far two right results of a kernel may lie apart, because the order of its sums is free: products, reductions,
-   scans and atomic additions. docs/reference/numerics.md has the table. */
+/* How far apart two right results of a kernel may lie, because the order of sums in products, reductions, scans and
+   atomic additions is free. docs/reference/numerics.md has the table. */
 #ifndef TILEVM_TOOLS_RUN_SUMS_H
 #define TILEVM_TOOLS_RUN_SUMS_H
 
@@ -7,7 +7,7 @@
 
 /* Of a value or an array: up to `bound` times its largest magnitude. */
 typedef struct run_sum {
-    double bound;   /* 0: no such sum led to it */
+    double bound;   /* 0: no such sum contributes to it */
     double terms;   /* of the longest sum */
     tv_dtype dtype; /* that it was rounded to */
 } run_sum;

@@ -16,9 +16,9 @@ typedef struct run_watch {
 /* From here on ^C stops the machine that gets these options, whose callbacks get the job, and a second one the program.
    vm: where the machine will be; hidden: no progress. */
 void run_watch_start(run_watch *watch, run_job *job, tv_vm *const *vm, bool hidden, tv_vm_options *options);
-/* What the kernel prints goes to standard output, and the bar out of its way. */
+/* Prints the kernel's output to standard output, and hides the progress bar for it. */
 tv_writer run_watch_output(run_watch *watch);
-/* Ends that. Gives code, or CLI_INTERRUPTED after a line that tells how far the run came. */
+/* Ends the watch. Returns code, or CLI_INTERRUPTED after a line that says how far the run came. */
 int run_watch_end(run_watch *watch, int code);
 
 #endif
