@@ -9,22 +9,12 @@ tilevm=$(cd "$1" && pwd)/tilevm
 rm -rf "$2" && mkdir -p "$2" && cd "$2" || exit 2
 export NO_COLOR=1
 
-cat > spin.tir <<'END'
-entry @k(%p: tile<ptr<i32>>) {
-  %zero = constant <i64: 0> : tile<i64>
-  %one = constant <i64: 1> : tile<i64>
-  %n = constant <i64: 10000000000> : tile<i64>
-  for %i in (%zero to %n, step %one) : tile<i64> {
-    continue
-  }
-  return
-}
-END
+spinning_kernel spin.tir
 run 0 "$tilevm" asm spin.tir -o spin.tbc
 
 # ---- ^C stops the kernel, and the debugger goes on ----
 mkfifo commands
-"$tilevm" debug spin.tbc --grid 1 'zeros(i32,1)' < commands > out 2>&1 &
+"$tilevm" debug spin.tbc --grid 1 < commands > out 2>&1 &
 debugger=$!
 exec 5> commands
 echo continue >&5
@@ -42,7 +32,7 @@ says "(tilevm) print %loopIdx > 1000
 # ---- a port: loopback, and a token ----
 serve() {
     rm -f told
-    "$tilevm" debug spin.tbc --grid 1 'zeros(i32,1)' --dap-port 0 2> told &
+    "$tilevm" debug spin.tbc --grid 1 --dap-port 0 2> told &
     server=$!
     for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
         grep -q listening told 2> /dev/null && break
@@ -87,7 +77,7 @@ says '"event":"terminated"'
 if command -v script > /dev/null; then
     printf 'stepi\n\nprint time\nquit\n' > typed
     TERM=dumb TILEVM_HISTORY=$PWD/history timeout 30 \
-        script -qec "'$tilevm' debug spin.tbc --grid 1 'zeros(i32,1)'" /dev/null < typed > out 2>&1
+        script -qec "'$tilevm' debug spin.tbc --grid 1" /dev/null < typed > out 2>&1
     says "time 1"
     says "time 2"
 else

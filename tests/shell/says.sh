@@ -35,3 +35,18 @@ silent() {
         passed=$((passed + 1))
     fi
 }
+
+# spinning_kernel FILE: the text of a kernel that runs for hours.
+spinning_kernel() {
+    cat > "$1" <<'END'
+entry @k() {
+  %zero = constant <i64: 0> : tile<i64>
+  %one = constant <i64: 1> : tile<i64>
+  %n = constant <i64: 10000000000> : tile<i64>
+  for %i in (%zero to %n, step %one) : tile<i64> {
+    continue
+  }
+  return
+}
+END
+}

@@ -8,17 +8,7 @@ tilevm=$(cd "$1" && pwd)/tilevm
 rm -rf "$2" && mkdir -p "$2" && cd "$2" || exit 2
 export NO_COLOR=1
 
-cat > spin.tir <<'END'
-entry @k() {
-  %zero = constant <i64: 0> : tile<i64>
-  %one = constant <i64: 1> : tile<i64>
-  %n = constant <i64: 10000000000> : tile<i64>
-  for %i in (%zero to %n, step %one) : tile<i64> {
-    continue
-  }
-  return
-}
-END
+spinning_kernel spin.tir
 run 0 "$tilevm" asm spin.tir -o spin.tbc
 
 # ---- ^C: a line that tells where it was, and the exit code ----

@@ -5,20 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tests/unit/said.h"
 #include "tests/unit/test.h"
 #include "tilevm/tilevm.h"
 
 enum { N = 64 };
-
-static char said[400];
-
-static void note(void *user, const tv_diag *d)
-{
-    (void)user;
-    snprintf(said, sizeof said, "%s %.*s", d->rule, (int)d->message.len, d->message.ptr);
-}
-
-static const tv_sink sink = {.report = note};
 
 /* ---- a machine ---- */
 

@@ -1,6 +1,7 @@
 /* tv_vm_add_params: what the values of entry parameters reach becomes known, and nothing else (vm/reach.c). */
 #include <string.h>
 
+#include "tests/unit/said.h"
 #include "tests/unit/test.h"
 #include "tilevm/tilevm.h"
 
@@ -34,16 +35,6 @@ static const char *const second = "entry @second_Kt2_LA1f32(%list: tile<ptr<i64>
                                   "  %t3 = store_ptr_tko weak %p0, %x : tile<ptr<f32>>, tile<f32> -> token\n"
                                   "  return\n"
                                   "}\n";
-
-static char said[400];
-
-static void note(void *user, const tv_diag *d)
-{
-    (void)user;
-    snprintf(said, sizeof said, "%s %.*s", d->rule, (int)d->message.len, d->message.ptr);
-}
-
-static const tv_sink sink = {.report = note};
 
 typedef struct machine {
     tv_module *module;
