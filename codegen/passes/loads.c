@@ -205,45 +205,45 @@ static bool find_loads(candidate *p, bool tell)
 
 /* ---- products of bytes and tf32 ---- */
 
-/* Are both operands prefetched, and can wgmma read A, and B unless the product is transposed, in the resulting
-   encoding? */
+/* Are both operands prefetched, and can an asynchronous instruction read A, and B unless the product is transposed, in
+   the resulting encoding? */
 static bool is_fed(candidate *p, const ct_op *op, const cg_product *product)
 {
     find_loads(p, false);
     const cg_ring_load *left = cg_ring_load_for(p->ring, op->operands[0]),
                        *right = cg_ring_load_for(p->ring, op->operands[1]);
-    if (!left || !right || !cg_wgmma_reads(product, true, false, &left->encoding))
+    if (!left || !right || !cg_async_reads(product, true, false, &left->encoding))
         return false;
     if (op->way == CT_TURNED && product->k == product->atom.k_bits && !cg_is_transposed(left))
         return false; /* no copy is in flight across iterations: `mma.sync`, which can read both, is faster */
     return op->way == CT_TURNED ? cg_may_turn(p->c, op, product) || right->feed == CG_FEED_SECONDS
-                                : cg_wgmma_reads(product, false, false, &right->encoding);
+                                : cg_async_reads(product, false, false, &right->encoding);
 }
 
-/* Finds out whether wgmma can compute the only product of the body, if its elements are 8-bit or tf32: directly, or
-   transposed if N is contiguous in B or elements still have to be rounded. A product that cannot be transposed is
-   marked as transposed, too, if wgmma can compute it directly once tensor maps have rounded its operands
+/* Finds out whether an asynchronous instruction can compute the only product of the body, if its elements are 8-bit or
+   tf32: directly, or transposed if N is contiguous in B or elements still have to be rounded. A product that cannot be
+   transposed is marked as transposed, too, if that can compute it directly once tensor maps have rounded its operands
    (codegen/rewrite/turn.c). */
-static void choose_wgmma(candidate *p)
+static void choose_async(candidate *p)
 {
     ct_op *found = cg_only_product(p->body);
     if (!found)
         return;
     cg_product product = cg_product_of(p->c, found);
-    if (!cg_wgmma_takes(p->c, found, &product))
+    if (!cg_async_takes(p->c, found, &product))
         return;
     found->way = CT_DIRECT;
     if (cg_mma_is_async(p->c, found) && is_fed(p, found, &product))
         return;
     found->way = CT_AS_IT_IS;
-    cg_set_turned(found, cg_may_turn(p->c, found, &product) || cg_wgmma_fits(&product));
+    cg_set_turned(found, cg_may_turn(p->c, found, &product) || cg_async_fits(&product));
     if (found->way == CT_TURNED && !is_fed(p, found, &product))
         cg_set_turned(found, false);
 }
 
 /* ---- loops ---- */
 
-/* The first product of the body that wgmma computes; NULL: none. */
+/* The first asynchronous product of the body; NULL: none. */
 static ct_op *first_async(cg_func *c, const ct_block *body)
 {
     for (ct_op *op = body->first; op; op = op->next)
@@ -419,7 +419,7 @@ static void look_at_loop(cg_func *c, ct_op *loop, bool is_inner, bool may_turn)
     if (!p.ring || !p.own)
         return;
     if (may_turn)
-        choose_wgmma(&p);
+        choose_async(&p);
     bool others = find_loads(&p, may_turn);
     if (!p.ring->load_count && !p.own->load_count)
         return;

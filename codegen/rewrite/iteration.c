@@ -33,6 +33,7 @@ bool cg_iteration_at(cg_func *c, const ct_op *loop, ct_value *start, uint32_t n,
     if (!loop)
         return true;
     const ct_value *counter = &loop->regions[0]->args[0];
+    out->carried = loop->regions[0]->arg_count - 1;
     for (uint32_t i = 0; c->values && i < out->later->result_count; i++)
         lie_alike(c, &out->later->results[i], counter);
     ct_insert_before(out->later, place);
@@ -59,13 +60,14 @@ ct_op *cg_iteration_repeat(cg_func *c, cg_iteration *it, const ct_op *op, ct_op 
 /* The token that an op of the loop is ordered after if it stands at `place`: the ordering that the loop carries, in
    front of the loop or inside it. It need not be ordered after the token that it consumes within the iteration: nothing
    there holds it back (codegen/analysis/order.h). NULL: out of memory. */
-static ct_value *token_at(cg_func *c, const ct_op *loop, const bc_type *type, ct_op *place)
+static ct_value *token_at(cg_func *c, const cg_iteration *it, const bc_type *type, ct_op *place)
 {
+    const ct_op *loop = it->loop;
     const ct_block *body = loop->regions[0];
     bool inside = ct_is_inside(place->block, body);
     ct_value *token = NULL;
     ct_builder b = {c->ir, place, false};
-    for (uint32_t i = 1; i < body->arg_count && !b.failed; i++) {
+    for (uint32_t i = 1; i <= it->carried && !b.failed; i++) {
         ct_value *next = inside ? &body->args[i] : loop->operands[ct_first_carried(loop) + i - 1];
         if (next->type->kind != BC_TOKEN || next == token)
             continue;
@@ -83,7 +85,7 @@ ct_value *cg_iteration_value(cg_func *c, cg_iteration *it, ct_value *v, ct_op *p
     if (to != v || !ct_is_inside(v->block, body))
         return to;
     if (v->type->kind == BC_TOKEN) {
-        to = token_at(c, it->loop, v->type, place);
+        to = token_at(c, it, v->type, place);
     } else if (!v->op) {
         to = it->before ? cg_iteration_value(c, it->before, body->last->operands[v->number - 1], place) : v;
     } else {

@@ -11,6 +11,7 @@ typedef struct cg_iteration {
     ct_map map;                  /* from values of the loop's body to their values in that iteration */
     ct_op *later;                /* the op that gives its counter; NULL: the current iteration */
     ct_value *exists;            /* whether the iteration exists; NULL: it does */
+    uint32_t carried;            /* values that the loop carries for ops of the kernel; others only pass tiles on */
     struct cg_iteration *before; /* the iteration that passes carried values on to it; NULL: `map` has all of them that
                                     are needed */
 } cg_iteration;

@@ -27,7 +27,7 @@ typedef struct expansion {
     ct_func *f;
     const cg_schedule *schedule;
     step *steps;
-    uint32_t count;
+    uint32_t count, had; /* had: values that the loop carries already */
     ct_op *loop;
     ct_block *body;
 } expansion;
@@ -147,7 +147,8 @@ static ct_op *put_step(const expansion *x, const step *s, ct_value *start, uint3
     if (x->c->failed || !cg_iteration_at(x->c, x->loop, start, n, place, &it))
         return NULL;
     it.before = before;
-    for (uint32_t i = 0; !before && i < x->body->arg_count - 1; i++)
+    it.carried = x->had;
+    for (uint32_t i = 0; !before && i < x->had; i++)
         ct_map_set(&it.map, &x->body->args[i + 1], x->loop->operands[inits.first + i]);
     take_results(x, s, n, before, &it);
     if (x->schedule->allow && !ct_add_operands(x->f, it.later, &(ct_value *){x->schedule->allow}, 1))
@@ -258,9 +259,9 @@ static uint32_t carried_of(const step *s)
 /* Has the loop carry the results of all steps. False: out of memory. */
 static bool carry_results(expansion *x)
 {
-    uint32_t had = x->loop->result_count, more = 0;
+    uint32_t more = 0;
     for (step *s = x->steps; s < &x->steps[x->count]; s++) {
-        s->at = had + more;
+        s->at = x->had + more;
         more += carried_of(s);
     }
     if (more && !carry_more(x, more))
@@ -337,8 +338,12 @@ static bool run_ahead(expansion *x)
 
 bool cg_pipeline(cg_func *c, const cg_schedule *schedule, cg_pipelined *out)
 {
-    expansion x = {
-        .c = c, .f = c->ir, .schedule = schedule, .loop = schedule->loop, .body = schedule->loop->regions[0]};
+    expansion x = {.c = c,
+                   .f = c->ir,
+                   .schedule = schedule,
+                   .loop = schedule->loop,
+                   .body = schedule->loop->regions[0],
+                   .had = schedule->loop->result_count};
     bool is_ahead = schedule->ops[0].place;
     *out = (cg_pipelined){0};
     if (!(is_ahead ? run_ahead(&x) : cg_pipeline_behind(c, schedule, out)))

@@ -77,7 +77,7 @@ ct_op *cg_turned_product(const ct_block *body);
 /* Replaces its operands by those of the roundings, which are removed. */
 void cg_take_roundings(ct_op *product);
 /* Chooses the tiles of the ring that are rounded while they are copied, and how: tensor maps round both operands;
-   otherwise tiles that wgmma reads from the ring pass through registers. This may change whether the product is
+   otherwise tiles that the product reads from the ring pass through registers. This may change whether the product is
    transposed. */
 void cg_set_roundings(const cg_func *c, ct_op *product, cg_ring *ring, bool maps);
 
