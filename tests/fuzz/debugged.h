@@ -1,4 +1,4 @@
-/* A kernel in a file, for the fuzz targets of the debugger: it has a loop, makes NaNs, and reads and writes an array. */
+/* A kernel in a file, for the fuzz targets of the debugger: it has a loop, makes NaNs, reads and writes an array. */
 #ifndef TILEVM_TESTS_FUZZ_DEBUGGED_H
 #define TILEVM_TESTS_FUZZ_DEBUGGED_H
 

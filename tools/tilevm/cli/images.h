@@ -49,8 +49,8 @@ bool cli_read_image_or_say(const char *path, cli_file *out);
 
 /* bundled.c: is the file an archive, as bundles are? */
 bool cli_is_zip(tv_str file);
-/* Calls visit for the bytecode of each module of a bundle, which lies in the arena; false from visit ends it. Gives what
-   is wrong with the file, or NULL. */
+/* Calls visit for the bytecode of each module of a bundle, which lies in the arena; false from visit ends it. Gives
+   what is wrong with the file, or NULL. */
 const char *cli_bundle_each(tv_str file, bc_arena *arena, co_visit *visit, void *user);
 
 typedef struct cli_module {
