@@ -74,8 +74,8 @@ static const char unaligned[] = "base, strides, extent and index are not known t
 
 /* The obstacle for a load whose tile consists of aligned pieces of 2^piece elements, at least 4 bytes, along
    dimension `fast`. */
-static const char *feed_obstacle(cg_func *c, ct_op *op, const ct_block *body, uint32_t fast, uint32_t piece,
-                                 cg_ring_load *out)
+static const char *feed_fits(cg_func *c, ct_op *op, const ct_block *body, uint32_t fast, uint32_t piece,
+                             cg_ring_load *out)
 {
     const ct_value *tile = cg_result(op, 0);
     cg_shape s = cg_shape_of(tile->type);
@@ -101,10 +101,9 @@ static const char *feed_obstacle(cg_func *c, ct_op *op, const ct_block *body, ui
     return NULL;
 }
 
-const char *cg_load_obstacle(cg_func *c, ct_op *op, const ct_block *body, cg_ring_load *out)
+/* Can threads copy the tile of a load of a view to a slot from which products read it? */
+static const char *view_fits(cg_func *c, ct_op *op, const ct_block *body, cg_ring_load *out)
 {
-    if (!cg_is_weak_access(op))
-        return "its memory ordering forbids moving it";
     cg_view_op v = cg_view_op_of(op);
     uint32_t fast;
     uint8_t padding = v.view->type->padding;
@@ -117,7 +116,7 @@ const char *cg_load_obstacle(cg_func *c, ct_op *op, const ct_block *body, cg_rin
     uint32_t aligned = cg_view_vector(c, &v, fast), chunk = cg_chunk_bits(v.tile_type);
     if (aligned < chunk && cg_memory_bytes(bc_elem_kind(v.tile_type)) << aligned < CG_COPY_BYTES)
         return unaligned;
-    return feed_obstacle(c, op, body, fast, aligned < chunk ? aligned : chunk, out);
+    return feed_fits(c, op, body, fast, aligned < chunk ? aligned : chunk, out);
 }
 
 /* Is every element zero? False if that is not obvious. */
@@ -129,41 +128,38 @@ static bool is_zero(const ct_value *v)
 }
 
 /* The same for a load through pointers. */
-static const char *pointer_obstacle(const candidate *p, ct_op *op, cg_ring_load *out)
+static const char *pointers_fit(cg_func *c, ct_op *op, const ct_block *body, cg_ring_load *out)
 {
     cg_ptr_op ptr = cg_ptr_op_of(op);
     const bc_type *tile = op->results[0].type;
     const ct_value *padding = ptr.mask ? ct_operand(op, F_load_ptr_tko_padding_value) : NULL;
     uint32_t fast, chunk = cg_chunk_bits(tile);
-    if (!cg_is_weak_access(op))
-        return "its memory ordering forbids moving it";
     ptr.most_bits = chunk;
-    if (bc_kind_memory_bytes(bc_elem_kind(tile)) == 0 || cg_pointer_vector(p->c, &ptr, &fast) < chunk)
+    if (bc_kind_memory_bytes(bc_elem_kind(tile)) == 0 || cg_pointer_vector(c, &ptr, &fast) < chunk)
         return "within aligned pieces of 16 bytes its pointers are not known to be consecutive and its mask uniform";
     if (fast + 2 < tile->rank)
         return "neither of its last two dimensions is known to be contiguous";
     if (padding && !is_zero(padding))
         return "its padding is not zero";
-    if (!cg_are_of_indices(p->c, &ptr))
+    if (!cg_are_of_indices(c, &ptr))
         return "its pointers or mask are not computed from indices alone";
-    const char *why = feed_obstacle(p->c, op, p->body, fast, chunk, out);
-    return why ? why : cg_ring_takes_pointers(p->ring, p->body, op);
+    return feed_fits(c, op, body, fast, chunk, out);
 }
 
-static const char *view_obstacle(const candidate *p, ct_op *op, cg_ring_load *out)
+static const char *fits_products(cg_query *q)
 {
-    const char *why = cg_load_obstacle(p->c, op, p->body, out);
-    return why ? why : cg_ring_takes_view(p->ring, p->body, op);
+    return q->load->opcode == OP_load_ptr_tko ? pointers_fit(q->c, q->load, q->body, q->out)
+                                              : view_fits(q->c, q->load, q->body, q->out);
 }
 
-/* Why the load cannot be prefetched; NULL: it can, and *out says how. */
-static const char *obstacle(const void *user, ct_op *op, cg_ring_load *out)
+/* For slots from which products read. */
+static cg_condition *const of_products[] = {cg_in_each_iteration,   cg_is_movable,      fits_products,
+                                            cg_is_known_by_counter, cg_precedes_writes, NULL};
+
+const char *cg_load_obstacle(cg_func *c, ct_op *op, const ct_block *body, cg_ring_load *out)
 {
-    const candidate *p = user;
-    const char *why = op->opcode == OP_load_ptr_tko ? pointer_obstacle(p, op, out) : view_obstacle(p, op, out);
-    if (!why && cg_order_holds_back(p->c, p->body, op))
-        why = "it may depend on another access in the loop";
-    return why;
+    static cg_condition *const copied[] = {cg_is_movable, fits_products, NULL};
+    return cg_obstacle(&(cg_query){.c = c, .body = body, .load = op, .out = out}, copied);
 }
 
 /* Does each thread have 16 contiguous bytes of the tile? Smaller tiles are loaded into registers, because they need
@@ -175,28 +171,33 @@ static bool is_wide(const cg_func *c, const cg_ring_load *load)
     return (bytes << cg_shape_of(type).tile_bits) / cg_threads(c) >= 16 && load->vector_bits == cg_chunk_bits(type);
 }
 
-/* Why the load cannot use a ring from which each thread reads its own copies; NULL: it can, and *out says how.
-   Products without an instruction leave no registers for that. */
-static const char *own_obstacle(const void *user, ct_op *op, cg_ring_load *out)
+/* Products without an instruction leave no registers for tiles that threads read. */
+static const char *has_registers(cg_query *q)
 {
-    const candidate *p = user;
-    if (op->detail || has_blocked(p->c, p->body))
-        return "it has been planned otherwise, or products leave no registers for it";
-    const char *why = cg_stream_obstacle(p->c, p->body, p->own, op, out);
-    return why ? why : is_wide(p->c, out) ? NULL : "each thread has too little of it";
+    bool has = !q->load->detail && !has_blocked(q->c, q->body);
+    return has ? NULL : "it has been planned otherwise, or products leave no registers for it";
 }
+
+static const char *is_worth_a_slot(cg_query *q)
+{
+    return is_wide(q->c, q->out) ? NULL : "each thread has too little of it";
+}
+
+/* For slots from which each thread reads its own copies, in loops with products. */
+static cg_condition *const of_threads[] = {has_registers, cg_stream_obstacle, is_worth_a_slot, NULL};
 
 /* Examines all loads of the loop; true: some of them are not prefetched. */
 static bool find_loads(candidate *p, bool tell)
 {
-    cg_ring *ring = p->ring;
+    cg_query to_ring = {.c = p->c, .loop = p->loop, .body = p->body, .ring = p->ring}, to_own = to_ring;
     bool others = false;
-    ring->load_count = p->own->load_count = 0;
+    to_own.ring = p->own;
+    p->ring->load_count = p->own->load_count = 0;
     for (ct_op *op = p->body->first; op; op = ct_next_op(op, p->body)) {
         if (!ct_is_load(op) || ct_loop_around(op) != p->loop)
             continue;
-        const char *why = op->block != p->body ? "not every iteration executes it" : cg_ring_add(ring, obstacle, p, op);
-        if (why && cg_ring_add(p->own, own_obstacle, p, op) && tell)
+        const char *why = cg_obstacle_to_ring(&to_ring, of_products, op);
+        if (why && cg_obstacle_to_ring(&to_own, of_threads, op) && tell)
             cg_plan_early(p->c, p->loop, op, why, false);
         others = others || why;
     }

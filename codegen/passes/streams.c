@@ -163,21 +163,22 @@ static const char *slot_of(cg_func *c, const cg_ring *ring, ct_op *op, cg_ring_l
     return why;
 }
 
-const char *cg_stream_obstacle(cg_func *c, const ct_block *body, cg_ring *ring, ct_op *op, cg_ring_load *out)
+static const char *fits_threads(cg_query *q)
 {
-    if (op->block != body)
-        return "it is conditional";
-    if (!cg_is_weak_access(op))
-        return "its memory ordering forbids moving it";
-    const char *why = slot_of(c, ring, op, out);
-    if (!why)
-        why = op->opcode == OP_load_view_tko ? cg_ring_takes_view(ring, body, op)
-                                             : cg_ring_takes_pointers(ring, body, op);
-    if (!why && cg_iterations_hold_back(c, body, op))
-        why = "it may depend on another access in the loop";
-    if (!why && !op->results[0].type->rank)
-        why = "each thread would copy the same element";
-    return why;
+    return slot_of(q->c, q->ring, q->load, q->out);
+}
+
+static const char *differs_by_thread(cg_query *q)
+{
+    return q->load->results[0].type->rank ? NULL : "each thread would copy the same element";
+}
+
+const char *cg_stream_obstacle(cg_query *q)
+{
+    static cg_condition *const list[] = {
+        cg_in_each_iteration,         cg_is_movable,     fits_threads, cg_is_known_by_counter,
+        cg_precedes_other_iterations, differs_by_thread, NULL};
+    return cg_obstacle(q, list);
 }
 
 /* ---- how many slots ---- */
@@ -236,20 +237,16 @@ static const char *loop_obstacle(const stream *x, bool products)
                                      : NULL;
 }
 
-static const char *obstacle(const void *user, ct_op *op, cg_ring_load *out)
-{
-    const stream *x = user;
-    return cg_stream_obstacle(x->c, x->body, x->ring, op, out);
-}
-
 static void find_loads(const stream *x, const char *loop_why)
 {
+    static cg_condition *const list[] = {cg_stream_obstacle, NULL};
+    cg_query q = {.c = x->c, .loop = x->loop, .body = x->body, .ring = x->ring};
     for (ct_op *op = x->body->first; op; op = ct_next_op(op, x->body)) {
         if (!ct_is_load(op) || ct_loop_around(op) != x->loop)
             continue;
         if (cg_plan_source(x->c, x->loop, op))
             continue;
-        const char *why = loop_why ? loop_why : cg_ring_add(x->ring, obstacle, x, op);
+        const char *why = loop_why ? loop_why : cg_obstacle_to_ring(&q, list, op);
         if (why)
             cg_plan_early(x->c, x->loop, op, why, false);
     }
