@@ -22,6 +22,7 @@
 #include "codegen/facts/facts.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/rewrite/iteration.h"
+#include "codegen/rewrite/sources.h"
 #include "codegen/tile/build.h"
 
 /* ---- loads of another iteration ---- */
@@ -35,25 +36,6 @@ typedef struct early {
     uint32_t distance;       /* iterations */
 } early;
 
-/* The token that a load in front of `place` is ordered after: the ordering that the loop carries, in front of the
-   loop or inside it. The load need not be ordered after the token that it consumes within the iteration
-   (early_find.c). NULL: out of memory. */
-static ct_value *token_at(const early *x, const bc_type *type, ct_op *place)
-{
-    bool inside = ct_is_inside(place->block, x->body);
-    ct_value *token = NULL;
-    ct_builder b = {x->f, place, false};
-    for (uint32_t i = 1; i < x->body->arg_count && !b.failed; i++) {
-        ct_value *next = inside ? &x->body->args[i] : x->loop->operands[ct_first_carried(x->loop) + i - 1];
-        if (next->type->kind != BC_TOKEN || next == token)
-            continue;
-        token = !token
-                    ? next
-                    : ct_build_op(&b, ct_made_new(x->f, OP_join_tokens, x->loop, type, (ct_value *[]){token, next}, 2));
-    }
-    return token || b.failed ? token : ct_build_op(&b, ct_token_new(x->f, x->loads[0], type));
-}
-
 /* The value of v in the iteration that the map describes, in front of `place`. Ops that the map does not have yet
    are copied; carried values come from the values that this iteration passes on, whose copies are in `now`. NULL:
    out of memory. */
@@ -63,7 +45,7 @@ static ct_value *make(const early *x, ct_map *map, ct_map *now, ct_value *v, ct_
     if (to || !ct_is_inside(v->block, x->body))
         return to ? to : v;
     if (v->type->kind == BC_TOKEN) {
-        to = token_at(x, v->type, place);
+        to = cg_token_at(x->c, x->loop, x->loads[0], v->type, place);
     } else if (!v->op)
         to = now ? make(x, now, NULL, x->body->last->operands[v->number - 1], place) : v;
     else {

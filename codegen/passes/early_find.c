@@ -233,13 +233,13 @@ static ct_op *taker_of(const ct_value *v, uint32_t *budget)
 /* Is this load's result used by a load that can be prefetched one iteration ahead? */
 static bool is_taken(cg_func *c, const ct_op *loop, const ct_op *load)
 {
-    uint32_t budget = 32;
+    uint32_t budget = CG_TAKER_USES;
     cg_early_plan later = {.distance = 1};
     ct_op *taker = taker_of(&load->results[0], &budget);
     return taker && may_move(c, loop, taker) && !obstacle(c, loop, taker, &later);
 }
 
-bool cg_plan_source(cg_func *c, const ct_op *loop, ct_op *load)
+bool cg_plan_source(cg_func *c, const ct_op *loop, ct_op *load, bool of_ring)
 {
     if (!bc_kind_in(bc_elem_kind(load->results[0].type), BC_SET_INT) || !may_move(c, loop, load))
         return false;
@@ -247,7 +247,7 @@ bool cg_plan_source(cg_func *c, const ct_op *loop, ct_op *load)
     if (!p || obstacle(c, loop, load, p) || p->registers > CG_SOURCE_REGISTERS)
         return false;
     load->detail = p;
-    if (!is_taken(c, loop, load))
+    if (!of_ring && !is_taken(c, loop, load))
         load->detail = NULL;
     return load->detail;
 }
@@ -258,7 +258,7 @@ void cg_plan_early(cg_func *c, const ct_op *loop, ct_op *load, const char *why, 
         cg_remark_stays(c, load, why);
         return;
     }
-    cg_early_plan *p = cg_plan_source(c, loop, load) ? NULL : new_plan(c, why, 1);
+    cg_early_plan *p = cg_plan_source(c, loop, load, false) ? NULL : new_plan(c, why, 1);
     if (p)
         p->no_room = no_room;
     const char *either = p ? obstacle(c, loop, load, p) : NULL;
@@ -268,4 +268,42 @@ void cg_plan_early(cg_func *c, const ct_op *loop, ct_op *load, const char *why, 
         cg_remark_stays(c, load, why);
     else if (p)
         cg_early_tell_why_not(c, load, why, either);
+}
+
+/* ---- all loads of a loop ---- */
+
+static bool addresses_load(const ct_op *load)
+{
+    uint32_t budget = CG_TAKER_USES;
+    return taker_of(&load->results[0], &budget);
+}
+
+cg_load_list cg_loads_of(cg_func *c, const ct_op *loop)
+{
+    const ct_block *body = loop->regions[0];
+    cg_load_list all = {0};
+    for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
+        all.count += ct_is_load(op) && ct_loop_around(op) == loop;
+    if (!(all.of = bc_new(&c->arena, cg_listed_load, all.count + 1u))) {
+        cg_no_memory(c);
+        return (cg_load_list){0};
+    }
+    uint32_t next = 0;
+    for (uint32_t addresses = 0; addresses < 2; addresses++) {
+        all.others = next;
+        for (ct_op *op = body->first; op; op = ct_next_op(op, body))
+            if (ct_is_load(op) && ct_loop_around(op) == loop && addresses_load(op) == addresses)
+                all.of[next++].op = op;
+    }
+    return all;
+}
+
+/* Those that others need come first, because the others then know that they run ahead. */
+void cg_plan_listed(cg_func *c, const ct_op *loop, const cg_load_list *all)
+{
+    for (uint32_t n = 0; n < all->count; n++) {
+        const cg_listed_load *load = &all->of[(all->others + n) % all->count];
+        if (load->why)
+            cg_plan_early(c, loop, load->op, load->why, false);
+    }
 }

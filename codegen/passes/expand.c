@@ -19,13 +19,15 @@
 
    Kernels without products get the same ops; each thread has its own part of the ring and awaits its own copies. If
    the ring has one slot, the copies of the next iteration stand behind the ops that read the tiles of this one into
-   registers. A load without a ring is prefetched one iteration ahead into registers; the second example below reads
-   rows whose numbers come from a table, whose entries are loaded two iterations ahead.
+   registers. Loads that provide the addresses of copies, such as those of the entries of a page table, are started an
+   iteration before these copies (codegen/rewrite/sources.c). A load without a ring is prefetched one iteration ahead
+   into registers.
 
    Why it is right: the loads pass has shown that nothing in the loop writes what a copy reads, and a stage is
    overwritten only after the release of the iteration that read it. */
 #include "codegen/analysis/product.h"
 #include "codegen/rewrite/iteration.h"
+#include "codegen/rewrite/sources.h"
 #include "codegen/passes/pass.h"
 #include "codegen/passes/loads.h"
 
@@ -36,8 +38,9 @@ typedef struct expansion {
     ct_block *body;
     cg_ring *ring;
     ct_value *value; /* the ring */
-    ct_value *more;  /* a condition for all copies; NULL: they are unconditional */
-    ct_op *ahead;    /* in front of the loop: the counter of the first copy inside it; NULL: not created yet */
+    cg_source_values sources;
+    ct_value *more; /* a condition for all copies; NULL: they are unconditional */
+    ct_op *ahead;   /* in front of the loop: the counter of the first copy inside it; NULL: not created yet */
 } expansion;
 
 /* In the loop, cursors give the source of copies if a slot holds a whole tile. */
@@ -64,6 +67,7 @@ static void put_copies(expansion *x, ct_value *start, uint32_t n, uint32_t part,
         cg_no_memory(x->c);
     if (x->ring->role == CG_RING_OF_THREADS)
         ((cg_distance *)it.later->detail)->ring = x->ring;
+    cg_map_sources(&x->sources, &it.map, n, ct_is_inside(place->block, x->body));
     cg_iteration_slice(x->c, &it, x->ring, x->body, place);
     for (uint32_t i = 0; i < x->ring->load_count && !x->c->failed; i++) {
         const cg_ring_copy how = {.load = &x->ring->loads[i], .part = part};
@@ -168,13 +172,32 @@ static expansion begin(cg_func *c, ct_op *loop, cg_ring *ring)
     return x;
 }
 
-static void expand(cg_func *c, ct_op *loop, cg_ring *ring)
+static void set_loop(expansion *x, ct_op *loop)
+{
+    x->sources.loop = x->loop = loop;
+    x->body = loop->regions[0];
+}
+
+/* Makes the loop carry what the addresses of the ring's copies depend on. False: out of memory. */
+static bool carry_sources(expansion *x)
+{
+    ct_op *loop = cg_carry_sources(x->c, x->loop, x->ring, &x->sources);
+    if (loop)
+        set_loop(x, loop);
+    return loop;
+}
+
+/* Returns the loop, which may be a new one. */
+static ct_op *expand(cg_func *c, ct_op *loop, cg_ring *ring)
 {
     expansion x = begin(c, loop, ring);
-    if (c->failed)
-        return;
+    ct_op *place = x.body->first;
+    if (c->failed || !carry_sources(&x))
+        return loop;
     put_first(&x);
-    fill_body(&x, x.body->first);
+    fill_body(&x, place);
+    cg_drop_sources(c, x.loop, ring);
+    return x.loop;
 }
 
 /* ---- two rings (codegen/passes/keep.c, loads.c) ---- */
@@ -194,8 +217,8 @@ static void go_through_again(expansion *x)
 }
 
 /* Expands the ring of tiles that are kept, or that products cannot read unchanged, and the loop's other ring if
-   there is one. */
-static void expand_both(cg_func *c, ct_op *loop, cg_ring *beside, cg_ring *ring)
+   there is one. Returns the loop, which may be a new one. */
+static ct_op *expand_both(cg_func *c, ct_op *loop, cg_ring *beside, cg_ring *ring)
 {
     expansion x = begin(c, loop, beside), y = {0};
     ct_op *place = x.body->first;
@@ -207,16 +230,25 @@ static void expand_both(cg_func *c, ct_op *loop, cg_ring *beside, cg_ring *ring)
         loop->detail = NULL; /* its slots are live as long as loops read them, not only while this loop runs */
     if (!c->failed && ring->load_count)
         y = begin(c, loop, ring);
-    if (c->failed)
-        return;
+    if (c->failed || !carry_sources(&x))
+        return loop;
+    if (y.ring) {
+        set_loop(&y, x.loop);
+        if (!carry_sources(&y))
+            return x.loop;
+        set_loop(&x, y.loop);
+    }
     put_first(&x);
     if (y.ring)
         put_first(&y);
     fill_body(&x, place);
     if (y.ring)
         fill_body(&y, place);
+    cg_drop_sources(c, x.loop, beside);
+    cg_drop_sources(c, x.loop, ring);
     if (beside->last)
-        cg_ring_put_behind(c, CT_ended, beside->again ? beside->again->value : beside->value, loop);
+        cg_ring_put_behind(c, CT_ended, beside->again ? beside->again->value : beside->value, x.loop);
+    return x.loop;
 }
 
 void cg_pass_expand(cg_func *c)
@@ -226,9 +258,9 @@ void cg_pass_expand(cg_func *c)
             continue;
         const cg_plan *plan = op->detail;
         if (plan && plan->beside)
-            expand_both(c, op, plan->beside, plan->ring);
+            op = expand_both(c, op, plan->beside, plan->ring);
         else if (plan)
-            expand(c, op, plan->ring);
+            op = expand(c, op, plan->ring);
         op = c->failed ? op : cg_load_early(c, op);
     }
 }

@@ -1,5 +1,5 @@
 /* Repeats ops of loops for other iterations; see the header. Why it is right: the slice of a ring depends only on
-   the loop's counter and values from outside, so that it gives the same results in front of the loop, or an
+   the loop's counter, values from outside, and the values that its sources have in that iteration, so that it gives the same results in front of the loop, or an
    iteration early, as in its own iteration (codegen/rewrite/slice.c, ahead.c); and a copy is executed only for
    iterations that exist. */
 #include "codegen/rewrite/iteration.h"
