@@ -178,10 +178,11 @@ static void set_loop(expansion *x, ct_op *loop)
     x->body = loop->regions[0];
 }
 
-/* Makes the loop carry what the addresses of the ring's copies depend on. False: out of memory. */
-static bool carry_sources(expansion *x)
+/* Makes the loop carry what the addresses of the ring's copies depend on, unless it carries that for the other ring.
+   False: out of memory. */
+static bool carry_sources(expansion *x, const expansion *other)
 {
-    ct_op *loop = cg_carry_sources(x->c, x->loop, x->ring, &x->sources);
+    ct_op *loop = cg_carry_sources(x->c, x->loop, x->ring, other ? &other->sources : NULL, &x->sources);
     if (loop)
         set_loop(x, loop);
     return loop;
@@ -192,7 +193,7 @@ static ct_op *expand(cg_func *c, ct_op *loop, cg_ring *ring)
 {
     expansion x = begin(c, loop, ring);
     ct_op *place = x.body->first;
-    if (c->failed || !carry_sources(&x))
+    if (c->failed || !carry_sources(&x, NULL))
         return loop;
     put_first(&x);
     fill_body(&x, place);
@@ -230,11 +231,11 @@ static ct_op *expand_both(cg_func *c, ct_op *loop, cg_ring *beside, cg_ring *rin
         loop->detail = NULL; /* its slots are live as long as loops read them, not only while this loop runs */
     if (!c->failed && ring->load_count)
         y = begin(c, loop, ring);
-    if (c->failed || !carry_sources(&x))
+    if (c->failed || !carry_sources(&x, NULL))
         return loop;
     if (y.ring) {
         set_loop(&y, x.loop);
-        if (!carry_sources(&y))
+        if (!carry_sources(&y, &x))
             return x.loop;
         set_loop(&x, y.loop);
     }

@@ -30,6 +30,7 @@ typedef struct carrying {
     ct_op *loop;
     ct_block *body;
     const cg_slice *slice;
+    const cg_source_values *other;
     cg_source_values *to;
 } carrying;
 
@@ -44,6 +45,20 @@ static uint32_t last_of(const cg_ring *ring, const cg_source *s)
 static uint32_t values_of(const cg_ring *ring, const cg_source *s)
 {
     return last_of(ring, s) - cg_ring_nearest(ring) + 1;
+}
+
+/* The number of the source among those of the other ring, if the loop carries the same values of it for that one;
+   otherwise UINT32_MAX. */
+static uint32_t shared_with(const carrying *x, const cg_source *s)
+{
+    const cg_ring *ring = x->other ? x->other->ring : NULL;
+    for (uint32_t i = 0; ring && i < ring->slice.source_count; i++) {
+        const cg_source *there = &ring->slice.sources[i];
+        if (there->load == s->load && last_of(ring, there) == last_of(x->to->ring, s)
+            && cg_ring_nearest(ring) == cg_ring_nearest(x->to->ring))
+            return i;
+    }
+    return UINT32_MAX;
 }
 
 /* ---- loads of another iteration ---- */
@@ -157,7 +172,7 @@ static bool put_first(const carrying *x)
         for (uint32_t i = 0; i < x->slice->source_count; i++) {
             const cg_source *s = &x->slice->sources[i];
             uint32_t last = last_of(ring, s);
-            if (s->level != level)
+            if (s->level != level || shared_with(x, s) != UINT32_MAX)
                 continue;
             for (uint32_t n = 0; n <= last; n++)
                 if (!(x->to->first[i][n] = put_source(x, s->load, x->loop->operands[0], n, x->loop)))
@@ -177,6 +192,8 @@ static ct_op *put_loop(carrying *x, uint32_t more)
     loop->detail = x->loop->detail;
     for (uint32_t i = 0, k = had; i < x->slice->source_count; i++) {
         const cg_source *s = &x->slice->sources[i];
+        if (shared_with(x, s) != UINT32_MAX)
+            continue;
         x->to->carried[i] = k + 1;
         for (uint32_t n = 0; n < values_of(x->to->ring, s); n++, k++) {
             ct_be_like(&block->args[k + 1], &s->load->results[0]);
@@ -203,6 +220,8 @@ static bool put_next(const carrying *x, ct_op *loop)
     for (uint32_t i = 0; i < x->slice->source_count; i++) {
         const cg_source *s = &x->slice->sources[i];
         uint32_t kept = values_of(ring, s) - 1;
+        if (shared_with(x, s) != UINT32_MAX)
+            continue;
         ct_value *next = put_source(x, s->load, &body->args[0], last_of(ring, s) + 1, place);
         for (uint32_t n = 0; n <= kept; n++) {
             ct_value *v = n < kept ? &body->args[x->to->carried[i] + n + 1] : next;
@@ -220,34 +239,52 @@ static bool begin(carrying *x)
     x->to->carried = bc_new(&x->c->arena, uint32_t, count);
     if (!x->to->first || !x->to->carried)
         return false;
-    for (uint32_t i = 0; i < count; i++)
-        if (!(x->to->first[i] = bc_new(&x->c->arena, ct_value *, last_of(x->to->ring, &x->slice->sources[i]) + 1u)))
+    for (uint32_t i = 0; i < count; i++) {
+        const cg_source *s = &x->slice->sources[i];
+        uint32_t there = shared_with(x, s);
+        if (there != UINT32_MAX) {
+            x->to->first[i] = x->other->first[there];
+            x->to->carried[i] = x->other->carried[there];
+        } else if (!(x->to->first[i] = bc_new(&x->c->arena, ct_value *, last_of(x->to->ring, s) + 1u)))
             return false;
+    }
     return true;
 }
 
-static void tell(const carrying *x)
+static void tell(const carrying *x, const cg_source *s)
 {
-    for (uint32_t i = 0; i < x->slice->source_count; i++) {
-        const cg_source *s = &x->slice->sources[i];
-        cg_remark(x->c, s->load, CG_REMARK_LoadAhead, TV_REMARK_PASSED,
-                  "loaded ahead: {Iterations=%u} iterations, into registers, because copies that run ahead need it for "
-                  "their addresses",
-                  last_of(x->to->ring, s) + 1);
-    }
+    cg_remark(x->c, s->load, CG_REMARK_LoadAhead, TV_REMARK_PASSED,
+              "loaded ahead: {Iterations=%u} iterations, into registers, because copies that run ahead need it for "
+              "their addresses",
+              last_of(x->to->ring, s) + 1);
 }
 
-ct_op *cg_carry_sources(cg_func *c, ct_op *loop, const cg_ring *ring, cg_source_values *out)
+/* The number of values that the loop does not carry yet. */
+static uint32_t new_values(const carrying *x)
 {
-    carrying x = {.c = c, .loop = loop, .body = loop->regions[0], .slice = &ring->slice, .to = out};
     uint32_t more = 0;
+    for (uint32_t i = 0; i < x->slice->source_count; i++) {
+        const cg_source *s = &x->slice->sources[i];
+        if (shared_with(x, s) != UINT32_MAX)
+            continue;
+        more += values_of(x->to->ring, s);
+        tell(x, s);
+    }
+    return more;
+}
+
+ct_op *cg_carry_sources(cg_func *c, ct_op *loop, const cg_ring *ring, const cg_source_values *other,
+                        cg_source_values *out)
+{
+    carrying x = {.c = c, .loop = loop, .body = loop->regions[0], .slice = &ring->slice, .other = other, .to = out};
     *out = (cg_source_values){.ring = ring->slice.source_count ? ring : NULL, .loop = loop};
     if (!out->ring)
         return loop;
-    for (uint32_t i = 0; i < x.slice->source_count; i++)
-        more += values_of(ring, &x.slice->sources[i]);
-    tell(&x);
-    ct_op *made = begin(&x) && put_first(&x) ? put_loop(&x, more) : NULL;
+    bool begun = begin(&x);
+    uint32_t more = begun ? new_values(&x) : 0;
+    if (begun && !more)
+        return loop;
+    ct_op *made = begun && put_first(&x) ? put_loop(&x, more) : NULL;
     out->loop = x.loop = made;
     x.body = made ? made->regions[0] : NULL;
     if (!made || !put_next(&x, made)) {

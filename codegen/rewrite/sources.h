@@ -14,9 +14,10 @@ typedef struct cg_source_values {
                           the one for the nearest iteration for which copies are started */
 } cg_source_values;
 
-/* Makes the loop carry the values of the ring's sources, if it has any. Returns the new loop; NULL: out of memory, which
-   c records. */
-ct_op *cg_carry_sources(cg_func *c, ct_op *loop, const cg_ring *ring, cg_source_values *out);
+/* Makes the loop carry the values of the ring's sources, if it has any. other: those of the loop's other ring, which the
+   loop carries already; NULL: none. Returns the new loop; NULL: out of memory, which c records. */
+ct_op *cg_carry_sources(cg_func *c, ct_op *loop, const cg_ring *ring, const cg_source_values *other,
+                        cg_source_values *out);
 /* Replaces the sources in the map by their values for the iteration n after the first one, or after the current one if
    `inside` the loop, for which copies are started. */
 void cg_map_sources(const cg_source_values *s, ct_map *map, uint32_t n, bool inside);
