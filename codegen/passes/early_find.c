@@ -233,7 +233,7 @@ static ct_op *taker_of(const ct_value *v, uint32_t *budget)
 /* Is this load's result used by a load that can be prefetched one iteration ahead? */
 static bool is_taken(cg_func *c, const ct_op *loop, const ct_op *load)
 {
-    uint32_t budget = CG_TAKER_USES;
+    uint32_t budget = 32;
     cg_early_plan later = {.distance = 1};
     ct_op *taker = taker_of(&load->results[0], &budget);
     return taker && may_move(c, loop, taker) && !obstacle(c, loop, taker, &later);
@@ -272,19 +272,27 @@ void cg_plan_early(cg_func *c, const ct_op *loop, ct_op *load, const char *why, 
 
 /* ---- all loads of a loop ---- */
 
-static bool addresses_load(const ct_op *load)
+/* Marks, by value id, what the addresses of the body's loads are computed from; a load whose result is marked provides
+   the address of another one. */
+static bool *find_addressing(cg_func *c, const ct_block *body)
 {
-    uint32_t budget = CG_TAKER_USES;
-    return taker_of(&load->results[0], &budget);
+    bool *marks = bc_new(&c->arena, bool, c->ir->value_count + 1u);
+    for (const ct_op *op = body->last; op && marks; op = op->prev) {
+        bool needs = ct_is_load(op) || (cg_is_slice_op(op, true) && marks[op->results[0].id]);
+        for (uint32_t i = 0; i < op->operand_count && needs; i++)
+            marks[op->operands[i]->id] = true;
+    }
+    return marks;
 }
 
 cg_load_list cg_loads_of(cg_func *c, const ct_op *loop)
 {
     const ct_block *body = loop->regions[0];
+    const bool *marks = find_addressing(c, body);
     cg_load_list all = {0};
     for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
         all.count += ct_is_load(op) && ct_loop_around(op) == loop;
-    if (!(all.of = bc_new(&c->arena, cg_listed_load, all.count + 1u))) {
+    if (!marks || !(all.of = bc_new(&c->arena, cg_listed_load, all.count + 1u))) {
         cg_no_memory(c);
         return (cg_load_list){0};
     }
@@ -292,7 +300,7 @@ cg_load_list cg_loads_of(cg_func *c, const ct_op *loop)
     for (uint32_t addresses = 0; addresses < 2; addresses++) {
         all.others = next;
         for (ct_op *op = body->first; op; op = ct_next_op(op, body))
-            if (ct_is_load(op) && ct_loop_around(op) == loop && addresses_load(op) == addresses)
+            if (ct_is_load(op) && ct_loop_around(op) == loop && marks[op->results[0].id] == addresses)
                 all.of[next++].op = op;
     }
     return all;

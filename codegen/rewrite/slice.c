@@ -1,6 +1,6 @@
 /* Finds the ops of a loop's body that compute the indices, pointers and masks of its loads: they are repeated for the
    later iterations whose tiles are prefetched. They may depend on other loads, such as those of the entries of a page
-   table: the sources of the slice, which run ahead into registers (codegen/rewrite/sources.c).
+   table: the sources of the slice, which run ahead into registers (codegen/passes/expand.c).
 
    Why it is right: a source is weak, every iteration executes it, and nothing in the loop writes or orders what it may
    have to follow (cg_order_holds_back), so that it reads the same values in front of the loop or iterations early. */
@@ -197,6 +197,43 @@ bool cg_is_source_of(const cg_ring *ring, const ct_op *load)
         found = found || ring->slice.sources[i].load == load;
     return found;
 }
+
+/* ---- sources that are not needed ---- */
+
+/* Do the uses of v only identify tiles that the ring has? */
+static bool only_identifies(const ct_value *v, const ct_block *body, uint32_t depth)
+{
+    for (const ct_use *use = v->uses; use; use = use->next) {
+        const ct_op *op = use->op;
+        if (op->opcode == CT_staged)
+            continue;
+        if (depth == 0 || op->block != body || !cg_is_slice_op(op, true)
+            || !only_identifies(&op->results[0], body, depth - 1))
+            return false;
+    }
+    return true;
+}
+
+void cg_drop_sources(cg_func *c, ct_op *loop, const cg_ring *ring)
+{
+    for (uint32_t i = ring->slice.source_count; i-- > 0 && !c->failed;) {
+        ct_op *load = ring->slice.sources[i].load;
+        const ct_value *token = load->result_count > 1 ? &load->results[1] : NULL;
+        if ((token && token->uses) || !only_identifies(&load->results[0], loop->regions[0], CG_SLICE_DEPTH))
+            continue;
+        ct_op *nothing = ct_constant_new(c->ir, load, load->results[0].type, 0);
+        if (!nothing) {
+            cg_no_memory(c);
+            return;
+        }
+        nothing->results[0].fact = load->results[0].fact;
+        ct_insert_before(nothing, load);
+        ct_replace_uses(&load->results[0], &nothing->results[0]);
+        ct_remove(load);
+    }
+}
+
+/* ---- pointers ---- */
 
 /* Can each thread compute the value by itself: element by element from constants, scalars and positions? seen: by
    value id. */
