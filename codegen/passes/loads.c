@@ -1,7 +1,7 @@
 /* The loads pass chooses the loads of a loop that are prefetched in earlier iterations (software pipelining), and how.
    Loads that only products read are copied by `cp.async` into a ring of stages in shared memory. They must be weak,
-   read a view from outside the loop or pointers, have an index computed only from the induction variable and outer
-   values, be contiguous in pieces of at least 4 bytes (16 bytes if they go through pointers), and read memory that the
+   read a view from outside the loop or pointers, have an index computed only from the induction variable, outer values
+   and loads that can be started earlier (codegen/rewrite/slice.c), be contiguous in pieces of at least 4 bytes (16 bytes if they go through pointers), and read memory that the
    loop does not write.
 
    Where stages of whole tiles are too large, a stage holds a K slice. A tile that is converted, unpacked or scaled on
@@ -186,21 +186,39 @@ static const char *is_worth_a_slot(cg_query *q)
 /* For slots from which each thread reads its own copies, in loops with products. */
 static cg_condition *const of_threads[] = {has_registers, cg_stream_obstacle, is_worth_a_slot, NULL};
 
-/* Examines all loads of the loop; true: some of them are not prefetched. */
-static bool find_loads(candidate *p, bool tell)
+/* Examines a load. Returns whether products read it from a slot, or it provides the address of such a load; if no slot
+   can have it, all->of[i].why says why. */
+static bool find_load(const candidate *p, cg_listed_load *load, bool tell)
 {
     cg_query to_ring = {.c = p->c, .loop = p->loop, .body = p->body, .ring = p->ring}, to_own = to_ring;
-    bool others = false;
     to_own.ring = p->own;
-    p->ring->load_count = p->own->load_count = 0;
-    for (ct_op *op = p->body->first; op; op = ct_next_op(op, p->body)) {
-        if (!ct_is_load(op) || ct_loop_around(op) != p->loop)
-            continue;
-        const char *why = cg_obstacle_to_ring(&to_ring, of_products, op);
-        if (why && cg_obstacle_to_ring(&to_own, of_threads, op) && tell)
-            cg_plan_early(p->c, p->loop, op, why, false);
-        others = others || why;
+    load->why = NULL;
+    if (cg_is_source_of(p->ring, load->op) || cg_is_source_of(p->own, load->op)) {
+        if (tell)
+            cg_plan_source(p->c, p->loop, load->op, true);
+        return true;
     }
+    const char *why = cg_obstacle_to_ring(&to_ring, of_products, load->op);
+    if (why && cg_obstacle_to_ring(&to_own, of_threads, load->op))
+        load->why = why;
+    return !why;
+}
+
+/* Examines all loads of the loop; true: some of them are not prefetched to slots from which products read them. */
+static bool find_loads(candidate *p, bool tell)
+{
+    cg_load_list all = cg_loads_of(p->c, p->loop);
+    bool others = false;
+    p->ring->load_count = p->own->load_count = 0;
+    for (uint32_t i = 0; i < all.count; i++) {
+        if (i == all.others) {
+            cg_ring_find_slice(p->c, p->ring, p->body);
+            cg_ring_find_slice(p->c, p->own, p->body);
+        }
+        others = !find_load(p, &all.of[i], tell) || others;
+    }
+    if (tell)
+        cg_plan_listed(p->c, p->loop, &all);
     return others;
 }
 

@@ -34,8 +34,8 @@ const char *cg_is_movable(cg_query *q)
 
 const char *cg_is_known_by_counter(cg_query *q)
 {
-    return q->load->opcode == OP_load_ptr_tko ? cg_ring_takes_pointers(q->ring, q->body, q->load)
-                                              : cg_ring_takes_view(q->ring, q->body, q->load);
+    return q->load->opcode == OP_load_ptr_tko ? cg_ring_takes_pointers(q->c, q->ring, q->body, q->load)
+                                              : cg_ring_takes_view(q->c, q->ring, q->body, q->load);
 }
 
 const char *cg_precedes_writes(cg_query *q)
