@@ -6,9 +6,9 @@ WEB  := $(BUILD)/web
 WEB_LIB := $(sort $(wildcard $(addsuffix /*.c,bytecode bytecode/* vm vm/* codegen codegen/*)))
 WEB_ARGS := $(filter-out %/json.c %/save.c,$(sort $(wildcard tools/tilevm/args/*.c)))
 # The report: all but what reads kernels from files.
-WEB_REPORT := $(filter-out %/side.c,$(sort $(wildcard tools/tilevm/page/*.c))) $(addprefix tools/tilevm/,report/report.c \
-    report/suppress.c report/json.c run/kernel.c run/tile.c run/made_up.c run/memory.c compile/remarks.c \
-    compile/remarks_json.c)
+WEB_REPORT := $(filter-out %/side.c,$(sort $(wildcard tools/tilevm/page/*.c))) $(addprefix tools/tilevm/, \
+    report/report.c report/suppress.c report/json.c run/kernel.c run/tile.c run/made_up.c run/memory.c \
+    compile/remarks.c compile/remarks_json.c)
 WEB_SRC := $(WEB_LIB) $(WEB_ARGS) $(WEB_REPORT) $(wildcard tools/web/*.c) $(addprefix tools/tilevm/,cli/diag.c \
     cli/files.c cli/message.c cli/options.c cli/show.c io/io.c io/npy.c)
 WEB_OBJ := $(WEB_SRC:%.c=$(WEB)/obj/%.o) $(WEB)/obj/gen/build_id.o $(WEB)/obj/gen/page_text.o

@@ -1,5 +1,5 @@
-/* JSON documents, as tools/tilevm/cli/json.h has them, without cJSON: Debian has that library for the host only. The tree
-   lies in the arena of its root, and is printed on one line. */
+/* JSON documents, as tools/tilevm/cli/json.h has them, without cJSON: Debian has that library for the host only. The
+   tree lies in the arena of its root, and is printed on one line. */
 #include "tools/tilevm/cli/json.h"
 
 #include <math.h>

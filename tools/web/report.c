@@ -32,8 +32,8 @@ static bool add_run(json_doc *doc, cJSON *root, web_work *work)
     return good;
 }
 
-/* Makes the report of a kernel for a target, as WEB_REPORT; with_run: after two runs, for at most so many ms. Gives 0 if
-   there is none, and WEB_REPORT_FINDINGS says why. */
+/* Makes the report of a kernel for a target, as WEB_REPORT; with_run: after two runs, for at most so many ms. Gives 0
+   if there is none, and WEB_REPORT_FINDINGS says why. */
 EMSCRIPTEN_KEEPALIVE int web_report(web_page *page, unsigned entry, const char *target, int with_run, unsigned x,
                                     unsigned y, unsigned z, unsigned seed, double most_ms)
 {
