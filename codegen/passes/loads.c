@@ -233,8 +233,11 @@ static bool is_fed(candidate *p, const ct_op *op, const cg_product *product)
                        *right = cg_ring_load_for(p->ring, op->operands[1]);
     if (!left || !right || !cg_async_reads(product, true, false, &left->encoding))
         return false;
-    if (op->way == CT_TURNED && product->k == product->atom.k_bits && !cg_is_transposed(left))
-        return false; /* no copy is in flight across iterations: `mma.sync`, which can read both, is faster */
+    bool one_step = product->k == product->atom.k_bits, bytes = product->atom.element_bits == 2,
+         transposes = cg_is_transposed(left);
+    if (op->way == CT_TURNED
+        && ((one_step && (bytes || !transposes)) || (bytes && transposes && op->opcode == OP_mmai)))
+        return false; /* no product is in flight, or producers transpose: `mma.sync`, which can read both, is faster */
     return op->way == CT_TURNED ? cg_may_turn(p->c, op, product) || right->feed == CG_FEED_SECONDS
                                 : cg_async_reads(product, false, false, &right->encoding);
 }
