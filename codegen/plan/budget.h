@@ -35,7 +35,7 @@ typedef enum cg_group_kind {
 typedef struct cg_group_work {
     uint32_t consumers; /* threads */
     cg_group_kind kind;
-    int64_t rows, columns; /* of the first product; of the widest one */
+    int64_t rows, columns; /* of the first product; of the instruction of the widest one */
     bool is_persistent;    /* the loops stand in another one */
     bool maps;             /* all tiles can come by tensor maps, and that pays (codegen/passes/maps.h) */
 } cg_group_work;
