@@ -26,6 +26,9 @@ typedef struct cg_watch {
    the sink lists the known names. */
 tv_status cg_watch_of(const bc_module *m, const tv_compile_options *options, tv_sink sink, cg_watch *out_watch);
 
+/* For a plan that is only weighed: the passes run up to `cost`, and nothing is printed. */
+cg_watch cg_watch_to_weigh(const cg_watch *watch);
+
 /* Do layouts fit their tiles, and does every conversion change the layout? If not, *out_fault describes the first
    violation. Requires layouts. */
 bool cg_verify_layouts(cg_func *c, ct_fault *out_fault);
