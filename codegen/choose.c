@@ -4,6 +4,10 @@
    to the prediction of its cost, and with half of these again, as long as each step is predicted to be faster by more
    than the error of the model (`worth_changing` in codegen/cost/cost.def).
 
+   The model does not choose where it is known to be less exact: if the kernel waits rather than works, because it does
+   not know how far ptxas moves loads ahead, and if tiles take so many registers that few threads share a
+   multiprocessor, because it knows registers only approximately.
+
    Only kernels that reduce or scan, without products, take part: for others, the model does not choose better than the
    passes (docs/internals/codegen/cost-model.md has the figures). A hint, and choices that are asked for, decide before
    cost. Why any choice is right: passes keep the meaning of a kernel for every number of warps. */
@@ -64,9 +68,13 @@ static bool is_for_cost_to_choose(const cg_func *c)
 
 /* ---- weighing ---- */
 
-/* The predicted cycles of a block with these choices; 0: it cannot be compiled, or its tiles take all registers. Out
-   of memory, *c has failed. */
-static double weigh(cg_func *c, const cg_watch *watch, const cg_choices *choices)
+/* What is predicted for a block. */
+typedef struct weight {
+    double cycles, busy; /* 0: the kernel cannot be compiled, or its tiles take too many registers */
+} weight;
+
+/* Weighs the kernel with these choices. Out of memory, *c has failed. */
+static weight weigh(cg_func *c, const cg_watch *watch, const cg_choices *choices)
 {
     tv_compile_options silent = c->options ? *c->options : (tv_compile_options){.target = NULL};
     silent.remarks = (tv_remark_sink){.report = NULL};
@@ -79,19 +87,20 @@ static double weigh(cg_func *c, const cg_watch *watch, const cg_choices *choices
                    .written = &written,
                    .is_weighed = true};
     const cg_watch to_cost = cg_watch_to_weigh(watch);
-    double cycles = 0;
+    weight w = {.cycles = 0};
     bc_arena_init(&written.arena, &c->m->arena.allocator, 0);
     bc_text_init(&written.text, &c->m->arena.allocator);
     if (cg_begin_kernel(&own))
         cg_run_passes(&own, &to_cost);
-    if (!own.failed && own.cost && own.cost->registers < own.cost->machine->registers_most)
-        cycles = own.cost->cycles;
+    const cg_kernel_cost *cost = own.failed ? NULL : own.cost;
+    if (cost && cost->registers * cost->machine->threads_enough <= cost->machine->registers)
+        w = (weight){cost->cycles, cost->busy};
     if (own.status == TV_NO_MEMORY || own.arena.failed)
         cg_no_memory(c);
     bc_arena_release(&own.arena);
     bc_arena_release(&written.arena);
     bc_text_release(&written.text);
-    return cycles;
+    return w;
 }
 
 void cg_choose_warps(cg_func *c, const cg_watch *watch, cg_choices *room)
@@ -101,13 +110,14 @@ void cg_choose_warps(cg_func *c, const cg_watch *watch, cg_choices *room)
     const double worth = cg_machine_of(c->target)->worth_changing;
     const uint32_t usual = 1u << cg_real_warp_bits(c);
     cg_choices best = *cg_choices_of(c), fewer = best;
-    double usual_cycles = weigh(c, watch, &best), cycles = usual_cycles;
-    for (uint32_t warps = usual / 2; cycles > 0 && warps && !c->failed; warps /= 2) {
+    const weight of_usual = weigh(c, watch, &best);
+    weight now = of_usual;
+    for (uint32_t warps = usual / 2; warps && now.cycles > 0 && now.cycles <= worth * now.busy; warps /= 2) {
         fewer.warps = warps;
-        double then = weigh(c, watch, &fewer);
-        if (then <= 0 || then * worth >= cycles)
+        weight then = weigh(c, watch, &fewer);
+        if (then.cycles <= 0 || then.cycles * worth >= now.cycles)
             break;
-        cycles = then;
+        now = then;
         best = fewer;
     }
     if (c->failed || !best.warps)
@@ -118,5 +128,5 @@ void cg_choose_warps(cg_func *c, const cg_watch *watch, cg_choices *room)
     cg_remark(c, NULL, CG_REMARK_ChosenByCost, TV_REMARK_PASSED,
               "{Warps=%u} warps, chosen by cost: {Cycles=%.0f} cycles per block instead of {UsualCycles=%.0f} with "
               "{UsualWarps=%u} warps",
-              best.warps, cycles, usual_cycles, usual);
+              best.warps, now.cycles, of_usual.cycles, usual);
 }

@@ -142,10 +142,10 @@ static bool scatters(const cg_ptr_op *p, const cg_layout *l, uint32_t fast)
     uint32_t bytes = cg_memory_bytes((bc_kind)p->pointers->type->elem->elem->kind);
     if (!p->value || p->single || !axes || bytes << axes[fast].likely < CG_SECTOR_BYTES)
         return false;
-    uint32_t inside = (CG_SECTOR_BYTES / bytes - 1) << s.shift[fast], filled = 0;
+    uint32_t inside = (CG_SECTOR_BYTES / bytes - 1) << s.shift[fast], apart = 0;
     for (uint32_t i = 0; i < CG_LANE_BITS; i++)
-        filled |= l->lane[i] & inside;
-    return !filled && l->reg_bits;
+        apart += l->lane[i] && !(l->lane[i] & inside);
+    return apart == CG_LANE_BITS && l->reg_bits;
 }
 
 cg_layout cg_pointer_layout(cg_func *c, const cg_ptr_op *p)

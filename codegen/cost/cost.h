@@ -126,6 +126,7 @@ typedef struct cg_kernel_cost {
     double us;     /* of a launch; negative: the grid or the iterations of a loop are not known */
     double cycles; /* of the multiprocessor for one of the blocks that share it; a loop with an unknown number of
                       iterations counts CG_UNKNOWN_ITERATIONS */
+    double busy;   /* if the grid is not known: the part of it for which the busiest resource works */
     const char *bound;
 } cg_kernel_cost;
 

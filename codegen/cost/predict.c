@@ -486,7 +486,9 @@ static void predict_launch(walk *x, const cg_launch *launch)
 static void predict_block(walk *x)
 {
     cg_kernel_cost *k = x->k;
+    uint32_t which;
     k->cycles = walk_kernel(x, k->blocks) / k->blocks;
+    k->busy = most_of(x->cycles, x->multiplies, &which);
     k->bound = bound_of_kernel(k);
 }
 

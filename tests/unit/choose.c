@@ -78,7 +78,7 @@ int main(void)
     CHECK(threads_of_rows(128, "", stored, NULL, TV_OPT_NONE) == 128);
     CHECK(threads_of_rows(128, hint, stored, NULL, TV_OPT_DEFAULT) == 128);
     CHECK(threads_of_rows(128, "", stored, &(cg_choices){.warps = 2}, TV_OPT_DEFAULT) == 64);
-    CHECK(threads_of_rows(128, "", stored, &(cg_choices){.stages = 1}, TV_OPT_DEFAULT) < 128);
+    CHECK(threads_of_rows(128, "", stored, &(cg_choices){.stages = 4}, TV_OPT_DEFAULT) < 128);
     CHECK(threads_of_rows(128, "", added, NULL, TV_OPT_DEFAULT) == 128);
     CHECK(threads_of_rows(8192, "", stored, NULL, TV_OPT_DEFAULT) == 256);
     return TEST_END("choose");
