@@ -93,7 +93,7 @@ static weight weigh(cg_func *c, const cg_watch *watch, const cg_choices *choices
     if (cg_begin_kernel(&own))
         cg_run_passes(&own, &to_cost);
     const cg_kernel_cost *cost = own.failed ? NULL : own.cost;
-    if (cost && cost->registers * cost->machine->threads_enough <= cost->machine->registers)
+    if (cost && cost->registers * cost->machine->threads_enough < cost->machine->registers)
         w = (weight){cost->cycles, cost->busy};
     if (own.status == TV_NO_MEMORY || own.arena.failed)
         cg_no_memory(c);

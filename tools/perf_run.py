@@ -483,7 +483,7 @@ def dry(options, jobs, kernels, compilers):
             if not cubin or "failed" in cubin:
                 bad += 1
                 print("%s %s: %s" % (k["name"], name, cubin["failed"] if cubin else "not there"))
-            elif image(options.folder, cubin)[:4] != b"\x7fELF" or k["name"].encode() not in image(options.folder, cubin):
+            elif image(options.folder, cubin)[:4] != b"\x7fELF" or k["symbol"].encode() not in image(options.folder, cubin):
                 bad += 1
                 print("%s %s: %s is no cubin of it" % (k["name"], name, cubin["file"]))
     print("%d kernels of %d jobs by %s, %d bad" % (len(kernels), len({k["job"] for k in kernels}), ", ".join(compilers), bad))

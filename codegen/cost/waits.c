@@ -45,21 +45,18 @@ static uint32_t copies_ahead(const cg_ring *ring)
 }
 
 /* A copy takes the latency of memory and the time in which its bytes are moved. */
-static double copy_of(const cg_machine *m, const cg_waits *w, const cg_ring *ring, const double *cycles)
+static double copy_of(const cg_machine *m, const cg_waits *w, const cg_ring *ring)
 {
-    double moving = ring->slot_bytes / m->l2_bytes, l2 = cycles[CG_L2], dram = cycles[CG_DRAM];
-    if (!w->multiplies && dram > l2 && l2 > 0)
-        moving *= dram / l2;
-    return (w->multiplies ? m->l2_latency : m->dram_latency) + moving;
+    return w->multiplies ? m->l2_latency + ring->slot_bytes / m->l2_bytes : m->dram_latency;
 }
 
 /* As many copies as run ahead are on their way at a time. Where consumers release slots, a slot is also occupied while
    its tile is read. */
-static double arrival_of(const cg_machine *m, cg_waits *w, const cg_ring *ring, const double *cycles)
+static double arrival_of(const cg_machine *m, cg_waits *w, const cg_ring *ring)
 {
     uint32_t ahead = copies_ahead(ring);
     const cg_occupied *slot = cg_is_between_groups(ring) && ahead == ring->slots ? occupied_of(w, ring) : NULL;
-    return ahead ? (copy_of(m, w, ring, cycles) + (slot ? slot->cycles : 0)) / ahead : 0;
+    return ahead ? (copy_of(m, w, ring) + (slot ? slot->cycles : 0)) / ahead : 0;
 }
 
 void cg_add_waits(const cg_func *c, const cg_machine *m, cg_waits *w, cg_loop_cost *cost)
@@ -69,11 +66,11 @@ void cg_add_waits(const cg_func *c, const cg_machine *m, cg_waits *w, cg_loop_co
         const cg_ring *ring = op->opcode == CT_await ? cg_ring_of(op, 0) : NULL;
         if (!ring)
             continue;
-        double put = words_put(c, ring) * PUT / m->issue_of_a_warp, arrival = arrival_of(m, w, ring, cost->cycles);
+        double put = words_put(c, ring) * PUT / m->issue_of_a_warp, arrival = arrival_of(m, w, ring);
         taken = put > taken ? put : taken;
         taken = arrival > taken ? arrival : taken;
         if (!copies_ahead(ring)) { /* each iteration starts its own copies, and awaits them */
-            own = copy_of(m, w, ring, cost->cycles);
+            own = copy_of(m, w, ring);
             continue;
         }
         cost->stages = ring->slots > cost->stages ? ring->slots : cost->stages;

@@ -294,13 +294,6 @@ static void add_instructions(const cg_machine *m, double issue, double half, dou
     w->cycles[CG_SPECIAL] += special / m->special_rate;
 }
 
-/* Adds instructions that each warp executes; half of them are on integers. */
-static void add_by_warps(cg_func *c, const cg_machine *m, double each, cg_work *w)
-{
-    double all = each * (double)(1u << cg_real_warp_bits(c));
-    add_instructions(m, all, all / 2, 0, w);
-}
-
 typedef struct instructions {
     uint8_t issue, half, special;
 } instructions;
@@ -367,7 +360,6 @@ static void add_fold(cg_func *c, const cg_machine *m, const ct_op *op, cg_work *
         if (in->result_count && bc_is_tile(in->results[0].type))
             add_map(m, in, each + lanes * left, w);
     add_instructions(m, lanes * left, lanes * left, 0, w);
-    add_by_warps(c, m, warps > 0 ? m->fold_of_warps : m->fold_of_a_warp, w);
     w->latency = lanes * m->shuffle_latency + (warps > 0 ? 3 : 1) * m->barrier;
 }
 
@@ -388,26 +380,6 @@ static void add_conversion(cg_func *c, const cg_machine *m, const ct_op *op, cg_
 }
 
 /* ---- an op ---- */
-
-/* Is it an op on scalars, which each warp executes? */
-static bool is_scalar(const ct_op *op)
-{
-    return ct_is_map(op) && op->opcode != OP_constant && op->result_count && !is_tile(&op->results[0]);
-}
-
-/* Adds the instructions that each warp executes for the op, however few elements the warp has. */
-static void add_repeated(cg_func *c, const cg_machine *m, const ct_op *op, cg_work *w)
-{
-    enum { OF_A_RING = 2 };
-    double each = 0;
-    if (moved_tile(op) && moved_layout(c, op))
-        each = m->access_of_a_warp;
-    else if (op->opcode == CT_await || op->opcode == CT_release || op->opcode == CT_commit)
-        each = OF_A_RING;
-    else if (is_scalar(op))
-        each = 1;
-    add_by_warps(c, m, each, w);
-}
 
 static void add_elements(cg_func *c, const cg_machine *m, const ct_op *op, cg_work *w)
 {
@@ -434,6 +406,5 @@ cg_work cg_work_of(cg_func *c, const cg_machine *m, const ct_op *op)
         add_access(c, m, op, &w);
     else
         add_elements(c, m, op, &w);
-    add_repeated(c, m, op, &w);
     return w;
 }

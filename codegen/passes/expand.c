@@ -19,13 +19,15 @@
 
    Kernels without products get the same ops; each thread has its own part of the ring and awaits its own copies. If
    the ring has one slot, the copies of the next iteration stand behind the ops that read the tiles of this one into
-   registers. A load without a ring is prefetched one iteration ahead into registers; the second example below reads
-   rows whose numbers come from a table, whose entries are loaded two iterations ahead.
+   registers. Loads that provide the addresses of copies, such as those of the entries of a page table, are executed an
+   iteration before these copies, and the loop carries what they give. A load without a ring is prefetched one iteration
+   ahead into registers.
 
    Why it is right: the loads pass has shown that nothing in the loop writes what a copy reads, and a stage is
    overwritten only after the release of the iteration that read it. */
 #include "codegen/analysis/product.h"
-#include "codegen/rewrite/iteration.h"
+#include "codegen/kernel/remarks.h"
+#include "codegen/rewrite/pipeline.h"
 #include "codegen/passes/pass.h"
 #include "codegen/passes/loads.h"
 
@@ -35,52 +37,35 @@ typedef struct expansion {
     ct_op *loop;
     ct_block *body;
     cg_ring *ring;
-    ct_value *value; /* the ring */
-    ct_value *more;  /* a condition for all copies; NULL: they are unconditional */
-    ct_op *ahead;    /* in front of the loop: the counter of the first copy inside it; NULL: not created yet */
+    ct_value *value;   /* the ring */
+    ct_value *more;    /* a condition for all copies; NULL: they are unconditional */
+    cg_scheduled *ops; /* that run ahead */
+    uint32_t count;
 } expansion;
 
-/* In the loop, cursors give the source of copies if a slot holds a whole tile. */
-static void put_cursor(expansion *x, ct_op *copy, const ct_value *counter)
+static void add(expansion *x, ct_op *op, uint32_t shift, ct_op *place)
 {
-    if (!x->ahead) {
-        x->ahead = cg_later_new(x->c, x->loop, ct_operand(x->loop, F_for_lower_bound), cg_ring_distance(x->ring));
-        if (!x->ahead) {
-            cg_no_memory(x->c);
-            return;
-        }
-        ct_insert_before(x->ahead, x->loop);
-    }
-    cg_ring_put_cursor(x->c, copy, x->loop, counter, &x->ahead->results[0]);
+    if (op)
+        x->ops[x->count++] = (cg_scheduled){.op = op, .shift = (int32_t)shift, .place = place};
 }
 
-/* Inserts the copies of K slice `part` for the iteration n after the one of `start`. */
-static void put_copies(expansion *x, ct_value *start, uint32_t n, uint32_t part, ct_op *place)
+/* Schedules the copies of K slice s in front of `place`, where slices are numbered across iterations from the current
+   one on: the ops that compute their operands, the copies and a commit. */
+static void add_step(expansion *x, uint32_t s, ct_op *place)
 {
-    cg_iteration it;
-    if (!cg_iteration_at(x->c, x->loop, start, n, place, &it))
+    uint32_t shift = s >> x->ring->parts, part = s & ((1u << x->ring->parts) - 1);
+    ct_op *commit = cg_ring_op(x->c, CT_commit, place, x->value);
+    if (!commit)
         return;
-    if (x->more && !ct_add_operands(x->f, it.later, &x->more, 1))
-        cg_no_memory(x->c);
-    if (x->ring->role == CG_RING_OF_THREADS)
-        ((cg_distance *)it.later->detail)->ring = x->ring;
-    cg_iteration_slice(x->c, &it, x->ring, x->body, place);
+    ct_insert_before(commit, place);
+    for (ct_op *op = x->body->first; op; op = ct_next_op(op, x->body))
+        if (cg_is_in_slice(x->ring, op))
+            add(x, op, shift, commit);
     for (uint32_t i = 0; i < x->ring->load_count && !x->c->failed; i++) {
         const cg_ring_copy how = {.load = &x->ring->loads[i], .part = part};
-        ct_op *copy = cg_put_copy(x->c, &how, x->value, &it, it.exists, place);
-        if (!copy || copy->block != x->body)
-            continue;
-        if (!x->ring->parts)
-            put_cursor(x, copy, &it.later->results[0]);
-        cg_ring_put_addresses(x->c, copy, x->loop);
+        add(x, cg_put_copy(x->c, &how, x->value, NULL, NULL, commit), shift, commit);
     }
-    cg_ring_put(x->c, CT_commit, x->value, place);
-}
-
-/* Inserts the copies of slice s, where slices are numbered across iterations from `start` on. */
-static void put_part(expansion *x, ct_value *start, uint32_t s, ct_op *place)
-{
-    put_copies(x, start, s >> x->ring->parts, s & ((1u << x->ring->parts) - 1), place);
+    add(x, commit, shift, commit);
 }
 
 /* ---- products ---- */
@@ -105,7 +90,7 @@ static void split_product(expansion *x)
             ct_set_operand(product, 2, &op->results[0]);
         }
         cg_ring_put(x->c, CT_await, x->value, op);
-        put_part(x, &x->body->args[0], part + x->ring->slots - 1, op);
+        add_step(x, part + x->ring->slots - 1, op);
         cg_ring_put(x->c, CT_release, x->value, op->next);
     }
 }
@@ -126,7 +111,7 @@ static void fill_body(expansion *x, ct_op *place)
 {
     if (x->ring->end == CG_FREE_ONCE_READ) {
         cg_ring_put(x->c, CT_await, x->value, place);
-        put_part(x, &x->body->args[0], cg_ring_distance(x->ring), behind_reads(x));
+        add_step(x, cg_ring_distance(x->ring), behind_reads(x));
         cg_ring_put_releases(x->c, x->loop, x->value);
         return;
     }
@@ -136,7 +121,7 @@ static void fill_body(expansion *x, ct_op *place)
     }
     if (x->ring->slots == 1) {
         cg_ring_put(x->c, CT_acquire, x->value, place);
-        put_part(x, &x->body->args[0], 0, place);
+        add_step(x, 0, place);
         cg_ring_put(x->c, CT_await, x->value, place);
         cg_ring_put_releases(x->c, x->loop, x->value);
         return;
@@ -146,21 +131,28 @@ static void fill_body(expansion *x, ct_op *place)
         x->ring->behind->in_flight = true;
         place = cg_put_mma_await(x->c, &x->ring->behind->results[0], x->ring->behind);
     }
-    put_part(x, &x->body->args[0], x->ring->slots - 1, place);
+    add_step(x, x->ring->slots - 1, place);
     cg_ring_put_releases(x->c, x->loop, x->value);
 }
 
-static void put_first(expansion *x)
+/* Has the copies executed as far ahead as the ring has slots for. */
+static void pipeline(const expansion *x)
 {
-    for (uint32_t s = 0; s < cg_ring_distance(x->ring) && !x->c->failed; s++)
-        put_part(x, ct_operand(x->loop, F_for_lower_bound), s, x->loop);
+    cg_pipelined out;
+    if (!x->c->failed)
+        cg_pipeline(x->c, &(cg_schedule){.loop = x->loop, .ops = x->ops, .count = x->count, .allow = x->more}, &out);
 }
 
 /* Begins to expand one of a loop's rings, and inserts its `ring` op. */
 static expansion begin(cg_func *c, ct_op *loop, cg_ring *ring)
 {
     expansion x = {.c = c, .f = c->ir, .loop = loop, .body = loop->regions[0], .ring = ring};
+    uint32_t most = ring->load_count + 1; /* ops of a step */
     x.value = cg_ring_new(c, x.ring, loop, loop);
+    for (const ct_op *op = x.body->first; op; op = ct_next_op(op, x.body))
+        most += cg_is_in_slice(ring, op);
+    if (!(x.ops = bc_new(x.f->arena, cg_scheduled, most << ring->parts)))
+        cg_no_memory(c);
     if (c->failed)
         return x;
     cg_remark_ring(c, loop, x.ring);
@@ -168,13 +160,64 @@ static expansion begin(cg_func *c, ct_op *loop, cg_ring *ring)
     return x;
 }
 
-static void expand(cg_func *c, ct_op *loop, cg_ring *ring)
+/* ---- loads that provide addresses ---- */
+
+/* Executes the sources of that level of the rings, each an iteration before the copies, or the sources of the next
+   level, that need it. Returns the loop, which may be a new one. */
+static ct_op *run_level(cg_func *c, ct_op *loop, cg_ring *const *rings, uint32_t level, uint32_t shift)
 {
+    cg_pipelined out;
+    cg_schedule schedule = {.loop = loop};
+    cg_scheduled *ops =
+        bc_new(&c->arena, cg_scheduled, rings[0]->slice.source_count + rings[1]->slice.source_count + 1);
+    for (uint32_t r = 0; ops && r < 2; r++)
+        for (uint32_t i = 0; i < rings[r]->slice.source_count; i++) {
+            const cg_source *s = &rings[r]->slice.sources[i];
+            if (s->level != level || (r && cg_is_source_of(rings[0], s->load)))
+                continue;
+            s->load->detail = NULL;
+            ops[schedule.count++] =
+                (cg_scheduled){.op = s->load, .shift = (int32_t)shift, .place = loop->regions[0]->first};
+            cg_remark(c, s->load, CG_REMARK_LoadAhead, TV_REMARK_PASSED,
+                      "loaded ahead: {Iterations=%u} iterations, into registers, because copies that run ahead need it "
+                      "for their addresses",
+                      shift);
+        }
+    if (!ops)
+        cg_no_memory(c);
+    schedule.ops = ops;
+    return ops && schedule.count && cg_pipeline(c, &schedule, &out) ? out.loop : loop;
+}
+
+/* Executes the sources of the loop's rings ahead of the copies; beside: a ring without loads if there is no other
+   one. */
+static ct_op *run_sources(cg_func *c, ct_op *loop, cg_ring *ring, cg_ring *beside)
+{
+    cg_ring *const rings[] = {ring, beside};
+    uint32_t far = 0, levels = 0;
+    for (uint32_t i = 0; i < 2; i++) {
+        const cg_slice *slice = &rings[i]->slice;
+        far = slice->levels && cg_ring_farthest(rings[i]) > far ? cg_ring_farthest(rings[i]) : far;
+        levels = slice->levels > levels ? slice->levels : levels;
+    }
+    for (uint32_t level = 1; level <= levels && !c->failed; level++)
+        loop = run_level(c, loop, rings, level, far + 1 + levels - level);
+    return loop;
+}
+
+/* Returns the loop, which may be a new one. */
+static ct_op *expand(cg_func *c, ct_op *loop, cg_ring *ring)
+{
+    cg_ring none = {.load_count = 0};
+    loop = run_sources(c, loop, ring, &none);
     expansion x = begin(c, loop, ring);
     if (c->failed)
-        return;
-    put_first(&x);
+        return loop;
     fill_body(&x, x.body->first);
+    pipeline(&x);
+    if (!c->failed)
+        cg_ring_find_sources(c, loop, x.value);
+    return loop;
 }
 
 /* ---- two rings (codegen/passes/keep.c, loads.c) ---- */
@@ -194,9 +237,10 @@ static void go_through_again(expansion *x)
 }
 
 /* Expands the ring of tiles that are kept, or that products cannot read unchanged, and the loop's other ring if
-   there is one. */
-static void expand_both(cg_func *c, ct_op *loop, cg_ring *beside, cg_ring *ring)
+   there is one. Returns the loop, which may be a new one. */
+static ct_op *expand_both(cg_func *c, ct_op *loop, cg_ring *beside, cg_ring *ring)
 {
+    loop = run_sources(c, loop, beside, ring);
     expansion x = begin(c, loop, beside), y = {0};
     ct_op *place = x.body->first;
     if (!c->failed && beside->again)
@@ -208,15 +252,21 @@ static void expand_both(cg_func *c, ct_op *loop, cg_ring *beside, cg_ring *ring)
     if (!c->failed && ring->load_count)
         y = begin(c, loop, ring);
     if (c->failed)
-        return;
-    put_first(&x);
-    if (y.ring)
-        put_first(&y);
+        return loop;
     fill_body(&x, place);
     if (y.ring)
         fill_body(&y, place);
+    pipeline(&x);
+    if (y.ring)
+        pipeline(&y);
+    if (c->failed)
+        return loop;
+    cg_ring_find_sources(c, loop, x.value);
+    if (y.ring)
+        cg_ring_find_sources(c, loop, y.value);
     if (beside->last)
         cg_ring_put_behind(c, CT_ended, beside->again ? beside->again->value : beside->value, loop);
+    return loop;
 }
 
 void cg_pass_expand(cg_func *c)
@@ -226,9 +276,9 @@ void cg_pass_expand(cg_func *c)
             continue;
         const cg_plan *plan = op->detail;
         if (plan && plan->beside)
-            expand_both(c, op, plan->beside, plan->ring);
+            op = expand_both(c, op, plan->beside, plan->ring);
         else if (plan)
-            expand(c, op, plan->ring);
+            op = expand(c, op, plan->ring);
         op = c->failed ? op : cg_load_early(c, op);
     }
 }

@@ -190,21 +190,6 @@ static ct_block *make_producers(cg_splitting *x)
     return NULL;
 }
 
-/* In loops, producers find the tiles to copy by cursors, or by pointers that are computed before the loop as far as
-   possible. */
-static void put_cursors(const cg_splitting *x)
-{
-    for (uint32_t i = 0; i < x->count; i++) {
-        ct_op *loop = x->places[i].copy;
-        for (ct_op *op = loop->regions[0]->first; op; op = op->next)
-            if (op->opcode == CT_copy && !((cg_ring_copy *)op->detail)->map
-                && op->operands[op->from->operand_count] == x->places[i].value) {
-                cg_ring_put_cursor(x->c, op, loop, &loop->regions[0]->args[0], loop->operands[0]);
-                cg_ring_put_addresses(x->c, op, loop);
-            }
-    }
-}
-
 /* ---- the consumers ---- */
 
 /* The product of the body, if only the next iteration's product uses its result; *out_index: the carried value that
@@ -490,11 +475,15 @@ static bool split(cg_splitting *x)
         return false;
     for (uint32_t i = 0; i < x->ring_count; i++)
         spread_copies(x->rings[i]->detail);
-    put_cursors(x);
+    for (uint32_t i = 0; i < x->count; i++)
+        cg_ring_find_sources(x->c, x->places[i].copy, x->places[i].value);
     for (uint32_t i = 0; i < x->kept_count; i++)
         consume_kept(x, &x->kept[i]);
-    for (uint32_t i = 0; i < x->count; i++) {
+    for (uint32_t i = 0; i < x->count; i++)
         consume(x, &x->places[i]);
+    for (uint32_t i = 0; i < x->count; i++) {
+        if (cg_plan_of(x->places[i].loop))
+            cg_drop_sources(x->c, x->places[i].loop, cg_plan_of(x->places[i].loop)->ring);
         x->places[i].loop->detail = x->places[i].copy->detail = NULL;
     }
     wrap(x, producers);

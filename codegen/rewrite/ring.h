@@ -9,11 +9,18 @@
 
 /* Can the op be repeated for another iteration, if its operands can? tiles: also if its result is a tile. */
 bool cg_is_slice_op(const ct_op *op, bool tiles);
-/* Why the operands of a load in the loop with that body do not depend only on its counter and values from outside: a
-   text for users. NULL: they do; the ops that compute them are added to the slice. Only scalar ops may compute
-   indices of views; ops on tiles may also compute pointers and masks. */
-const char *cg_ring_takes_view(cg_ring *ring, const ct_block *body, const ct_op *op);
-const char *cg_ring_takes_pointers(cg_ring *ring, const ct_block *body, const ct_op *op);
+/* Why the operands of a load in the loop with that body do not depend only on its counter, values from outside, and
+   loads that may run ahead: a text for users. NULL: they do; the ops that compute them are added to the slice. Only
+   ops on scalars and tiles of one element may compute indices of views; other ops on tiles may also compute pointers
+   and masks. */
+const char *cg_ring_takes_view(cg_func *c, cg_ring *ring, const ct_block *body, const ct_op *op);
+const char *cg_ring_takes_pointers(cg_func *c, cg_ring *ring, const ct_block *body, const ct_op *op);
+/* Finds the slice of the ring's loads again, with its sources. */
+void cg_ring_find_slice(cg_func *c, cg_ring *ring, const ct_block *body);
+/* Is the load one of the slice's sources? */
+bool cg_is_source_of(const cg_ring *ring, const ct_op *load);
+/* Removes the ring's sources from the loop if their values only identify tiles that have been replaced by `staged`. */
+void cg_drop_sources(cg_func *c, ct_op *loop, const cg_ring *ring);
 
 /* Are pointers and mask computed from constants, scalars and indices alone? */
 bool cg_are_of_indices(cg_func *c, const cg_ptr_op *p);
@@ -51,10 +58,10 @@ bool cg_ring_is_like(const cg_ring *a, const cg_ring *b);
 void cg_ring_copy_load(cg_func *c, ct_op *op, const cg_ring_load *load, ct_value *ring);
 /* Replaces the loads by reads of the ring. */
 void cg_ring_stage_loads(cg_func *c, cg_ring *ring, ct_value *value);
-/* Inserts a cursor in front of the loop for a copy that every iteration executes, if the index along one
-   dimension is `counter`, or the sum of that and an outer value, and all other operands are computed before the loop.
-   `first`: the counter of the first iteration. */
-void cg_ring_put_cursor(cg_func *c, ct_op *copy, ct_op *loop, const ct_value *counter, ct_value *first);
+/* Has the copies to the ring that the loop's iterations execute find their tiles by what is computed in front of the
+   loop: by cursors if the index along one dimension is the counter of the copies, or the sum of that and an outer
+   value, and all other operands are outer values; and by loop-invariant parts of pointers and masks. */
+void cg_ring_find_sources(cg_func *c, ct_op *loop, const ct_value *ring);
 /* Moves the loop-invariant parts of the operands of a copy through pointers in front of the loop
    (codegen/rewrite/addresses.c). */
 void cg_ring_put_addresses(cg_func *c, ct_op *copy, ct_op *loop);
