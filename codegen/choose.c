@@ -18,7 +18,7 @@
 #include "codegen/cost/cost.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
-#include "codegen/passes/budget.h"
+#include "codegen/plan/budget.h"
 #include "codegen/ptx/emit.h"
 #include "codegen/assume.h"
 #include "codegen/promises.h"
