@@ -245,7 +245,8 @@ static const char *loop_obstacle(const stream *x, bool products)
 static const char *find_load(const stream *x, ct_op *op, bool addresses, const char *loop_why)
 {
     static cg_condition *const list[] = {cg_stream_obstacle, NULL};
-    if (addresses && cg_plan_source(x->c, x->loop, op, cg_is_source_of(x->ring, op)))
+    bool of_ring = cg_is_source_of(x->ring, op);
+    if (addresses && (cg_plan_source(x->c, x->loop, op, of_ring) || of_ring))
         return NULL;
     cg_query q = {.c = x->c, .loop = x->loop, .body = x->body, .ring = x->ring};
     return loop_why ? loop_why : cg_obstacle_to_ring(&q, list, op);
