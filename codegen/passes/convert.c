@@ -66,9 +66,7 @@ static ct_op *first_reader(const ct_value *v, const ct_block *block)
 {
     ct_op *first = NULL;
     for (const ct_use *use = v->uses; use; use = use->next) {
-        ct_op *op = use->op;
-        while (op->block != block)
-            op = op->block->parent;
+        ct_op *op = ct_in_block(use->op, block);
         ct_op *before = op;
         while (first && before && before != first)
             before = before->next;

@@ -216,9 +216,7 @@ static ct_op *last_user(const ct_value *v, const ct_block *block)
 {
     ct_op *last = NULL;
     for (const ct_use *use = v->uses; use; use = use->next) {
-        ct_op *user = use->op;
-        while (user->block != block)
-            user = user->block->parent;
+        ct_op *user = ct_in_block(use->op, block);
         ct_op *of_views = cg_is_seen(user) ? last_user(&user->results[0], block) : NULL;
         user = of_views ? of_views : user;
         for (ct_op *op = last ? last : user; op; op = op->next)

@@ -78,6 +78,20 @@ const ct_op *ct_loop_around(const ct_op *op)
     return parent;
 }
 
+bool ct_is_before(const ct_op *op, const ct_op *other)
+{
+    while (op && op != other)
+        op = op->next;
+    return op;
+}
+
+ct_op *ct_in_block(ct_op *op, const ct_block *block)
+{
+    while (op && op->block != block)
+        op = op->block->parent;
+    return op;
+}
+
 bool ct_ends_in_one_place(const ct_op *loop)
 {
     const ct_block *body = loop->regions[0];

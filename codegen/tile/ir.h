@@ -214,6 +214,10 @@ static inline ct_block **ct_regions(const ct_op *op)
 }
 /* The op after this one in pre-order, within `root`. NULL: it was the last one. */
 ct_op *ct_next_op(const ct_op *op, const ct_block *root);
+/* Is the op in front of the other one, in the same block, or the same? */
+bool ct_is_before(const ct_op *op, const ct_op *other);
+/* The op of the block that is `op` or contains it. NULL: there is none. */
+ct_op *ct_in_block(ct_op *op, const ct_block *block);
 /* Is the block inside the other one, or the same? */
 bool ct_is_inside(const ct_block *block, const ct_block *outer);
 /* Are all of its operands defined outside the block? */
