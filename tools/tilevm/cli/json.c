@@ -95,21 +95,3 @@ bool json_finish(json_doc *doc, cli_out *out)
     bc_text_release(&text);
     return fine;
 }
-
-int json_unopened(const char *command, const char *path, const char *output, int code)
-{
-    cli_out out;
-    json_doc doc = {0};
-    cJSON *root = json_document(&doc, command);
-    json_text(&doc, root, "path", path);
-    json_text(&doc, root, "problem", "it cannot be opened");
-    if (!cli_out_open(&out, output)) {
-        doc.failed = true; /* it was said */
-        json_finish(&doc, &out);
-        return CLI_ERROR;
-    }
-    if (json_finish(&doc, &out))
-        return cli_out_commit(&out) ? code : CLI_ERROR;
-    cli_out_abort(&out);
-    return cli_error("out of memory");
-}

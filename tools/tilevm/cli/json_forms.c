@@ -1,4 +1,4 @@
-/* Forms of JSON values that consist of others: the same whatever builds the document. */
+/* Forms of JSON values and documents that consist of others: the same whatever builds the document. */
 #include "bytecode/base/demangle.h"
 #include "tools/tilevm/cli/json.h"
 
@@ -46,4 +46,22 @@ void json_int(json_doc *doc, cJSON *parent, const char *key, int64_t value)
         snprintf(text, sizeof text, "%lld", (long long)value);
         json_text(doc, parent, key, text);
     }
+}
+
+int json_unopened(const char *command, const char *path, const char *output, int code)
+{
+    cli_out out;
+    json_doc doc = {0};
+    cJSON *root = json_document(&doc, command);
+    json_text(&doc, root, "path", path);
+    json_text(&doc, root, "problem", "it cannot be opened");
+    if (!cli_out_open(&out, output)) {
+        doc.failed = true; /* it was said */
+        json_finish(&doc, &out);
+        return CLI_ERROR;
+    }
+    if (json_finish(&doc, &out))
+        return cli_out_commit(&out) ? code : CLI_ERROR;
+    cli_out_abort(&out);
+    return cli_error("out of memory");
 }
