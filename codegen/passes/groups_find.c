@@ -120,14 +120,14 @@ static int registers_left(const cg_splitting *x, const cg_ring_place *p, const c
     return left;
 }
 
-/* Keeps operand i of the product in shared memory if that is better than in registers. */
-static void keep_operand(cg_splitting *x, const cg_ring_place *p, uint32_t i)
+/* Keeps the left operand of the product in shared memory if that is better than in registers. */
+static void keep_operand(cg_splitting *x, const cg_ring_place *p, const ct_op *product)
 {
-    ct_op *load = cg_source_of(p->product->operands[i])->op;
+    ct_op *load = cg_source_of(product->operands[0])->op;
     cg_kept_load *kept = &x->kept[x->kept_count];
     if (!load || load->opcode != OP_load_view_tko || ct_is_inside(load->block, p->loop->regions[0])
         || x->kept_count == CG_MOST_KEPT
-        || registers_left(x, p, p->product->operands[i]) >= cg_machine_of(x->c->target)->registers_loop)
+        || registers_left(x, p, product->operands[0]) >= cg_machine_of(x->c->target)->registers_loop)
         return;
     for (uint32_t k = 0; k < x->kept_count; k++)
         if (x->kept[k].load == load)
@@ -144,8 +144,10 @@ static void keep_operand(cg_splitting *x, const cg_ring_place *p, uint32_t i)
 
 static void find_kept(cg_splitting *x)
 {
-    for (uint32_t i = 0; i < x->count; i++)
-        keep_operand(x, &x->places[i], 0);
+    for (uint32_t i = 0; i < x->count; i++) {
+        keep_operand(x, &x->places[i], x->places[i].product);
+        keep_operand(x, &x->places[i], x->places[i].last);
+    }
 }
 
 /* Can the product read both operands without work by the threads in each iteration? */
