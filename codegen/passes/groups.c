@@ -167,6 +167,9 @@ static ct_block *make_producers(cg_splitting *x)
         for (uint32_t i = 0; i < x->count; i++)
             if (original == x->places[i].loop)
                 x->places[i].copy = op;
+        for (uint32_t i = 0; i < x->row_count; i++)
+            if (original == x->rows[i].loop)
+                x->rows[i].copy = op;
         for (uint32_t i = 0; i < x->kept_count; i++)
             if (original == x->kept[i].load)
                 x->kept[i].copy = op;
@@ -175,6 +178,8 @@ static ct_block *make_producers(cg_splitting *x)
     }
     for (uint32_t i = 0; i < x->count; i++)
         copy_loads(x, &x->places[i]);
+    for (uint32_t i = 0; i < x->row_count; i++)
+        copy_loads(x, &x->rows[i]);
     for (uint32_t i = 0; i < x->count; i++)
         put_rest(x, &x->places[i], block);
     for (uint32_t i = 0; i < x->kept_count; i++)
@@ -190,19 +195,25 @@ static ct_block *make_producers(cg_splitting *x)
     return NULL;
 }
 
+static void put_cursors_of(const cg_splitting *x, const cg_ring_place *p)
+{
+    ct_op *loop = p->copy;
+    for (ct_op *op = loop->regions[0]->first; op; op = op->next)
+        if (op->opcode == CT_copy && !((cg_ring_copy *)op->detail)->map
+            && op->operands[op->from->operand_count] == p->value) {
+            cg_ring_put_cursor(x->c, op, loop, &loop->regions[0]->args[0], loop->operands[0]);
+            cg_ring_put_addresses(x->c, op, loop);
+        }
+}
+
 /* In loops, producers find the tiles to copy by cursors, or by pointers that are computed before the loop as far as
    possible. */
 static void put_cursors(const cg_splitting *x)
 {
-    for (uint32_t i = 0; i < x->count; i++) {
-        ct_op *loop = x->places[i].copy;
-        for (ct_op *op = loop->regions[0]->first; op; op = op->next)
-            if (op->opcode == CT_copy && !((cg_ring_copy *)op->detail)->map
-                && op->operands[op->from->operand_count] == x->places[i].value) {
-                cg_ring_put_cursor(x->c, op, loop, &loop->regions[0]->args[0], loop->operands[0]);
-                cg_ring_put_addresses(x->c, op, loop);
-            }
-    }
+    for (uint32_t i = 0; i < x->count; i++)
+        put_cursors_of(x, &x->places[i]);
+    for (uint32_t i = 0; i < x->row_count; i++)
+        put_cursors_of(x, &x->rows[i]);
 }
 
 /* ---- the consumers ---- */
@@ -447,6 +458,8 @@ static bool make_rings(cg_splitting *x)
         made = (x->places[i].value = value_of(x, x->places[i].ring, x->places[i].loop)) && made;
     for (uint32_t i = 0; i < x->kept_count; i++)
         made = (x->kept[i].value = value_of(x, x->kept[i].ring, x->kept[i].load)) && made;
+    for (uint32_t i = 0; i < x->row_count; i++) /* last: their slots are not aligned as those of products */
+        made = (x->rows[i].value = value_of(x, x->rows[i].ring, x->rows[i].loop)) && made;
     return made;
 }
 
@@ -493,6 +506,8 @@ static bool split(cg_splitting *x)
     put_cursors(x);
     for (uint32_t i = 0; i < x->kept_count; i++)
         consume_kept(x, &x->kept[i]);
+    for (uint32_t i = 0; i < x->row_count; i++)
+        cg_groups_consume_rows(x, &x->rows[i]);
     for (uint32_t i = 0; i < x->count; i++) {
         consume(x, &x->places[i]);
         x->places[i].loop->detail = x->places[i].copy->detail = NULL;

@@ -255,10 +255,19 @@ static uint32_t room_for_rings(const cg_splitting *x, uint32_t most)
 /* Bytes behind the slots: the barriers of the largest possible number of slots, and tensor maps. */
 static uint32_t bytes_behind(const cg_splitting *x)
 {
-    uint32_t slots = x->kept_count, maps = x->budget->maps ? x->maps->count + 1 /* for their alignment */ : 0;
+    uint32_t slots = x->kept_count + x->row_count * CG_RING_SLOTS,
+             maps = x->budget->maps ? x->maps->count + 1 /* for their alignment */ : 0;
     for (uint32_t i = 0; i < x->count; i++)
         slots += x->places[i].is_first ? CG_RING_SLOTS : 0;
     return slots * CG_RING_BARRIER_BYTES + maps * CG_MAP_BYTES;
+}
+
+static void add_slot(cg_ring *ring, uint32_t number, uint32_t room, uint32_t *used)
+{
+    if (*used + ring->slot_bytes > room)
+        return;
+    *used += ring->slot_bytes;
+    ring->slots = number;
 }
 
 /* Adds a slot to each ring in turn, the last ring first, as long as there is room. False: there is too little. */
@@ -269,17 +278,22 @@ static bool share_room(const cg_splitting *x, uint32_t room)
         used += cg_ring_place_loads(x->kept[i].ring);
     for (uint32_t i = 0; i < x->count; i++)
         used += x->places[i].is_first ? cg_ring_place_loads(x->places[i].ring) : 0;
+    for (uint32_t i = 0; i < x->row_count; i++)
+        used += cg_ring_place_loads(x->rows[i].ring);
     if (used > room)
         return false;
     for (uint32_t i = 0; i < x->count; i++)
         x->places[i].ring->slots = 1;
+    for (uint32_t i = 0; i < x->row_count; i++)
+        x->rows[i].ring->slots = 1;
     uint32_t asked = cg_choices_of(x->c)->stages, most = asked && asked < CG_RING_SLOTS ? asked : CG_RING_SLOTS;
-    for (uint32_t slots = 2; slots <= most; slots++)
+    for (uint32_t slots = 2; slots <= most; slots++) {
         for (uint32_t i = x->count; i-- > 0;)
-            if (x->places[i].is_first && used + x->places[i].ring->slot_bytes <= room) {
-                used += x->places[i].ring->slot_bytes;
-                x->places[i].ring->slots = slots;
-            }
+            if (x->places[i].is_first)
+                add_slot(x->places[i].ring, slots, room, &used);
+        for (uint32_t i = 0; i < x->row_count; i++)
+            add_slot(x->rows[i].ring, slots, room, &used);
+    }
     for (uint32_t i = 0; i < x->count; i++)
         if (x->places[i].ring->slots >= x->budget->slots)
             return true;
@@ -318,19 +332,21 @@ static bool is_computed(const cg_splitting *x)
     return true;
 }
 
-/* Is there room with at most so many blocks on a multiprocessor, with or without operands kept in shared memory, and
-   with or without tensor maps? */
+/* Is there room with at most so many blocks on a multiprocessor, with or without operands and rows kept in shared
+   memory, and with or without tensor maps? */
 static bool is_room(cg_splitting *x, uint32_t most_blocks, bool keeps, bool maps)
 {
     cg_groups_round(x, maps);
     cg_group_work work = work_of(x);
     work.maps = maps;
     x->budget = cg_group_budget_of(&work, most_blocks);
-    x->kept_count = 0;
+    x->kept_count = x->row_count = 0;
     if (!x->budget || x->budget->maps != maps || !is_computed(x) || (!maps && cg_has_short_steps(x)))
         return false;
-    if (keeps)
+    if (keeps) {
         find_kept(x);
+        cg_groups_find_rows(x);
+    }
     return !(maps && (x->why = cg_maps_obstacle(x))) && choose_slots(x);
 }
 

@@ -101,23 +101,50 @@ static const char *feed_obstacle(cg_func *c, ct_op *op, const ct_block *body, ui
     return NULL;
 }
 
-const char *cg_load_obstacle(cg_func *c, ct_op *op, const ct_block *body, cg_ring_load *out)
+/* The obstacle for any copy of a load's tile by pieces of at least 4 bytes; NULL: there is none, *fast is the dimension
+   along which they lie, and *piece is log2 of the elements of each. */
+static const char *copy_obstacle(cg_func *c, ct_op *op, uint32_t *fast, uint32_t *piece)
 {
     if (!cg_is_weak_access(op))
         return "its memory ordering forbids moving it";
     cg_view_op v = cg_view_op_of(op);
-    uint32_t fast;
     uint8_t padding = v.view->type->padding;
     if (v.view->type->kind == BC_GATHER_SCATTER_VIEW)
         return "it gathers";
     if (padding != BC_NO_PADDING && padding != BC_PaddingValue_zero)
         return "its padding is not zero";
-    if (!cg_view_contiguous(&v, &fast) || fast + 2 < v.tile_type->rank)
+    if (!cg_view_contiguous(&v, fast) || *fast + 2 < v.tile_type->rank)
         return "neither of its last two dimensions is known to be contiguous";
-    uint32_t aligned = cg_view_vector(c, &v, fast), chunk = cg_chunk_bits(v.tile_type);
+    uint32_t aligned = cg_view_vector(c, &v, *fast), chunk = cg_chunk_bits(v.tile_type);
     if (aligned < chunk && cg_memory_bytes(bc_elem_kind(v.tile_type)) << aligned < CG_COPY_BYTES)
         return unaligned;
-    return feed_obstacle(c, op, body, fast, aligned < chunk ? aligned : chunk, out);
+    *piece = aligned < chunk ? aligned : chunk;
+    return NULL;
+}
+
+const char *cg_load_obstacle(cg_func *c, ct_op *op, const ct_block *body, cg_ring_load *out)
+{
+    uint32_t fast, piece;
+    const char *why = copy_obstacle(c, op, &fast, &piece);
+    return why ? why : feed_obstacle(c, op, body, fast, piece, out);
+}
+
+bool cg_row_for_threads(cg_func *c, ct_op *op, cg_ring_load *out)
+{
+    const bc_type *tile = op->results[0].type;
+    uint32_t fast, piece, bytes = cg_memory_bytes(bc_elem_kind(tile));
+    cg_shape s = cg_shape_of(tile);
+    if (copy_obstacle(c, op, &fast, &piece) || fast + 1 != tile->rank || s.bits[fast] != s.tile_bits
+        || bc_kind_memory_bytes(bc_elem_kind(tile)) == 0 || piece < cg_chunk_bits(tile)
+        || bytes << s.tile_bits < CG_LINE_BYTES)
+        return false;
+    *out = (cg_ring_load){.op = op,
+                          .fast = fast,
+                          .feed = CG_FEED_THREADS,
+                          .layout = cg_layout_memory(&s, fast, piece, piece, c->warp_bits),
+                          .vector_bits = piece,
+                          .encoding = cg_encoding_for(&s, fast, bytes, CG_FEED_THREADS, 0)};
+    return true;
 }
 
 /* Is every element zero? False if that is not obvious. */

@@ -1,0 +1,128 @@
+/* Rows that the threads of consumers read in a warp-specialised loop, such as those of the logarithms in the gradients
+   of attention: producers copy them ahead, like the tiles of products, to a ring of their own. Consumers read them from
+   shared memory in the layout in which they are used, right in front of the first use, so that a row takes no registers
+   while products run, and no warp waits for memory or for a conversion.
+
+   This is done in loops with three or more products. Those with two are skewed (codegen/passes/skew.c), which leaves a
+   row no fixed place; in those with one, loads into registers hide the wait.
+
+   Why it is right: the row is read between the barrier at which its copies arrive and the one at which consumers
+   release the slot; none of its loads may have to follow a store of the kernel (cg_order_holds_back). */
+#include "codegen/analysis/order.h"
+#include "codegen/analysis/product.h"
+#include "codegen/passes/groups_find.h"
+#include "codegen/passes/loads.h"
+
+/* ---- which rows ---- */
+
+/* Products that add to the sum of another one count as one. */
+static bool has_several_products(const ct_block *body)
+{
+    enum { SKEWED = 2, ACCUMULATOR = 2 };
+    uint32_t count = 0;
+    for (const ct_op *op = body->first; op; op = op->next)
+        count += cg_is_product(op) && !cg_is_product(op->operands[ACCUMULATOR]->op);
+    return count > SKEWED;
+}
+
+/* Does the op only pass its operand on, without computing with its elements? */
+static bool passes_on(const ct_op *op)
+{
+    return bc_op_in(op->opcode, BC_OPS(RESHAPE)) || op->opcode == OP_broadcast;
+}
+
+static bool is_read_inside(const ct_value *v, const ct_block *body)
+{
+    for (const ct_use *use = v->uses; use; use = use->next)
+        if (!ct_is_inside(use->op->block, body) || use->op == body->last
+            || (passes_on(use->op) && !is_read_inside(&use->op->results[0], body)))
+            return false;
+    return v->uses;
+}
+
+/* Is it a row that producers can copy ahead? Its token must order nothing, because the load is moved. */
+static bool is_row(const cg_splitting *x, const ct_block *body, cg_ring *slice, ct_op *op, cg_ring_load *out)
+{
+    return op->opcode == OP_load_view_tko && op->block == body && cg_row_for_threads(x->c, op, out)
+           && is_read_inside(&op->results[0], body) && !op->results[1].uses && !cg_ring_takes_view(slice, body, op)
+           && !cg_order_holds_back(x->c, x->f->body, op);
+}
+
+static bool is_planned(const cg_ring *ring, const ct_op *load)
+{
+    for (uint32_t i = 0; i < ring->load_count; i++)
+        if (ring->loads[i].op == load)
+            return true;
+    return false;
+}
+
+static void find_rows(cg_splitting *x, ct_op *loop)
+{
+    const ct_block *body = loop->regions[0];
+    cg_ring_place *p = &x->rows[x->row_count];
+    cg_ring *ring = cg_ring_plan(x->c, CG_RING_OF_GROUPS);
+    *p = (cg_ring_place){.ring = ring, .loop = loop, .is_first = true};
+    for (ct_op *op = body->first; op && ring && ring->load_count < CG_RING_LOADS; op = op->next)
+        if (!is_planned(cg_plan_of(loop)->ring, op) && is_row(x, body, ring, op, &ring->loads[ring->load_count]))
+            p->loads[ring->load_count++] = op;
+    x->row_count += ring && ring->load_count;
+}
+
+void cg_groups_find_rows(cg_splitting *x)
+{
+    const ct_op *last = NULL;
+    for (uint32_t i = 0; i < x->count; i++)
+        if (x->places[i].loop != last && has_several_products((last = x->places[i].loop)->regions[0]))
+            find_rows(x, x->places[i].loop);
+}
+
+/* ---- the consumers ---- */
+
+static bool is_earlier(const ct_op *op, const ct_op *other)
+{
+    while (op && op != other)
+        op = op->next;
+    return op;
+}
+
+/* The first op of the body that computes with v, or contains one that does. */
+static ct_op *first_reader(const ct_value *v, const ct_block *body)
+{
+    ct_op *first = NULL;
+    for (const ct_use *use = v->uses; use; use = use->next) {
+        ct_op *op = use->op;
+        while (op->block != body)
+            op = op->block->parent;
+        if (op == use->op && passes_on(op))
+            op = first_reader(&op->results[0], body);
+        first = !first || is_earlier(op, first) ? op : first;
+    }
+    return first;
+}
+
+/* Moves the op, and the ops that pass its tile on, in front of `place`. */
+static void move_to(ct_op *op, ct_op *place)
+{
+    ct_move_before(op, place);
+    for (const ct_use *use = op->results[0].uses; use; use = use->next)
+        if (use->op->block == place->block && passes_on(use->op))
+            move_to(use->op, place);
+}
+
+void cg_groups_consume_rows(const cg_splitting *x, const cg_ring_place *rows)
+{
+    const ct_block *body = rows->loop->regions[0];
+    ct_op *first = NULL, *last = NULL;
+    for (uint32_t i = 0; i < rows->ring->load_count; i++) {
+        ct_op *load = rows->loads[i];
+        rows->ring->loads[i].op = load;
+        move_to(load, first_reader(&load->results[0], body));
+        first = !first || is_earlier(load, first) ? load : first;
+        last = !last || is_earlier(last, load) ? load : last;
+    }
+    rows->ring->why = "as many as tiles of products";
+    cg_remark_ring(x->c, rows->loop, rows->ring);
+    cg_ring_stage_loads(x->c, rows->ring, rows->value);
+    cg_ring_put(x->c, CT_await, rows->value, first);
+    cg_ring_put_behind(x->c, CT_release, rows->value, last);
+}
