@@ -38,6 +38,22 @@ typedef struct cg_factors {
     cg_pair of[CG_MOST_TOGETHER];              /* by product */
 } cg_factors;
 
+/* ---- operands (codegen/ops/mma_operands.c) ---- */
+
+/* The product of an op whose layouts are chosen. */
+const cg_product *cg_settled_product(cg_func *c, const ct_op *op);
+/* Adds the operands of p and of the products computed with it, each once. */
+void cg_add_operands(cg_func *c, cg_factors *f, const cg_product *p);
+/* Finds the operands of the op and of products computed with it, in as few K slices as fit into scratch; returns
+   bytes. */
+uint32_t cg_find_factors(cg_func *c, const ct_op *op, const cg_product *p, cg_factors *f);
+/* Can wgmma multiply these operands? */
+bool cg_is_async(const cg_product *p, const cg_factors *f);
+/* Stores a slice of the operands that are neither in registers nor in a ring to scratch, followed by a barrier. */
+void cg_encode_operands(cg_func *c, const ct_op *op, const cg_product *p, cg_factors *f, bool async, uint32_t part);
+/* Records the registers of operands that are fragments. */
+void cg_take_fragments(cg_func *c, cg_factors *f);
+
 /* ---- fragments (codegen/ops/mma_fragments.c) ---- */
 
 /* Packs four registers of fragments from a left operand in registers; the step number `part` counts K, then rows. */

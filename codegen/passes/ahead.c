@@ -152,8 +152,9 @@ static void tell_of_no_room(const candidate *x, uint32_t room)
 static bool put_later(const candidate *x, ct_value *start, uint32_t n, ct_op *place, cg_iteration *out)
 {
     bool made = cg_iteration_at(x->c, x->loop, start, n, place, out);
-    if (made)
-        cg_iteration_slice(x->c, out, x->ring, x->around, place);
+    for (const ct_op *op = x->around->first; op && made; op = ct_next_op(op, x->around))
+        if (cg_is_in_slice(x->ring, op))
+            made = cg_iteration_repeat(x->c, out, op, place);
     return made;
 }
 

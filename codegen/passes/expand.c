@@ -25,7 +25,7 @@
    Why it is right: the loads pass has shown that nothing in the loop writes what a copy reads, and a stage is
    overwritten only after the release of the iteration that read it. */
 #include "codegen/analysis/product.h"
-#include "codegen/rewrite/iteration.h"
+#include "codegen/rewrite/pipeline.h"
 #include "codegen/passes/pass.h"
 #include "codegen/passes/loads.h"
 
@@ -35,52 +35,35 @@ typedef struct expansion {
     ct_op *loop;
     ct_block *body;
     cg_ring *ring;
-    ct_value *value; /* the ring */
-    ct_value *more;  /* a condition for all copies; NULL: they are unconditional */
-    ct_op *ahead;    /* in front of the loop: the counter of the first copy inside it; NULL: not created yet */
+    ct_value *value;   /* the ring */
+    ct_value *more;    /* a condition for all copies; NULL: they are unconditional */
+    cg_scheduled *ops; /* that run ahead */
+    uint32_t count;
 } expansion;
 
-/* In the loop, cursors give the source of copies if a slot holds a whole tile. */
-static void put_cursor(expansion *x, ct_op *copy, const ct_value *counter)
+static void add(expansion *x, ct_op *op, uint32_t shift, ct_op *place)
 {
-    if (!x->ahead) {
-        x->ahead = cg_later_new(x->c, x->loop, ct_operand(x->loop, F_for_lower_bound), cg_ring_distance(x->ring));
-        if (!x->ahead) {
-            cg_no_memory(x->c);
-            return;
-        }
-        ct_insert_before(x->ahead, x->loop);
-    }
-    cg_ring_put_cursor(x->c, copy, x->loop, counter, &x->ahead->results[0]);
+    if (op)
+        x->ops[x->count++] = (cg_scheduled){.op = op, .shift = (int32_t)shift, .place = place};
 }
 
-/* Inserts the copies of K slice `part` for the iteration n after the one of `start`. */
-static void put_copies(expansion *x, ct_value *start, uint32_t n, uint32_t part, ct_op *place)
+/* Schedules the copies of K slice s in front of `place`, where slices are numbered across iterations from the current
+   one on: the ops that compute their operands, the copies and a commit. */
+static void add_step(expansion *x, uint32_t s, ct_op *place)
 {
-    cg_iteration it;
-    if (!cg_iteration_at(x->c, x->loop, start, n, place, &it))
+    uint32_t shift = s >> x->ring->parts, part = s & ((1u << x->ring->parts) - 1);
+    ct_op *commit = cg_ring_op(x->c, CT_commit, place, x->value);
+    if (!commit)
         return;
-    if (x->more && !ct_add_operands(x->f, it.later, &x->more, 1))
-        cg_no_memory(x->c);
-    if (x->ring->role == CG_RING_OF_THREADS)
-        ((cg_distance *)it.later->detail)->ring = x->ring;
-    cg_iteration_slice(x->c, &it, x->ring, x->body, place);
+    ct_insert_before(commit, place);
+    for (ct_op *op = x->body->first; op; op = ct_next_op(op, x->body))
+        if (cg_is_in_slice(x->ring, op))
+            add(x, op, shift, commit);
     for (uint32_t i = 0; i < x->ring->load_count && !x->c->failed; i++) {
         const cg_ring_copy how = {.load = &x->ring->loads[i], .part = part};
-        ct_op *copy = cg_put_copy(x->c, &how, x->value, &it, it.exists, place);
-        if (!copy || copy->block != x->body)
-            continue;
-        if (!x->ring->parts)
-            put_cursor(x, copy, &it.later->results[0]);
-        cg_ring_put_addresses(x->c, copy, x->loop);
+        add(x, cg_put_copy(x->c, &how, x->value, NULL, NULL, commit), shift, commit);
     }
-    cg_ring_put(x->c, CT_commit, x->value, place);
-}
-
-/* Inserts the copies of slice s, where slices are numbered across iterations from `start` on. */
-static void put_part(expansion *x, ct_value *start, uint32_t s, ct_op *place)
-{
-    put_copies(x, start, s >> x->ring->parts, s & ((1u << x->ring->parts) - 1), place);
+    add(x, commit, shift, commit);
 }
 
 /* ---- products ---- */
@@ -105,7 +88,7 @@ static void split_product(expansion *x)
             ct_set_operand(product, 2, &op->results[0]);
         }
         cg_ring_put(x->c, CT_await, x->value, op);
-        put_part(x, &x->body->args[0], part + x->ring->slots - 1, op);
+        add_step(x, part + x->ring->slots - 1, op);
         cg_ring_put(x->c, CT_release, x->value, op->next);
     }
 }
@@ -126,7 +109,7 @@ static void fill_body(expansion *x, ct_op *place)
 {
     if (x->ring->end == CG_FREE_ONCE_READ) {
         cg_ring_put(x->c, CT_await, x->value, place);
-        put_part(x, &x->body->args[0], cg_ring_distance(x->ring), behind_reads(x));
+        add_step(x, cg_ring_distance(x->ring), behind_reads(x));
         cg_ring_put_releases(x->c, x->loop, x->value);
         return;
     }
@@ -136,7 +119,7 @@ static void fill_body(expansion *x, ct_op *place)
     }
     if (x->ring->slots == 1) {
         cg_ring_put(x->c, CT_acquire, x->value, place);
-        put_part(x, &x->body->args[0], 0, place);
+        add_step(x, 0, place);
         cg_ring_put(x->c, CT_await, x->value, place);
         cg_ring_put_releases(x->c, x->loop, x->value);
         return;
@@ -146,21 +129,28 @@ static void fill_body(expansion *x, ct_op *place)
         x->ring->behind->in_flight = true;
         place = cg_put_mma_await(x->c, &x->ring->behind->results[0], x->ring->behind);
     }
-    put_part(x, &x->body->args[0], x->ring->slots - 1, place);
+    add_step(x, x->ring->slots - 1, place);
     cg_ring_put_releases(x->c, x->loop, x->value);
 }
 
-static void put_first(expansion *x)
+/* Has the copies executed as far ahead as the ring has slots for. */
+static void pipeline(const expansion *x)
 {
-    for (uint32_t s = 0; s < cg_ring_distance(x->ring) && !x->c->failed; s++)
-        put_part(x, ct_operand(x->loop, F_for_lower_bound), s, x->loop);
+    cg_pipelined out;
+    if (!x->c->failed)
+        cg_pipeline(x->c, &(cg_schedule){.loop = x->loop, .ops = x->ops, .count = x->count, .allow = x->more}, &out);
 }
 
 /* Begins to expand one of a loop's rings, and inserts its `ring` op. */
 static expansion begin(cg_func *c, ct_op *loop, cg_ring *ring)
 {
     expansion x = {.c = c, .f = c->ir, .loop = loop, .body = loop->regions[0], .ring = ring};
+    uint32_t most = ring->load_count + 1; /* ops of a step */
     x.value = cg_ring_new(c, x.ring, loop, loop);
+    for (const ct_op *op = x.body->first; op; op = ct_next_op(op, x.body))
+        most += cg_is_in_slice(ring, op);
+    if (!(x.ops = bc_new(x.f->arena, cg_scheduled, most << ring->parts)))
+        cg_no_memory(c);
     if (c->failed)
         return x;
     cg_remark_ring(c, loop, x.ring);
@@ -173,8 +163,10 @@ static void expand(cg_func *c, ct_op *loop, cg_ring *ring)
     expansion x = begin(c, loop, ring);
     if (c->failed)
         return;
-    put_first(&x);
     fill_body(&x, x.body->first);
+    pipeline(&x);
+    if (!c->failed)
+        cg_ring_find_sources(c, loop, x.value);
 }
 
 /* ---- two rings (codegen/passes/keep.c, loads.c) ---- */
@@ -209,12 +201,17 @@ static void expand_both(cg_func *c, ct_op *loop, cg_ring *beside, cg_ring *ring)
         y = begin(c, loop, ring);
     if (c->failed)
         return;
-    put_first(&x);
-    if (y.ring)
-        put_first(&y);
     fill_body(&x, place);
     if (y.ring)
         fill_body(&y, place);
+    pipeline(&x);
+    if (y.ring)
+        pipeline(&y);
+    if (c->failed)
+        return;
+    cg_ring_find_sources(c, loop, x.value);
+    if (y.ring)
+        cg_ring_find_sources(c, loop, y.value);
     if (beside->last)
         cg_ring_put_behind(c, CT_ended, beside->again ? beside->again->value : beside->value, loop);
 }

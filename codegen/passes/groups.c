@@ -195,27 +195,6 @@ static ct_block *make_producers(cg_splitting *x)
     return NULL;
 }
 
-static void put_cursors_of(const cg_splitting *x, const cg_ring_place *p)
-{
-    ct_op *loop = p->copy;
-    for (ct_op *op = loop->regions[0]->first; op; op = op->next)
-        if (op->opcode == CT_copy && !((cg_ring_copy *)op->detail)->map
-            && op->operands[op->from->operand_count] == p->value) {
-            cg_ring_put_cursor(x->c, op, loop, &loop->regions[0]->args[0], loop->operands[0]);
-            cg_ring_put_addresses(x->c, op, loop);
-        }
-}
-
-/* In loops, producers find the tiles to copy by cursors, or by pointers that are computed before the loop as far as
-   possible. */
-static void put_cursors(const cg_splitting *x)
-{
-    for (uint32_t i = 0; i < x->count; i++)
-        put_cursors_of(x, &x->places[i]);
-    for (uint32_t i = 0; i < x->row_count; i++)
-        put_cursors_of(x, &x->rows[i]);
-}
-
 /* ---- the consumers ---- */
 
 /* The product of the body, if only the next iteration's product uses its result; *out_index: the carried value that
@@ -503,7 +482,10 @@ static bool split(cg_splitting *x)
         return false;
     for (uint32_t i = 0; i < x->ring_count; i++)
         spread_copies(x->rings[i]->detail);
-    put_cursors(x);
+    for (uint32_t i = 0; i < x->count; i++)
+        cg_ring_find_sources(x->c, x->places[i].copy, x->places[i].value);
+    for (uint32_t i = 0; i < x->row_count; i++)
+        cg_ring_find_sources(x->c, x->rows[i].copy, x->rows[i].value);
     for (uint32_t i = 0; i < x->kept_count; i++)
         consume_kept(x, &x->kept[i]);
     for (uint32_t i = 0; i < x->row_count; i++)

@@ -23,12 +23,10 @@
 
    Why it is right: every number is computed from the same operands as before, and each stage is released after its last
    reader. No product is in flight at the end of an iteration, because ptxas would wait for it there. */
-#include <stdalign.h>
-#include <string.h>
-
 #include "codegen/analysis/product.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/passes/pass.h"
+#include "codegen/rewrite/pipeline.h"
 #include "codegen/rewrite/ring.h"
 
 typedef struct skewing {
@@ -43,8 +41,8 @@ typedef struct skewing {
     bool *late;        /* by value id, for values of the body: it depends on the accumulator */
     bool *early;       /* the ops that depend on the accumulator need it */
     bool *second_only; /* it is the second product's right operand or a view of it */
-    ct_block *out;     /* the block to whose end ops are appended */
-    ct_map map;
+    cg_scheduled *ops; /* in the order of the new body */
+    uint32_t count;
 } skewing;
 
 /* ---- is it such a loop? ---- */
@@ -196,21 +194,7 @@ static bool mark_right(skewing *x)
     }
 }
 
-/* ---- making the new ops ---- */
-
-static ct_op *append(skewing *x, ct_op *op)
-{
-    if (op)
-        ct_append(x->out, op);
-    else
-        cg_no_memory(x->c);
-    return op;
-}
-
-static ct_op *copy(skewing *x, const ct_op *op)
-{
-    return x->c->failed ? NULL : append(x, ct_clone(x->f, op, &x->map));
-}
+/* ---- the schedule ---- */
 
 static bool is_of_second(const skewing *x, const ct_op *op)
 {
@@ -234,224 +218,105 @@ static bool is_release_of_first(const skewing *x, const ct_op *op)
     return op == x->first->next;
 }
 
-/* Copies the first stage's ops of a section. No op in front of the first product depends on the accumulator. */
-static void copy_section(skewing *x, section wanted)
+static void add(skewing *x, ct_op *op, bool is_second)
+{
+    x->ops[x->count++] = (cg_scheduled){.op = op, .shift = is_second ? -1 : 0};
+}
+
+/* Adds the first stage's ops of a section. No op in front of the first product depends on the accumulator. */
+static void add_section(skewing *x, section wanted)
 {
     bool behind = false;
-    for (const ct_op *op = x->body->first; op != x->body->last && !x->c->failed; op = op->next) {
+    for (ct_op *op = x->body->first; op != x->body->last; op = op->next) {
         bool is_late = !behind && is_marked(x->late, op);
         if (!is_of_second(x, op) && !is_release_of_first(x, op)
             && (is_late ? LATER : section_of(x, op, behind)) == wanted)
-            copy(x, op);
+            add(x, op, false);
         behind = behind || op == x->first;
     }
 }
 
-/* Copies the second product, with `left` and the accumulator as operands, after its await; NULL: out of memory. */
-static ct_op *copy_second(skewing *x, ct_value *left, ct_value *accumulator)
+/* The second product, its operand from the ring and its releases are a stage of their own, an iteration later than all
+   other ops. */
+static void schedule(skewing *x)
 {
-    for (const ct_op *op = x->body->first; op; op = op->next)
+    add_section(x, UP_TO_FIRST);
+    for (ct_op *op = x->body->first; op; op = op->next)
         if (op->result_count && x->second_only[op->results[0].id])
-            copy(x, op);
-    copy(x, x->second->prev);
-    ct_op *product = copy(x, x->second);
-    if (!product)
-        return NULL;
-    ct_set_operand(product, 0, left);
-    ct_set_operand(product, 2, accumulator);
-    product->in_place = true;
-    return product;
+            add(x, op, true);
+    add(x, x->second->prev, true);
+    add(x, x->second, true);
+    for (uint32_t i = 0; i < x->summand_count; i++)
+        add(x, x->summands[i]->next, false);
+    add(x, x->first->next, false);
+    add_section(x, EARLY);
+    add(x, x->second->next, true);
+    add_section(x, LATER);
 }
 
-static ct_value *mapped(const skewing *x, ct_value *v)
-{
-    return v->id < x->map.count && x->map.to[v->id] ? x->map.to[v->id] : v;
-}
+/* ---- the new loop ---- */
 
-/* Waits until at most `others` later products are in flight. The awaited result replaces the product's from here on. */
-static ct_value *await(skewing *x, ct_op *product, uint32_t others)
+/* Waits, behind an op, until at most `others` later products are in flight. */
+static void await(const skewing *x, ct_op *product, uint32_t others, ct_op *behind)
 {
     cg_pending *pending = bc_new(x->f->arena, cg_pending, 1);
-    ct_op *op = append(x, ct_op_new(x->f, CT_mma_await, product, 1, 1));
-    if (!op || !pending) {
+    if (!pending) {
         cg_no_memory(x->c);
-        return &product->results[0];
+        return;
     }
     pending->others = others;
-    op->detail = pending;
     product->in_flight = true;
-    ct_set_operand(op, 0, &product->results[0]);
-    op->results[0].type = product->results[0].type;
-    op->results[0].fact = product->results[0].fact;
-    return &op->results[0];
+    cg_put_mma_await(x->c, &product->results[0], behind)->detail = pending;
 }
 
-/* The value that is passed to the next iteration: a carried value, the accumulator that the second product will
-   update, or that product's left operand. */
-static ct_value *next_value(const skewing *x, uint32_t i)
+/* Starts the products whose sum ends with the first one after the other, in the same registers. */
+static void start_summands(const skewing *x)
 {
-    const ct_op *end = x->body->last;
-    return mapped(x, i == end->operand_count ? x->second->operands[0]
-                     : i == x->carried       ? x->second->operands[2]
-                                             : end->operands[i]);
-}
-
-/* Copies the releases of the first product's slots, or of all products that its sum consists of. */
-static void copy_releases(skewing *x)
-{
-    for (uint32_t i = 0; i < x->summand_count; i++)
-        copy(x, x->summands[i]->next);
-    copy(x, x->first->next);
-}
-
-/* Starts the copies of the products whose sum ends with `last` one after the other, in the same registers. */
-static void start_summands(skewing *x, ct_op *last)
-{
-    for (uint32_t i = 0; i < x->summand_count && !x->c->failed; i++) {
-        ct_op *op = mapped(x, &x->summands[i]->results[0])->op;
-        op->in_flight = true;
-        op->in_place = i != 0;
-        last->in_place = true;
+    for (uint32_t i = 0; i < x->summand_count; i++) {
+        x->summands[i]->in_flight = true;
+        x->summands[i]->in_place = i != 0;
+        x->first->in_place = true;
     }
-}
-
-/* Inserts the ops of the first iteration, up to the second product. */
-static void put_prologue(skewing *x, ct_value *counter)
-{
-    bc_range inits = ct_for_inits(x->loop);
-    ct_map_set(&x->map, &x->body->args[0], counter);
-    for (uint32_t i = 0; i < inits.count; i++)
-        ct_map_set(&x->map, &x->body->args[i + 1], x->loop->operands[inits.first + i]);
-    copy_section(x, UP_TO_FIRST);
-    copy_releases(x);
-    copy_section(x, EARLY);
-    copy_section(x, LATER);
-}
-
-/* Fills the loop over all further iterations. */
-static void fill_body(skewing *x, ct_block *block)
-{
-    uint32_t count = x->body->arg_count;
-    for (uint32_t i = 0; i < count; i++)
-        ct_map_set(&x->map, &x->body->args[i], &block->args[i]);
-    x->out = block;
-    copy_section(x, UP_TO_FIRST);
-    ct_op *second = copy_second(x, &block->args[count], &block->args[x->carried + 1]);
-    ct_op *first = mapped(x, &x->first->results[0])->op;
-    if (x->c->failed)
-        return;
-    start_summands(x, first);
-    ct_map_set(&x->map, &x->first->results[0], await(x, first, 1));
-    copy_releases(x);
-    copy_section(x, EARLY);
-    ct_map_set(&x->map, &x->body->args[x->carried + 1], await(x, second, 0));
-    copy(x, x->second->next);
-    copy_section(x, LATER);
-    ct_op *end = append(x, ct_op_like(x->f, OP_continue, x->body->last, count, 0, 0));
-    for (uint32_t i = 0; end && i < count; i++)
-        ct_set_operand(end, i, next_value(x, i));
-}
-
-static ct_op *put_loop(skewing *x, ct_value *second_counter)
-{
-    uint32_t count = x->body->arg_count; /* the loop carries one more value than before */
-    ct_op *loop = ct_for_like(x->f, x->loop, 1);
-    if (!loop) {
-        cg_no_memory(x->c);
-        return NULL;
-    }
-    ct_block *block = loop->regions[0];
-    ct_be_like(&block->args[count], x->second->operands[0]);
-    ct_be_like(&loop->results[count - 1], x->second->operands[0]);
-    for (uint32_t i = 0; i < count; i++)
-        ct_set_operand(loop, 3 + i, next_value(x, i));
-    ct_set_operand(loop, 0, second_counter);
-    ct_block *outer = x->out;
-    ct_append(outer, loop);
-    fill_body(x, block);
-    x->out = outer;
-    return loop;
-}
-
-static void put_yield(skewing *x, ct_block *block, ct_value *const *values, uint32_t count)
-{
-    if (!ct_yield_new(x->f, block, x->body->last, values, count))
-        cg_no_memory(x->c);
 }
 
 /* Moves the releases of slots that only the loop reads from behind the original loop to the place before the last
    product, and to the branch without iterations: the next tiles can be copied meanwhile. */
-static void move_releases(const skewing *x, ct_op *loop, const ct_block *otherwise)
+static void move_releases(const skewing *x, const cg_pipelined *made)
 {
-    for (ct_op *op = x->loop->next, *next; op->opcode == CT_release && op->operand_count == 1; op = next) {
+    for (ct_op *op = made->guard->next, *next; op->opcode == CT_release && op->operand_count == 1; op = next) {
         next = op->next;
-        cg_ring_put_behind(x->c, CT_release, op->operands[0], loop);
-        cg_ring_put(x->c, CT_release, op->operands[0], otherwise->last);
+        cg_ring_put_behind(x->c, CT_release, op->operands[0], made->loop);
+        cg_ring_put(x->c, CT_release, op->operands[0], made->guard->regions[1]->last);
         ct_remove(op);
     }
 }
 
-/* Fills the branch that is executed if there is an iteration. Returns the loop, or NULL: out of memory. */
-static ct_op *fill_guarded(skewing *x, ct_block *block, ct_value *counter)
-{
-    uint32_t count = x->loop->result_count;
-    x->out = block;
-    put_prologue(x, counter);
-    size_t size = x->map.count * sizeof *x->map.to;
-    ct_value **of_first = bc_arena_alloc(x->f->arena, size, alignof(ct_value *));
-    if (!of_first) {
-        cg_no_memory(x->c);
-        return NULL;
-    }
-    memcpy(of_first, x->map.to, size);
-    ct_op *later = x->c->failed ? NULL : append(x, cg_later_new(x->c, x->loop, x->loop->operands[0], 1)),
-          *loop = later ? put_loop(x, &later->results[0]) : NULL;
-    ct_value **results = bc_new(x->f->arena, ct_value *, count + 1u);
-    if (!loop || !results || x->c->failed) {
-        cg_no_memory(x->c);
-        return NULL;
-    }
-    x->map.to = of_first; /* of the last iteration, only the tiles in the ring are visible here */
-    ct_op *product = copy_second(x, &loop->results[count], &loop->results[x->carried]);
-    copy(x, x->second->next);
-    for (uint32_t i = 0; i < count; i++)
-        results[i] = i == x->carried && product ? &product->results[0] : &loop->results[i];
-    put_yield(x, block, results, count);
-    return loop;
-}
-
 /* Returns the op that replaces the loop; NULL: out of memory. */
-static ct_op *rewrite(skewing *x)
+static const ct_op *rewrite(skewing *x)
 {
-    uint32_t count = x->loop->result_count;
-    bc_range inits = ct_for_inits(x->loop);
-    ct_op *start = cg_later_new(x->c, x->loop, x->loop->operands[0], 0),
-          *guard = start ? ct_if_new(x->f, x->loop, &start->results[1], count) : NULL;
-    if (!guard) {
-        cg_no_memory(x->c);
+    ct_op *release = x->second->next;
+    cg_pipelined made;
+    schedule(x);
+    x->second->in_place = true;
+    if (!cg_pipeline(x->c, &(cg_schedule){.loop = x->loop, .ops = x->ops, .count = x->count}, &made))
         return NULL;
-    }
-    ct_insert_before(start, x->loop);
-    ct_insert_before(guard, x->loop);
-    for (uint32_t i = 0; i < count; i++)
-        ct_be_like(&guard->results[i], &x->loop->results[i]);
-    ct_op *loop = fill_guarded(x, guard->regions[0], &start->results[0]);
-    put_yield(x, guard->regions[1], x->loop->operands + inits.first, count);
-    if (!x->c->failed)
-        move_releases(x, loop, guard->regions[1]);
-    for (uint32_t i = 0; i < count; i++)
-        ct_replace_uses(&x->loop->results[i], &guard->results[i]);
-    ct_remove(x->loop);
-    return guard;
+    start_summands(x);
+    await(x, x->first, 1, x->second);
+    await(x, x->second, 0, release->prev);
+    move_releases(x, &made);
+    return made.guard;
 }
 
 static bool begin(skewing *x)
 {
-    uint32_t count = x->f->value_count + 1u;
+    uint32_t count = x->f->value_count + 1u, ops = 0;
+    for (const ct_op *op = x->body->first; op; op = op->next)
+        ops++;
+    x->ops = bc_new(x->f->arena, cg_scheduled, ops);
     x->late = bc_new(x->f->arena, bool, count);
     x->early = bc_new(x->f->arena, bool, count);
     x->second_only = bc_new(x->f->arena, bool, count);
-    return x->late && x->early && x->second_only && ct_map_new(x->f, &x->map);
+    return x->ops && x->late && x->early && x->second_only;
 }
 
 /* Rewrites the loop if possible. Returns the op after the loop, or after the op that replaced it. */

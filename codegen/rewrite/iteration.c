@@ -1,10 +1,11 @@
-/* Repeats ops of loops for other iterations; see the header. Why it is right: the slice of a ring depends only on
-   the loop's counter and values from outside, so that it gives the same results in front of the loop, or an
-   iteration early, as in its own iteration (codegen/rewrite/slice.c, ahead.c); and a copy is executed only for
-   iterations that exist. */
+/* Repeats ops of loops for other iterations; see the header. Why it is right: what is repeated depends only on the
+   loop's counter, on values that the loop passes on, and on values from outside, so that it gives the same results in
+   front of the loop, or an iteration early, as in its own iteration (codegen/rewrite/slice.c,
+   codegen/passes/early_find.c, ahead.c). */
 #include "codegen/rewrite/iteration.h"
 
 #include "codegen/rewrite/ring.h"
+#include "codegen/tile/build.h"
 
 /* Gives v all layouts of the other value. */
 static void lie_alike(cg_func *c, const ct_value *v, const ct_value *like)
@@ -24,7 +25,7 @@ static void lie_alike(cg_func *c, const ct_value *v, const ct_value *like)
 
 bool cg_iteration_at(cg_func *c, const ct_op *loop, ct_value *start, uint32_t n, ct_op *place, cg_iteration *out)
 {
-    *out = (cg_iteration){.later = loop ? cg_later_new(c, loop, start, n) : NULL};
+    *out = (cg_iteration){.loop = loop, .later = loop ? cg_later_new(c, loop, start, n) : NULL};
     if ((loop && !out->later) || !ct_map_new(c->ir, &out->map)) {
         cg_no_memory(c);
         return false;
@@ -40,22 +41,62 @@ bool cg_iteration_at(cg_func *c, const ct_op *loop, ct_value *start, uint32_t n,
     return true;
 }
 
-void cg_iteration_slice(cg_func *c, cg_iteration *it, const cg_ring *ring, const ct_block *body, ct_op *place)
+ct_op *cg_iteration_repeat(cg_func *c, cg_iteration *it, const ct_op *op, ct_op *place)
 {
-    for (ct_op *op = body->first; op && !c->failed; op = ct_next_op(op, body)) {
-        if (!cg_is_in_slice(ring, op))
-            continue;
-        ct_op *clone = ct_clone(c->ir, op, &it->map);
-        if (!clone) {
-            cg_no_memory(c);
-            return;
-        }
-        for (uint32_t i = 0; i < op->operand_count; i++)
-            clone->uses[i].read = op->uses[i].read;
-        if (c->values)
-            lie_alike(c, &clone->results[0], &op->results[0]);
-        ct_insert_before(clone, place);
+    ct_op *clone = ct_clone(c->ir, op, &it->map);
+    if (!clone) {
+        cg_no_memory(c);
+        return NULL;
     }
+    for (uint32_t i = 0; i < op->operand_count; i++)
+        clone->uses[i].read = op->uses[i].read;
+    for (uint32_t i = 0; c->values && i < op->result_count; i++)
+        lie_alike(c, &clone->results[i], &op->results[i]);
+    ct_insert_before(clone, place);
+    return clone;
+}
+
+/* The token that an op of the loop is ordered after if it stands at `place`: the ordering that the loop carries, in
+   front of the loop or inside it. It need not be ordered after the token that it consumes within the iteration: nothing
+   there holds it back (codegen/analysis/order.h). NULL: out of memory. */
+static ct_value *token_at(cg_func *c, const ct_op *loop, const bc_type *type, ct_op *place)
+{
+    const ct_block *body = loop->regions[0];
+    bool inside = ct_is_inside(place->block, body);
+    ct_value *token = NULL;
+    ct_builder b = {c->ir, place, false};
+    for (uint32_t i = 1; i < body->arg_count && !b.failed; i++) {
+        ct_value *next = inside ? &body->args[i] : loop->operands[ct_first_carried(loop) + i - 1];
+        if (next->type->kind != BC_TOKEN || next == token)
+            continue;
+        token = !token
+                    ? next
+                    : ct_build_op(&b, ct_made_new(c->ir, OP_join_tokens, loop, type, (ct_value *[]){token, next}, 2));
+    }
+    return token || b.failed ? token : ct_build_op(&b, ct_token_new(c->ir, loop, type));
+}
+
+ct_value *cg_iteration_value(cg_func *c, cg_iteration *it, ct_value *v, ct_op *place)
+{
+    const ct_block *body = it->loop->regions[0];
+    ct_value *to = ct_mapped(&it->map, v);
+    if (to != v || !ct_is_inside(v->block, body))
+        return to;
+    if (v->type->kind == BC_TOKEN) {
+        to = token_at(c, it->loop, v->type, place);
+    } else if (!v->op) {
+        to = it->before ? cg_iteration_value(c, it->before, body->last->operands[v->number - 1], place) : v;
+    } else {
+        bool has = true;
+        for (uint32_t i = 0; i < v->op->operand_count && has; i++)
+            has = cg_iteration_value(c, it, v->op->operands[i], place);
+        return has && cg_iteration_repeat(c, it, v->op, place) ? ct_mapped(&it->map, v) : NULL;
+    }
+    if (to)
+        ct_map_set(&it->map, v, to);
+    else
+        cg_no_memory(c);
+    return to;
 }
 
 ct_op *cg_put_copy(cg_func *c, const cg_ring_copy *how, ct_value *ring, const cg_iteration *it, ct_value *whether,
@@ -71,10 +112,8 @@ ct_op *cg_put_copy(cg_func *c, const cg_ring_copy *how, ct_value *ring, const cg
     }
     *copy = *how;
     op->detail = copy;
-    for (uint32_t i = 0; i < count; i++) {
-        ct_value *v = load->operands[i], *to = it && v->id < it->map.count ? it->map.to[v->id] : NULL;
-        ct_set_operand(op, i, to ? to : v);
-    }
+    for (uint32_t i = 0; i < count; i++)
+        ct_set_operand(op, i, it ? ct_mapped(&it->map, load->operands[i]) : load->operands[i]);
     ct_set_operand(op, count, ring);
     if (whether)
         ct_set_operand(op, count + 1, whether);

@@ -1,5 +1,5 @@
-/* Repeats the ops of a loop for a later iteration. Every pass that starts loads of later iterations, in front of a
-   loop or inside it, needs this, whether the tiles go to slots or registers. */
+/* Repeats the ops of a loop for another iteration. Every pass that starts loads of later iterations, in front of a
+   loop or inside it, needs this, whether the tiles go to slots or registers (codegen/rewrite/pipeline.h). */
 #ifndef TILEVM_CODEGEN_REWRITE_ITERATION_H
 #define TILEVM_CODEGEN_REWRITE_ITERATION_H
 
@@ -7,17 +7,23 @@
 
 /* An iteration of a loop, as seen from a place in front of the loop or in it. */
 typedef struct cg_iteration {
-    ct_map map;       /* from values of the loop's body to their values in that iteration */
-    ct_op *later;     /* the op that gives its counter; NULL: the current iteration */
-    ct_value *exists; /* whether the iteration exists; NULL: it does */
+    const ct_op *loop;
+    ct_map map;                  /* from values of the loop's body to their values in that iteration */
+    ct_op *later;                /* the op that gives its counter; NULL: the current iteration */
+    ct_value *exists;            /* whether the iteration exists; NULL: it does */
+    struct cg_iteration *before; /* the iteration that passes carried values on to it; NULL: `map` has all of them that
+                                    are needed */
 } cg_iteration;
 
 /* The iteration n after the one whose counter is `start`: creates its counter in front of `place`. loop: NULL for
    the current iteration. False: out of memory, which c records. */
 bool cg_iteration_at(cg_func *c, const ct_op *loop, ct_value *start, uint32_t n, ct_op *place, cg_iteration *out);
-/* Repeats the ops of the body that are in the slice of the ring for the iteration, in front of `place`, in their
-   order; their results have the same layouts as before, if layouts are known. */
-void cg_iteration_slice(cg_func *c, cg_iteration *it, const cg_ring *ring, const ct_block *body, ct_op *place);
+/* The value in the iteration of v, which may be a value of the body. Ops that compute v are repeated in front of
+   `place` if the iteration does not have them yet. NULL: out of memory, which c records. */
+ct_value *cg_iteration_value(cg_func *c, cg_iteration *it, ct_value *v, ct_op *place);
+/* Repeats an op of the body, all of whose operands the iteration has, in front of `place`. Its results have the same
+   layouts as before, if layouts are known. NULL: out of memory, which c records. */
+ct_op *cg_iteration_repeat(cg_func *c, cg_iteration *it, const ct_op *op, ct_op *place);
 /* Inserts a copy of a load's tile, described by `how`, in front of `place`. it: the iteration whose operands it
    uses; NULL: the current one. whether: the condition under which it is executed; NULL: always. Returns NULL if out
    of memory, which c records. */

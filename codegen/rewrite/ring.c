@@ -185,7 +185,10 @@ static ct_value *first_index(cg_func *c, const ct_value *index, ct_op *loop, con
     return &sum->results[0];
 }
 
-void cg_ring_put_cursor(cg_func *c, ct_op *copy, ct_op *loop, const ct_value *counter, ct_value *first)
+/* Inserts a cursor in front of the loop for a copy that every iteration executes, if the index along one dimension is
+   `counter`, or the sum of that and an outer value, and all other operands are computed before the loop. first: the
+   counter of the first iteration. */
+static void put_cursor(cg_func *c, ct_op *copy, ct_op *loop, const ct_value *counter, ct_value *first)
 {
     const ct_block *body = loop->regions[0];
     cg_ring_copy *detail = copy->detail;
@@ -212,6 +215,38 @@ void cg_ring_put_cursor(cg_func *c, ct_op *copy, ct_op *loop, const ct_value *co
     detail->cursor = cursor;
 }
 
+/* The counter of the loop's first iteration n later, in front of the loop. NULL: out of memory, which c records. */
+static ct_value *put_first_counter(cg_func *c, ct_op *loop, uint32_t n)
+{
+    ct_op *later = cg_later_new(c, loop, ct_operand(loop, F_for_lower_bound), n);
+    if (!later) {
+        cg_no_memory(c);
+        return NULL;
+    }
+    ct_insert_before(later, loop);
+    return &later->results[0];
+}
+
+void cg_ring_find_sources(cg_func *c, ct_op *loop, const ct_value *ring)
+{
+    const ct_block *body = loop->regions[0];
+    bool whole = !((const cg_ring *)ring->op->detail)->parts;
+    ct_value *first = NULL;
+    for (ct_op *op = body->first; op && !c->failed; op = op->next) {
+        if (op->opcode != CT_copy || ct_ring_of(op) != ring || ((const cg_ring_copy *)op->detail)->map)
+            continue;
+        const ct_value *whether = op->operand_count > op->from->operand_count + 1u ? op->operands[op->operand_count - 1]
+                                                                                   : NULL;
+        const ct_op *later = whether ? whether->op : NULL;
+        if (whole && !first)
+            first = later ? put_first_counter(c, loop, ((const cg_distance *)later->detail)->iterations)
+                          : ct_operand(loop, F_for_lower_bound);
+        if (whole && first)
+            put_cursor(c, op, loop, later ? &later->results[0] : &body->args[0], first);
+        cg_ring_put_addresses(c, op, loop);
+    }
+}
+
 void cg_ring_put_releases(cg_func *c, ct_op *loop, ct_value *ring)
 {
     const ct_block *body = loop->regions[0];
@@ -226,7 +261,7 @@ void cg_ring_put_releases(cg_func *c, ct_op *loop, ct_value *ring)
 
 ct_op *cg_put_mma_await(cg_func *c, ct_value *product, ct_op *behind)
 {
-    ct_op *op = ct_op_new(c->ir, CT_mma_await, behind, 1, 1);
+    ct_op *op = ct_op_new(c->ir, CT_mma_await, product->op, 1, 1);
     if (!op) {
         cg_no_memory(c);
         return behind;

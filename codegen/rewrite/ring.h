@@ -51,10 +51,10 @@ bool cg_ring_is_like(const cg_ring *a, const cg_ring *b);
 void cg_ring_copy_load(cg_func *c, ct_op *op, const cg_ring_load *load, ct_value *ring);
 /* Replaces the loads by reads of the ring. */
 void cg_ring_stage_loads(cg_func *c, cg_ring *ring, ct_value *value);
-/* Inserts a cursor in front of the loop for a copy that every iteration executes, if the index along one
-   dimension is `counter`, or the sum of that and an outer value, and all other operands are computed before the loop.
-   `first`: the counter of the first iteration. */
-void cg_ring_put_cursor(cg_func *c, ct_op *copy, ct_op *loop, const ct_value *counter, ct_value *first);
+/* Has the copies to the ring that the loop's iterations execute find their tiles by what is computed in front of the
+   loop: by cursors if the index along one dimension is the counter of the copies, or the sum of that and an outer
+   value, and all other operands are outer values; and by loop-invariant parts of pointers and masks. */
+void cg_ring_find_sources(cg_func *c, ct_op *loop, const ct_value *ring);
 /* Moves the loop-invariant parts of the operands of a copy through pointers in front of the loop
    (codegen/rewrite/addresses.c). */
 void cg_ring_put_addresses(cg_func *c, ct_op *copy, ct_op *loop);

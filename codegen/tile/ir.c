@@ -366,7 +366,7 @@ void ct_map_set(ct_map *map, const ct_value *v, ct_value *to)
     map->to[v->id] = to;
 }
 
-static ct_value *look_up(const ct_map *map, ct_value *v)
+ct_value *ct_mapped(const ct_map *map, ct_value *v)
 {
     return v->id < map->count && map->to[v->id] ? map->to[v->id] : v;
 }
@@ -416,7 +416,7 @@ ct_op *ct_clone(ct_func *f, const ct_op *op, ct_map *map)
         return NULL;
     copy->detail = op->detail;
     for (uint32_t i = 0; i < op->operand_count; i++)
-        ct_set_operand(copy, i, look_up(map, op->operands[i]));
+        ct_set_operand(copy, i, ct_mapped(map, op->operands[i]));
     copy_values(map, op->results, copy->results, op->result_count);
     for (uint32_t r = 0; r < op->region_count; r++)
         if (op->regions[r] && !(copy->regions[r] = ct_clone_block(f, op->regions[r], copy, map)))

@@ -185,6 +185,7 @@ typedef struct ct_map {
 } ct_map;
 bool ct_map_new(ct_func *f, ct_map *out); /* for the values that exist now */
 void ct_map_set(ct_map *map, const ct_value *v, ct_value *to);
+ct_value *ct_mapped(const ct_map *map, ct_value *v);
 /* A copy of the op and its regions, in no block. Operands are replaced according to the map, and results are added
    to it. */
 ct_op *ct_clone(ct_func *f, const ct_op *op, ct_map *map);

@@ -4,8 +4,10 @@
 
 Each compiler has a process of its own, since XLA reads its flags once. The first, `xla`, uses XLA's own emitters, and its
 results are those that the others are compared with. A time is the sum of the kernels of one call, as the profiler saw them.
-Functions that XLA cannot express in Tile IR have no time there. The last NAME is the one that ratios are about. FOLDER is
-for results and needs about 6 GB. Needs jax 0.12 with its CUDA 13 plugin, numpy and a GPU.
+Functions that XLA cannot express in Tile IR have no time there. The last NAME is the one that ratios are about. The limit
+of a ratio is what it would be if the last compiler's kernels, those of products apart, read the arguments and wrote the
+results at the highest rate that the run saw for arrays larger than L2. FOLDER is for results and needs about 6 GB. Needs jax
+0.12 with its CUDA 13 plugin, numpy and a GPU.
 """
 
 import argparse
@@ -22,6 +24,7 @@ from pathlib import Path
 
 from check_jax import FLAGS, compare
 
+BYTES_BEYOND_L2 = 120e6   # L2 of an H100 or H200 has 50 MiB: of arrays this large, less than half is left from the call before
 SIZES = {"rows": 8192, "columns": 2048, "side": 4096, "depth": 4096}
 
 
@@ -97,6 +100,7 @@ def worker(options, folder):
                 if why := compare(array[:512], want[:512], 8 * loose) if array.ndim else compare(array, want, 8 * loose):
                     found["wrong"] = why
             found["us"] = measure(call, given, options.repeat, folder / "trace")
+            found["bytes"] = sum(a.nbytes for a in (*given, *got))
         except Exception as error:
             found["failed"] = f"{type(error).__name__}: {error}".splitlines()[0][:200]
         print("RESULT " + json.dumps(found), flush=True)
@@ -123,12 +127,23 @@ def mean(ratios):
     return math.exp(sum(math.log(r) for r in ratios) / len(ratios)) if ratios else float("nan")
 
 
+def highest_rate(found):
+    """Bytes of arguments and results in a microsecond: the most of all functions and compilers, where L2 cannot help."""
+    return max((one["bytes"] / one["us"] for of in found.values() for one in of.values()
+                if one.get("us") and one["bytes"] >= BYTES_BEYOND_L2), default=math.inf)
+
+
+def least_us(name, one, rate):
+    """What memory alone would take; products have their own time, since arithmetic bounds them."""
+    return one["us"] if "dot" in name else min(one["us"], one["bytes"] / rate)
+
+
 def report(found, labels, options):
     """Prints a table and the ratios to the last compiler. Gives the number of wrong results."""
     last, wrong = labels[-1], 0
     print("%-22s" % "function" + "".join("%12s" % label for label in labels) + "   ratios to " + last)
-    ratios = {label: [] for label in labels[:-1]}
-    rows = []
+    ratios, limits = {label: [] for label in labels[:-1]}, {label: [] for label in labels[:-1]}
+    rate, rows = highest_rate(found), []
     for name in found["xla"]:
         at = {label: found[label].get(name, {}) for label in labels}
         us = {label: one.get("us") if label == "xla" or one.get("tile_ir") else None for label, one in at.items()}
@@ -136,6 +151,7 @@ def report(found, labels, options):
         for label in labels[:-1]:
             if us[label] and us[last]:
                 ratios[label].append(us[label] / us[last])
+                limits[label].append(us[label] / least_us(name, at[last], rate))
                 text += "  %s %.2f" % (label, ratios[label][-1])
         for label, one in at.items():
             for key in ("wrong", "failed"):
@@ -143,16 +159,17 @@ def report(found, labels, options):
                     text += f"  {label} {key}: {one[key]}"
             wrong += "wrong" in one
         print(text)
-        rows.append([name, *("" if us[label] is None else "%.2f" % us[label] for label in labels)])
+        rows.append([name, at[last].get("bytes", ""), *("" if us[label] is None else "%.2f" % us[label] for label in labels)])
     for label, values in ratios.items():
         if values:
             print(
-                "%s / %s: geometric mean %.2f of %d, least %.2f, below 0.95: %d"
-                % (label, last, mean(values), len(values), min(values), sum(v < 0.95 for v in values))
+                "%s / %s: geometric mean %.2f of %d, least %.2f, below 0.95: %d; at %.2f TB/s the mean would be %.2f"
+                % (label, last, mean(values), len(values), min(values), sum(v < 0.95 for v in values), rate / 1e6,
+                   mean(limits[label]))
             )
     if options.csv:
         with open(options.csv, "w", newline="") as f:
-            csv.writer(f).writerows([["function", *(label + "_us" for label in labels)], *rows])
+            csv.writer(f).writerows([["function", "bytes", *(label + "_us" for label in labels)], *rows])
     return wrong
 
 
