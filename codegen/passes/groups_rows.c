@@ -120,7 +120,7 @@ void cg_groups_consume_rows(const cg_splitting *x, const cg_ring_place *rows)
         first = !first || is_earlier(load, first) ? load : first;
         last = !last || is_earlier(last, load) ? load : last;
     }
-    rows->ring->why = "as many as tiles of products";
+    rows->ring->why = "rows have as many stages as tiles of products";
     cg_remark_ring(x->c, rows->loop, rows->ring);
     cg_ring_stage_loads(x->c, rows->ring, rows->value);
     cg_ring_put(x->c, CT_await, rows->value, first);

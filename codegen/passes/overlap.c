@@ -12,7 +12,8 @@
            release Q                                wait for dk'; release Q
        }                                        }
 
-   A product that only needs tiles of rings starts behind the first product if there are registers for both sums. Sums that only the next iteration's product reads are computed in place, in the registers of the loop.
+   A product that only needs tiles of rings starts behind the first product if there are registers for both sums. Sums
+   that only the next iteration's product reads are computed in place, in the registers of the loop.
    Loops whose second product is delayed by an iteration are left as they are (codegen/passes/skew.c).
 
    Why it is right: a product moves only over ops that compute in registers, and its operands are computed in front of
