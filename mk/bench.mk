@@ -21,18 +21,19 @@ bench-compile: all $(OUT)/bench_compile $(OUT)/fakecuda/libcuda.so.1 $(BUILD)/co
 	$(Q)LD_LIBRARY_PATH=$(OUT)/fakecuda $(OUT)/bench_compile $(OUT)/tileiras $(BUILD)/corpus --share $(BENCH_SHARE)
 
 MODEL_ZOO := $(BUILD)/zoo-cases/1-400
-## bench-model: compare the predictions of the cost model with measurements (tests/gpu/sweep_h200.csv, zoo1_h100.csv)
+MODEL_TABLES := $(BUILD)/sweep-cases tests/gpu/sweep_h200.csv $(BUILD)/tile-cases tests/gpu/tiles_h200.csv
+## bench-model: compare the cost model's predictions with measurements (tests/gpu/*.csv)
 ##   SWEEP_FILTER: kernels of the sweep; MODEL_OPTIONS: of tools/bench_model.py, such as --half 1
 .PHONY: bench-model
-bench-model: all $(BUILD)/sweep-cases/unpacked
-	$(Q)$(PYTHON) tools/bench_model.py $(OUT)/tilevm $(BUILD)/sweep-cases tests/gpu/sweep_h200.csv \
+bench-model: all $(BUILD)/sweep-cases/unpacked $(BUILD)/tile-cases/unpacked
+	$(Q)$(PYTHON) tools/bench_model.py $(OUT)/tilevm $(MODEL_TABLES) \
 	    --filter '$(SWEEP_FILTER)' $(MODEL_OPTIONS)
 	$(Q)[ -d $(MODEL_ZOO) ] || $(MAKE) --no-print-directory zoo-cases ZOO_SEED=1 ZOO_COUNT=400
 	$(Q)$(PYTHON) tools/bench_model.py $(OUT)/tilevm $(MODEL_ZOO) tests/gpu/zoo1_h100.csv --gpu h100 $(MODEL_OPTIONS)
 ## check-model: check that the model ranks kernels within a family as they were measured, the fastest among its first
 .PHONY: check-model
-check-model: all $(BUILD)/sweep-cases/unpacked
-	$(Q)$(PYTHON) tools/bench_model.py $(OUT)/tilevm $(BUILD)/sweep-cases tests/gpu/sweep_h200.csv --check \
+check-model: all $(BUILD)/sweep-cases/unpacked $(BUILD)/tile-cases/unpacked
+	$(Q)$(PYTHON) tools/bench_model.py $(OUT)/tilevm $(MODEL_TABLES) --check \
 	    > $(BUILD)/bench-model.txt || { tail -12 $(BUILD)/bench-model.txt; exit 1; }
 	$(Q)tail -1 $(BUILD)/bench-model.txt
 

@@ -188,6 +188,17 @@ check-random: $(OUT)/random_memory
 	$(Q)sh tests/shell/random_memory.sh $< $(RANDOM_KERNELS) $(RANDOM_FIRST) $(RANDOM_JOBS) $(OUT)/random-kernels \
 	    $(RANDOM_TARGETS)
 
+RANDOM_OLD ?= c1cf712
+## random-old: find the defects of an earlier commit by random kernels, which must pass now; takes minutes
+##   RANDOM_OLD: the commit (c1cf712); RANDOM_KERNELS, RANDOM_FIRST, RANDOM_JOBS as for check-random (5000, 1, 2)
+.PHONY: random-old
+random-old: RANDOM_KERNELS = 5000
+random-old: RANDOM_FIRST = 1
+random-old: RANDOM_JOBS = 2
+random-old: $(OUT)/random_memory
+	$(Q)MAKE="$(MAKE)" sh tests/shell/random_old.sh $< $(RANDOM_KERNELS) $(RANDOM_FIRST) $(RANDOM_JOBS) \
+	    $(BUILD)/random-old $(RANDOM_OLD)
+
 ## check-made-up: run every kernel of the corpus with generated arguments
 .PHONY: check-made-up
 check-made-up: all $(BUILD)/corpus/unpacked

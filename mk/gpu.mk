@@ -86,6 +86,8 @@ check-counters:
 	    else echo "counters: skipped, there is no $(PYTHON)"; fi
 
 $(BUILD)/sweep-cases/unpacked: tests/gpu/perf/cases.tar.xz
+$(BUILD)/tile-cases/unpacked: tests/gpu/perf/tiles.tar.xz
+$(BUILD)/sweep-cases/unpacked $(BUILD)/tile-cases/unpacked:
 	$(Q)rm -rf $(@D) && mkdir -p $(@D) && xz -dc $< | tar -xf - -C $(@D) && touch $@
 
 GPU_LOADER := $(OUT)/gpu_loader

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """What the code generator's cost model predicts beside what was measured.
 
-    bench_model.py TILEVM CASES CSV [--gpu GPU] [--column NAME] [--filter RE] [--half 0|1] [--worst N] [--check]
+    bench_model.py TILEVM CASES CSV [CASES CSV]... [--gpu GPU] [--column NAME] [--filter RE] [--half 0|1] [--worst N] [--check]
 
-CASES is a folder with cases.json and bytecode: the unpacked tests/gpu/perf/cases.tar.xz, or what tests/gpu/perf/zoo.py makes of
+CASES is a folder with cases.json and bytecode: the unpacked tests/gpu/perf/cases.tar.xz or tiles.tar.xz, or what tests/gpu/perf/zoo.py makes of
 a seed. CSV is what was measured: tests/gpu/sweep_h200.csv, or the file of `make bench-gpu-sweep` and `make bench-gpu-zoo`, whose
 columns have the names of compilers (--column new_us).
 
@@ -30,14 +30,13 @@ FLOORS = {"fmha": 0.9, "mm_f16": 0.85, "mm_tf32": 0.85, "bmm_e4m3": 0.85}
 LEAST_OF_A_FAMILY = 3
 # The fastest kernel of a work, or one as fast within what measurements differ by, is to be among the first of the model's order: a tenth of
 # them, at least three; of so many works of a hundred.
-FIRST_PART, FIRST_LEAST, AS_FAST, WORKS_FLOOR = 0.1, 3, 1.01, 90
+FIRST_PART, FIRST_LEAST, AS_FAST, WORKS_FLOOR = 0.1, 3, 1.01, 95
 
 
 def parse():
     p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     p.add_argument("tilevm")
-    p.add_argument("cases")
-    p.add_argument("csv")
+    p.add_argument("tables", nargs="+", metavar="CASES CSV")
     p.add_argument("--gpu", default="h200", help="where it was measured")
     p.add_argument("--column", default="us", help="of the CSV")
     p.add_argument("--filter", default="", help="kernels whose name this matches")
@@ -45,7 +44,10 @@ def parse():
     p.add_argument("--worst", type=int, default=10, help="how many of the worst rows are shown once more")
     p.add_argument("--target", default="sm_90a")
     p.add_argument("--check", action="store_true", help="fail where the model is worse than it has to be")
-    return p.parse_args()
+    options = p.parse_args()
+    if len(options.tables) % 2:
+        p.error("each folder of cases has a CSV behind it")
+    return options
 
 
 def half_of(name):
@@ -79,11 +81,11 @@ def arguments_of(job):
     return ",".join(zoo_words(arguments) if is_zoo else sweep_words(arguments))
 
 
-def predict(options, kernel, job):
+def predict(options, folder_of_cases, kernel, job):
     """Microseconds, or None, and the bound."""
     words = arguments_of(job)
     with tempfile.TemporaryDirectory() as folder:
-        command = [options.tilevm, "compile", os.path.join(options.cases, kernel["name"] + ".tbc"), "-t", options.target, "--gpu", options.gpu,
+        command = [options.tilevm, "compile", os.path.join(folder_of_cases, kernel["name"] + ".tbc"), "-t", options.target, "--gpu", options.gpu,
                    "--remarks", "cost", "--grid", ",".join(map(str, kernel["grid"])), "-o", os.path.join(folder, "k.ptx")]
         done = subprocess.run(command + (["--arguments", words] if words else []), check=True, capture_output=True, text=True)
     told = re.search(r"cost/KernelCost\].*; ([0-9.]+) us, bound by (.+)", done.stderr)
@@ -122,20 +124,19 @@ def show_row(row):
     print("%-38s %10.1f %10.1f %6.2f  %s" % (row["name"], row["predicted"], row["measured"], ratio(row), row["bound"]))
 
 
-def measure(options):
-    """Rows of all kernels that are predicted and measured, and how many are not predicted."""
-    with open(os.path.join(options.cases, "cases.json")) as f:
+def measure(options, folder, table):
+    """Rows of the kernels of a folder, predicted where they can be, as they were measured."""
+    with open(os.path.join(folder, "cases.json")) as f:
         cases = json.load(f)
-    with open(options.csv) as f:
+    with open(table) as f:
         measured = {row["kernel"]: float(row[options.column]) for row in csv.DictReader(line for line in f if not line.startswith("#"))
                     if row.get(options.column)}
     kernels = [k for k in cases["kernels"] if k["name"] in measured and re.search(options.filter, k["name"])
                and options.half in (None, half_of(k["name"]))]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        found = list(pool.map(lambda k: predict(options, k, cases["jobs"][k["job"]]), kernels))
-    rows = [{"name": k["name"], "family": family_of(k), "predicted": us, "measured": measured[k["name"]], "bound": bound}
+        found = list(pool.map(lambda k: predict(options, folder, k, cases["jobs"][k["job"]]), kernels))
+    return [{"name": k["name"], "family": family_of(k), "predicted": us, "measured": measured[k["name"]], "bound": bound}
             for k, (us, bound) in zip(kernels, found)]
-    return [r for r in rows if r["predicted"]], [r for r in rows if not r["predicted"]]
 
 
 def show_families(rows, check):
@@ -180,7 +181,8 @@ def show_works(rows):
 
 def main():
     options = parse()
-    rows, unknown = measure(options)
+    found = [row for at in range(0, len(options.tables), 2) for row in measure(options, *options.tables[at:at + 2])]
+    rows, unknown = [r for r in found if r["predicted"]], [r for r in found if not r["predicted"]]
     print("%-38s %10s %10s %6s  %s" % ("kernel", "predicted", "measured", "ratio", "bound by"))
     for row in rows:
         show_row(row)

@@ -94,6 +94,8 @@ uint32_t cg_instructions_of(const ct_op *op);
 
 /* The integer value of a scalar in that block (codegen/cost/known.c). */
 bool cg_known(const cg_launch *launch, const cg_trip *trip, const ct_value *v, int64_t *out);
+/* The iterations of a `for`; negative: not known. *out_middle: the value of its counter halfway. */
+double cg_launch_iterations(const cg_launch *launch, const cg_trip *trip, const ct_op *loop, int64_t *out_middle);
 /* Bytes of the tensor or array behind the memory of an access. */
 bool cg_known_bytes(const cg_launch *launch, const ct_value *memory, double *out);
 

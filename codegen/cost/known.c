@@ -150,3 +150,21 @@ bool cg_known_bytes(const cg_launch *launch, const ct_value *memory, double *out
     }
     return true;
 }
+
+double cg_launch_iterations(const cg_launch *launch, const cg_trip *trip, const ct_op *loop, int64_t *out_middle)
+{
+    static const int64_t MOST_COUNTER = INT64_MAX / 2; /* additions to it do not overflow */
+    int64_t bounds[3];
+    *out_middle = 0;
+    for (uint32_t i = 0; i < TV_COUNT(bounds); i++)
+        if (loop->opcode != OP_for || !cg_known(launch, trip, loop->operands[i], &bounds[i]))
+            return -1;
+    if (bounds[2] <= 0)
+        return -1;
+    if (bounds[1] <= bounds[0])
+        return 0;
+    uint64_t step_by = (uint64_t)bounds[2], count = ((uint64_t)bounds[1] - (uint64_t)bounds[0] - 1) / step_by + 1;
+    int64_t middle = (int64_t)((uint64_t)bounds[0] + count / 2 * step_by);
+    *out_middle = middle < MOST_COUNTER && middle > -MOST_COUNTER ? middle : 0;
+    return (double)count;
+}

@@ -185,25 +185,6 @@ static void look_at_rings(const walk *x, const ct_op *loop, cg_loop_cost *cost, 
     }
 }
 
-/* The iterations of a `for`; negative: not known. *out_middle: the value of its counter halfway. */
-static double iterations_of(const walk *x, const ct_op *loop, int64_t *out_middle)
-{
-    static const int64_t MOST_COUNTER = INT64_MAX / 2; /* additions to it do not overflow */
-    int64_t bounds[3];
-    *out_middle = 0;
-    for (uint32_t i = 0; i < TV_COUNT(bounds); i++)
-        if (loop->opcode != OP_for || !cg_known(x->launch, x->trip, loop->operands[i], &bounds[i]))
-            return -1;
-    if (bounds[2] <= 0)
-        return -1;
-    if (bounds[1] <= bounds[0])
-        return 0;
-    uint64_t step_by = (uint64_t)bounds[2], count = ((uint64_t)bounds[1] - (uint64_t)bounds[0] - 1) / step_by + 1;
-    int64_t middle = (int64_t)((uint64_t)bounds[0] + count / 2 * step_by);
-    *out_middle = middle < MOST_COUNTER && middle > -MOST_COUNTER ? middle : 0;
-    return (double)count;
-}
-
 /* Carries the ready times at the end of an iteration to the beginning of the next one. */
 static void carry(walk *x, const ct_op *loop)
 {
@@ -214,12 +195,12 @@ static void carry(walk *x, const ct_op *loop)
 }
 
 /* The time of an iteration when no other block runs: that of the second iteration, which begins with the state after
-   the first one. */
-static double walk_iterations(walk *x, const ct_op *loop, double outer[CG_RESOURCES])
+   the first one. *out_start: how much longer the first one takes, because it waits for the first copies. */
+static double walk_iterations(walk *x, const ct_op *loop, double outer[CG_RESOURCES], double *out_start)
 {
     const ct_block *body = loop->regions[0];
     bool twice = x->depth < TWICE_BELOW, counts = x->counts;
-    double begun = x->now;
+    double begun = x->now, taken[2] = {0};
     memcpy(outer, x->cycles, sizeof x->cycles);
     for (uint32_t i = 0; i < body->arg_count; i++)
         x->ready[body->args[i].id] = x->now;
@@ -229,11 +210,13 @@ static double walk_iterations(walk *x, const ct_op *loop, double outer[CG_RESOUR
         x->counts = counts && pass == twice;
         begun = x->now;
         walk_block(x, body);
+        taken[pass] = x->now - begun;
         carry(x, loop);
     }
     x->depth--;
     x->counts = counts;
-    return x->now - begun;
+    *out_start = taken[0] > taken[twice] ? taken[0] - taken[twice] : 0;
+    return taken[twice];
 }
 
 static cg_loop_cost *cost_of(cg_kernel_cost *k, const ct_op *loop)
@@ -245,13 +228,34 @@ static cg_loop_cost *cost_of(cg_kernel_cost *k, const ct_op *loop)
     return &k->loops[k->loop_count++];
 }
 
+/* The instructions of an iteration that no op stands for. */
+static void add_overhead(walk *x, double *alone)
+{
+    x->cycles[CG_ISSUE] += x->warps * x->m->of_an_iteration / x->m->issue;
+    *alone += x->m->of_an_iteration / x->m->issue_of_a_warp;
+}
+
+/* How long a block takes for so many iterations: blocks that share the multiprocessor hide how long the first iteration
+   waits from each other, as far as they keep a resource busy. Producers begin a later run of the loop, or the next
+   tile of a persistent kernel, before consumers come to it. If the launch is known, DRAM counts for all blocks
+   together. */
+static double time_of(const walk *x, const cg_loop_cost *cost, double iterations, double start)
+{
+    uint32_t which;
+    double all = x->blocks * most_of(cost->cycles, x->multiplies || x->launch->grid[0] > 0, &which);
+    bool begun = x->c->takes_over || (x->c->groups && x->depth);
+    double chain = (begun ? 0 : start) + iterations * cost->alone, shared = iterations * all;
+    return chain > shared ? chain : shared;
+}
+
 static void walk_loop(walk *x, const ct_op *loop)
 {
-    double outer[CG_RESOURCES], times = x->times, begun = start_of(x, loop);
+    double outer[CG_RESOURCES], times = x->times, begun = start_of(x, loop), start;
     int64_t middle;
     uint32_t ahead, which;
     bool waits;
-    double count = iterations_of(x, loop, &middle), real = count < 0 ? CG_UNKNOWN_ITERATIONS : count;
+    double count = cg_launch_iterations(x->launch, x->trip, loop, &middle),
+           real = count < 0 ? CG_UNKNOWN_ITERATIONS : count;
     cg_trip trip = {x->trip, loop, middle};
     cg_loop_cost cost = {.loop = loop, .iterations = count};
     x->now = begun;
@@ -260,7 +264,8 @@ static void walk_loop(walk *x, const ct_op *loop)
     x->trip = &trip;
     x->times *= real;
     double puts = cost.alone;
-    cost.alone = walk_iterations(x, loop, outer);
+    cost.alone = walk_iterations(x, loop, outer, &start);
+    add_overhead(x, &cost.alone);
     cost.alone = puts > cost.alone ? puts : cost.alone;
     x->times = times;
     x->trip = trip.outer;
@@ -271,7 +276,7 @@ static void walk_loop(walk *x, const ct_op *loop)
     double all = x->blocks * most_of(cost.cycles, x->multiplies, &which);
     cost.bound = all > cost.alone ? names[which] : "latency";
     cost.taken = all > cost.alone ? all : cost.alone;
-    x->now = begun + real * cost.taken;
+    x->now = begun + time_of(x, &cost, real, start);
     x->tensor_free = x->now;
     for (uint32_t r = 0; r < CG_RESOURCES; r++)
         x->cycles[r] = outer[r] + real * cost.cycles[r];
@@ -415,13 +420,26 @@ typedef struct sample {
     double cycles[CG_RESOURCES], dram;
 } sample;
 
-/* How often the bytes that the first loop reads come from memory: once, and again for each later loop, as far as the
-   data that all concurrent blocks have read by then does not fit into L2. */
-static double times_from_dram(const walk *x, const traffic *t, double blocks)
+/* The bytes that all concurrent blocks read in a pass over what they read. */
+static double read_in_a_pass(const walk *x, double blocks)
+{
+    double running = x->k->blocks * x->m->multiprocessors, read = 0;
+    running = blocks < running ? blocks : running;
+    for (uint32_t i = 0; i < x->moved_count; i++) {
+        const traffic *t = &x->moved[i];
+        double of_all = t->fresh * running, size;
+        if (t->first->opcode != OP_store_view_tko && t->first->opcode != OP_store_ptr_tko)
+            read += cg_known_bytes(x->launch, t->memory, &size) && size < of_all ? size : of_all;
+    }
+    return read;
+}
+
+/* How often the bytes that the first loop reads come from memory: once, and again for each later loop, as far as what
+   was read in the meantime does not fit into L2. */
+static double times_from_dram(const walk *x, const traffic *t, double read)
 {
     enum { MIB = 1 << 20 };
-    double again = t->bytes / t->fresh - 1, running = x->k->blocks * x->m->multiprocessors;
-    double held = t->fresh * (blocks < running ? blocks : running), kept = x->m->l2_mib * MIB / held;
+    double again = t->bytes / t->fresh - 1, kept = x->m->kept_mib * MIB / read;
     return again <= 0 || kept >= 1 ? 1 : 1 + again * (1 - kept);
 }
 
@@ -432,9 +450,12 @@ static double share_traffic(walk *x, double samples, double blocks)
 {
     double all = 0;
     for (uint32_t i = 0; i < x->moved_count; i++) {
+        x->moved[i].bytes /= samples;
+        x->moved[i].fresh /= samples;
+    }
+    double read = read_in_a_pass(x, blocks);
+    for (uint32_t i = 0; i < x->moved_count; i++) {
         traffic *t = &x->moved[i];
-        t->bytes /= samples;
-        t->fresh /= samples;
         double bytes = t->bytes * blocks, size;
         t->known = bytes > 0;
         t->part = 1;
@@ -442,7 +463,7 @@ static double share_traffic(walk *x, double samples, double blocks)
             continue;
         if (!cg_known_bytes(x->launch, t->memory, &size))
             size = t->fresh * blocks * cg_part_of_tiles(x->c, x->launch, t->first);
-        size *= times_from_dram(x, t, blocks);
+        size *= times_from_dram(x, t, read);
         t->part = size < bytes ? size / bytes : 1;
         all += bytes * t->part;
     }
@@ -492,6 +513,13 @@ static const char *bound_of_kernel(const cg_kernel_cost *k)
     return most ? most->bound : "latency";
 }
 
+/* The time of two limits that are both near: requests arrive in bursts, so that neither is busy all the time. */
+static double both(double a, double b, double exponent)
+{
+    double longer = a > b ? a : b, shorter = a > b ? b : a;
+    return longer > 0 ? longer * pow(1 + pow(shorter / longer, exponent), 1 / exponent) : 0;
+}
+
 static void predict_launch(walk *x, const cg_launch *launch)
 {
     const cg_machine *m = x->m;
@@ -515,7 +543,7 @@ static void predict_launch(walk *x, const cg_launch *launch)
     double from_memory = s.dram * parts / m->dram_tb / 1e6;
     if (from_memory > us)
         k->bound = names[CG_DRAM];
-    k->us = x->known ? m->launch_us + (from_memory > us ? from_memory : us) : -1;
+    k->us = x->known ? m->launch_us + both(us, from_memory, m->bursts) : -1;
 }
 
 /* Predicts one of the blocks that share a multiprocessor if the grid is not known. */

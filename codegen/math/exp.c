@@ -333,8 +333,9 @@ cg_val cg_math_tanh(const cg_real *k, const cg_val *x)
     cg_val exponent = cg_new(k->c, CG_B32), upper = cg_new(k->c, CG_B32);
     cg_ins(k->c, "mov.b64 {%v, %v}, %v", exponent, upper, sum);
     cg_val t = r_mul(k, r_fma(k, r_polynomial(k, CG_EXP_F32, r), r, one), r), factor = r_power_of_two(k, exponent);
-    cg_val u = r_fma(k, t, factor, r_sub(k, factor, one)), under = r_add(k, u, r_number(k, 2));
-    cg_val large = r_op(k, "div.rn", 2, u, under, u);
+    cg_val u = r_fma(k, t, factor, r_sub(k, factor, one));
+    cg_pair over = {u, r_number(k, 0)}, q = r_pair_quotient(k, over, r_fast_two_sum(k, u, r_number(k, 2)));
+    cg_val large = r_add(k, q.high, q.low);
     cg_val small = odd_polynomial(k, CG_TANH_F32, x[0]);
     return r_copysign(k, r_select(k, r_test(k, "lt", size, r_number(k, 0.546875)), small, large), x[0]);
 }

@@ -490,8 +490,11 @@ static bool split(cg_splitting *x)
         consume_kept(x, &x->kept[i]);
     for (uint32_t i = 0; i < x->row_count; i++)
         cg_groups_consume_rows(x, &x->rows[i]);
-    for (uint32_t i = 0; i < x->count; i++) {
+    for (uint32_t i = 0; i < x->count; i++)
         consume(x, &x->places[i]);
+    for (uint32_t i = 0; i < x->count; i++) {
+        if (cg_plan_of(x->places[i].loop))
+            cg_drop_sources(x->c, x->places[i].loop, cg_plan_of(x->places[i].loop)->ring);
         x->places[i].loop->detail = x->places[i].copy->detail = NULL;
     }
     wrap(x, producers);

@@ -8,7 +8,8 @@ program=$1/program
 corpus=$2
 out=$3
 rm -rf "$out"
-mkdir -p "$out/read" "$out/text" "$out/symbol" "$out/args" "$out/bundle" "$out/fleet" "$out/toml" "$out/container" "$out/demangle" "$out/dap"
+mkdir -p "$out/read" "$out/text" "$out/symbol" "$out/args" "$out/bundle" "$out/fleet" "$out/toml" "$out/container" "$out/demangle" "$out/dap" \
+    "$out/debug" "$out/tune"
 ln -s read "$out/body"
 ln -s read "$out/ptx"
 ln -s read "$out/vm"
@@ -104,6 +105,27 @@ sed -n '/^--- stdin/,/^--- /{/^---/!p;}' tests/debug/dap.test > "$out/dap.lines"
 { printf h; while read -r line; do printf 'Content-Length: %d\r\n\r\n%s' "${#line}" "$line"; done < "$out/dap.lines"; } \
     > "$out/dap/headers"
 rm "$out/dap.lines"
+# Commands of the debugger: those of the fixtures.
+n=0
+for test in tests/debug/*.test; do
+    grep -q '^# RUN *debug --dap' "$test" && continue
+    n=$((n + 1))
+    sed -n '/^--- stdin/,/^--- /{/^---/!p;}' "$test" > "$out/debug/$n"
+    [ -s "$out/debug/$n" ] || rm "$out/debug/$n"
+done
+printf 'break divf if %%a has nan\nwatch a[1]\ncatch nan\ncontinue\nwho a[1]\nback 3\nstats %%a\npicture %%a\n' > "$out/debug/all"
+# Spaces: those of the documents and of the tests; results of a run.
+sed -n '/^{"hints"/,/^```/p' docs/guides/bench.md | grep -v '^```' > "$out/documented"
+{ printf s; cat "$out/documented"; } > "$out/tune/documented"
+rm "$out/documented"
+n=0
+sed -n "s/^wrong '\({.*}\)' .*/\1/p" tests/shell/tune.sh | while read -r text; do
+    n=$((n + 1))
+    printf 's%s' "$text" > "$out/tune/space-$n"
+done
+"$tilevm" bench "$corpus/bytecode/13.4/vadd_f32.tbc" --grid 2 --device cpu --repeat 4 --save "$out/saved" > /dev/null
+{ printf b; cat "$out/saved"; } > "$out/tune/saved"
+rm "$out/saved"
 # Symbols of C++, without their _Z.
 n=0
 for symbol in $(grep -o '"_Z[A-Za-z0-9_]*"' tests/unit/demangle.c | tr -d '"' | sort -u); do

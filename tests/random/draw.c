@@ -162,16 +162,22 @@ void draw_index(draw *d, uint32_t bound, char out[DRAW_NAME])
     draw_line(d, "%s = remi %s, %s signed : tile<i32>", out, wide, limit);
 }
 
-void draw_condition(draw *d, char out[DRAW_NAME])
+void draw_comparison(draw *d, const char *number, char out[DRAW_NAME])
 {
     static const char *const predicates[] = {"equal", "not_equal", "less_than", "greater_than_or_equal"};
-    char constant[DRAW_NAME], index[DRAW_NAME];
-    draw_index(d, 4, index);
+    char constant[DRAW_NAME];
     draw_name(d, constant);
     draw_name(d, out);
     draw_line(d, "%s = constant <i32: %u> : tile<i32>", constant, (unsigned)draw_below(d, 3));
-    draw_line(d, "%s = cmpi %s %s, %s, signed : tile<i32> -> tile<i1>", out, predicates[draw_below(d, 4)], index,
+    draw_line(d, "%s = cmpi %s %s, %s, signed : tile<i32> -> tile<i1>", out, predicates[draw_below(d, 4)], number,
               constant);
+}
+
+void draw_condition(draw *d, char out[DRAW_NAME])
+{
+    char index[DRAW_NAME];
+    draw_index(d, 4, index);
+    draw_comparison(d, index, out);
 }
 
 /* ---- tiles ---- */

@@ -58,7 +58,7 @@ typedef enum draw_order {
 typedef enum draw_theme {
     DRAW_MIXED,
     DRAW_MANY_LOADS, /* loops have many loads, some of them conditional */
-    DRAW_ONLY_LOADS, /* loops contain only loads */
+    DRAW_ONLY_LOADS, /* loops only load tiles, with and without conditions, and add them up */
     DRAW_IN_PLACE,   /* loops change tiles in place, and do little else */
     DRAW_ROWS,       /* consecutive loops over the same range load tiles */
     DRAW_PERSISTENT  /* the kernel is one loop whose iterations the tile blocks share */
@@ -104,6 +104,7 @@ typedef struct draw {
     draw_tokens tokens[DRAW_ARRAYS]; /* one for all arrays, except with DRAW_EACH */
     unsigned budget;                 /* statements that may still be generated */
     unsigned depth;                  /* number of enclosing loops */
+    unsigned branches;               /* number of enclosing branches */
 } draw;
 
 /* ---- draw.c: random choices and text ---- */
@@ -130,6 +131,8 @@ draw_shape draw_any_shape(draw *d, uint32_t elements, unsigned rank);
 draw_value draw_reshape(draw *d, draw_value v, draw_shape shape);
 /* Computes an i32 less than `bound` from values in scope; out: its name. */
 void draw_index(draw *d, uint32_t bound, char out[DRAW_NAME]);
+/* Compares an i32 with a small constant; out: the i1. */
+void draw_comparison(draw *d, const char *number, char out[DRAW_NAME]);
 /* Computes an i1 from values in scope. */
 void draw_condition(draw *d, char out[DRAW_NAME]);
 /* Computes a tile from one or two in scope. */
@@ -182,6 +185,8 @@ void draw_store_at(draw *d, const draw_place *p, draw_value v);
 /* ---- draw_idioms.c ---- */
 
 void draw_idiom(draw *d);
+/* Loads a number, and tests whether it is odd; out: the i1. False: elements are not integers. */
+bool draw_memory_condition(draw *d, char out[DRAW_NAME]);
 /* Loads a tile and stores a value computed from it at the same index, or nearly the same, in either order. */
 void draw_in_place(draw *d);
 

@@ -32,8 +32,7 @@ void draw_in_place(draw *d)
 
 /* ---- a branch whose condition waits for memory ---- */
 
-/* Loads a number, and tests whether it is odd. */
-static bool memory_condition(draw *d, char out[DRAW_NAME])
+bool draw_memory_condition(draw *d, char out[DRAW_NAME])
 {
     char index[DRAW_NAME], pointer[DRAW_NAME], number[DRAW_NAME], token[DRAW_NAME], one[DRAW_NAME], odd[DRAW_NAME],
         before[DRAW_WORDS];
@@ -65,7 +64,7 @@ static void begin_by_loading(draw *d)
 {
     char condition[DRAW_NAME];
     draw_place place, other;
-    if (!memory_condition(d, condition) || !draw_a_place(d, true, &place))
+    if (!draw_memory_condition(d, condition) || !draw_a_place(d, true, &place))
         return;
     other = place;
     if (draw_chance(d, 4))

@@ -231,10 +231,16 @@ static void draw_loop(draw *d, draw_region *r)
     draw_close(d, "}");
 }
 
+/* Whether a region is to carry a tile. Where there are only loads, little is needed without one. */
+static bool carries_tile(draw *d)
+{
+    return !draw_chance(d, d->theme == DRAW_ONLY_LOADS ? 12 : 3);
+}
+
 static void any_loop(draw *d)
 {
     bool plain = d->theme == DRAW_ROWS, persistent = d->theme == DRAW_PERSISTENT;
-    draw_region r = draw_region_of(d, !persistent && !draw_chance(d, 3));
+    draw_region r = draw_region_of(d, !persistent && carries_tile(d));
     if (persistent || (d->depth == 0 && !plain && draw_chance(d, d->alone ? 5 : 2)))
         draw_shared_for(d, &r, NULL);
     else if (plain)
@@ -283,11 +289,22 @@ static void product_loop(draw *d)
 
 /* ---- conditions ---- */
 
+/* Of a counter or, where there are only loads, also of the tile block or of a number from memory. */
+static void branch_condition(draw *d, char out[DRAW_NAME])
+{
+    unsigned which = d->theme == DRAW_ONLY_LOADS ? draw_below(d, 4) : 0;
+    if (which == 1)
+        draw_comparison(d, "%x", out);
+    else if (which != 2 || !draw_memory_condition(d, out))
+        draw_condition(d, out);
+}
+
 static void any_condition(draw *d)
 {
     char condition[DRAW_NAME];
-    draw_condition(d, condition);
-    draw_region r = draw_branch(d, condition, !draw_chance(d, 3));
+    branch_condition(d, condition);
+    draw_region r = draw_branch(d, condition, carries_tile(d));
+    d->branches++;
     draw_enter(d, &r);
     statements(d);
     draw_leave(d, &r, "yield", NULL);
@@ -297,18 +314,32 @@ static void any_condition(draw *d)
         statements(d);
     draw_leave(d, &r, "yield", NULL);
     draw_close(d, "}");
+    d->branches--;
     draw_behind(d, &r);
 }
 
 /* ---- statements ---- */
 
-enum { LOOP = 0, CONDITION = 2, VIEW = 3, COMPUTE = 4, PRODUCT = 6, ACCESS = 8, IDIOM = 12, LOAD = 13, IN_PLACE = 15 };
+enum {
+    LOOP = 0,
+    CONDITION = 2,
+    VIEW = 3,
+    COMPUTE = 4,
+    PRODUCT = 6,
+    ACCESS = 8,
+    IDIOM = 12,
+    LOAD = 13,
+    IN_PLACE = 15,
+    ACCUMULATE = 16
+};
 
 /* Which one, as the kernel's theme has it. */
 static unsigned statement(draw *d)
 {
     static const uint8_t loads[] = {CONDITION, CONDITION, LOAD, LOAD, LOAD, IDIOM, 11, LOOP},
-                         only_loads[] = {CONDITION, CONDITION, LOAD, LOAD, LOAD, COMPUTE},
+                         only_loads[] = {CONDITION,  CONDITION,  CONDITION, ACCUMULATE,
+                                         ACCUMULATE, ACCUMULATE, LOAD,      VIEW},
+                         in_branch[] = {ACCUMULATE, ACCUMULATE, ACCUMULATE, LOAD, VIEW, CONDITION},
                          in_place[] = {IN_PLACE, IN_PLACE, IN_PLACE, LOAD, VIEW, CONDITION},
                          rows[] = {LOAD, LOAD, LOAD, COMPUTE}, between[] = {LOOP, LOOP, LOOP, ACCESS},
                          persistent[] = {LOAD, LOAD, COMPUTE, ACCESS, ACCESS, IN_PLACE};
@@ -316,7 +347,9 @@ static unsigned statement(draw *d)
     switch (d->theme) {
     case DRAW_MANY_LOADS: return outside ? draw_below(d, IN_PLACE) : loads[draw_below(d, sizeof loads)];
     case DRAW_ONLY_LOADS:
-        return outside ? between[draw_below(d, sizeof between)] : only_loads[draw_below(d, sizeof only_loads)];
+        if (outside)
+            return between[draw_below(d, sizeof between)];
+        return d->branches ? in_branch[draw_below(d, sizeof in_branch)] : only_loads[draw_below(d, sizeof only_loads)];
     case DRAW_IN_PLACE: return outside ? LOOP : in_place[draw_below(d, sizeof in_place)];
     case DRAW_ROWS: return outside ? between[draw_below(d, sizeof between)] : rows[draw_below(d, sizeof rows)];
     case DRAW_PERSISTENT: return persistent[draw_below(d, sizeof persistent)];
@@ -324,9 +357,23 @@ static unsigned statement(draw *d)
     }
 }
 
+/* Loads a tile through a view and adds it to the last one. */
+static void accumulate(draw *d)
+{
+    draw_place p;
+    if (draw_a_place(d, false, &p))
+        draw_keep(d, draw_sum(d, d->values[d->value_count - 1], draw_load_at(d, &p)));
+}
+
+/* How many come one after the other. A loop of loads has several, but not so many that they have no room ahead. */
+static unsigned statement_count(draw *d)
+{
+    return d->theme == DRAW_ONLY_LOADS && d->depth > 0 && !d->branches ? 2 + draw_below(d, 2) : 1 + draw_below(d, 4);
+}
+
 static void statements(draw *d)
 {
-    for (unsigned count = 1 + draw_below(d, 4); count > 0 && d->budget > 0; count--) {
+    for (unsigned count = statement_count(d); count > 0 && d->budget > 0; count--) {
         d->budget--;
         switch (statement(d)) {
         case LOOP:
@@ -351,6 +398,7 @@ static void statements(draw *d)
             draw_keep(d, draw_compute(d));
             break;
         case IN_PLACE: draw_in_place(d); break;
+        case ACCUMULATE: accumulate(d); break;
         default: draw_access(d); break;
         }
     }
@@ -456,9 +504,11 @@ static void entry(draw *d, bool apart)
 static draw_theme theme_of(draw *d)
 {
     static const uint8_t usual[] = {DRAW_MIXED,    DRAW_MIXED,    DRAW_MIXED, DRAW_MIXED,     DRAW_MANY_LOADS,
-                                    DRAW_IN_PLACE, DRAW_IN_PLACE, DRAW_ROWS,  DRAW_PERSISTENT};
+                                    DRAW_IN_PLACE, DRAW_IN_PLACE, DRAW_ROWS,  DRAW_PERSISTENT},
+                         large[] = {DRAW_MIXED,      DRAW_MIXED,      DRAW_MANY_LOADS, DRAW_MANY_LOADS,
+                                    DRAW_ONLY_LOADS, DRAW_ONLY_LOADS, DRAW_ONLY_LOADS, DRAW_ONLY_LOADS};
     if (d->elements > 16384)
-        return draw_chance(d, 4) ? DRAW_MIXED : DRAW_MANY_LOADS;
+        return (draw_theme)large[draw_below(d, sizeof large)];
     return (draw_theme)usual[draw_below(d, sizeof usual)];
 }
 
@@ -479,9 +529,12 @@ void random_kernel_draw(uint64_t seed, random_kernel *out)
     out->all_small = d.products = d.kind == BC_F16 && !draw_chance(&d, 3);
     d.elements = elements_of(&d);
     d.theme = theme_of(&d);
+    bool only_loads = d.theme == DRAW_ONLY_LOADS; /* of large tiles, again and again: the fewer elements, the quicker */
+    if (only_loads && !draw_chance(&d, 4))
+        d.elements = 65536;
     d.array_count = draw_chance(&d, 4) ? 1 : 2 + draw_below(&d, DRAW_ARRAYS - 1);
-    d.order = (draw_order)draw_below(&d, 4);
-    out->grid = draw_chance(&d, 2) ? 1 : 2 + draw_below(&d, 3);
+    d.order = (draw_order)draw_below(&d, only_loads ? DRAW_LOOSE : 4);
+    out->grid = draw_chance(&d, 2) ? 1 : 2 + draw_below(&d, only_loads ? 1 : 3);
     if (d.theme == DRAW_PERSISTENT && !draw_chance(&d, 3))
         out->grid = 1;
     d.alone = out->grid == 1;
@@ -495,7 +548,7 @@ void random_kernel_draw(uint64_t seed, random_kernel *out)
             out->alias[i] = 16u << draw_below(&d, 8);
     draw_line(&d, "cuda_tile.module @m {");
     draw_open(&d);
-    entry(&d, !d.alone && !draw_chance(&d, 3));
+    entry(&d, !d.alone && (only_loads || !draw_chance(&d, 3)));
     draw_close(&d, "}");
 }
 

@@ -22,7 +22,7 @@ matmul="matmul.tbc --grid 4,3 --names A,B,C A=ones(f16,[128,96]) B=ones(f16,[96,
 run 0 "$tilevm" bench $matmul --device cuda
 says 'matmul.tbc: 4x3x1 tile blocks on cuda:0, No GPU 0 (sm_90), caches warm'
 says 'multiprocessors up to 1980 MHz, memory 2619 MHz; what they were during the run is not known'
-says 'time        250.0 us, median of 10 samples of 2 launches; 95 % interval 250.0 us to 250.0 us (+-0.0 %)'
+says 'time        250.0 us, median of 1000 samples of 2 launches; 95 % interval 250.0 us to 250.0 us (+-0.0 %)'
 says '2.359 MFLOP of products, 9.437 GFLOP/s: less than 0.1 % of 1071 TFLOP/s'
 says 'memory      67.58 kB at least, 270.3 MB/s'
 says 'bound by    none of these limits; the nearest is DRAM'

@@ -88,6 +88,35 @@ check "compile --json" 0 '"image":	2' "$tilevm" compile --json "$app" -o "$work/
 check "report, for its own target" 0 '"target":	"sm_100"' "$tilevm" report "$app#1" --json
 check "report, which" 2 "holds 2 images; choose one" "$tilevm" report "$app" -o "$work/k.html"
 check "bundle" 0 "" "$tilevm" bundle build "$app#1" -t sm_90 -o "$work/k.tvb"
+# The commands that time, tune, show and step take programs and bundles alike.
+"$tilevm" bundle build "$a" "$b" -t sm_90 -e ptx -o "$work/both.tvb" > "$work/out"
+for file in "$app" "$work/object.plain" "$work/fatbin.plain" "$work/both.tvb"; do
+    what=${file##*/}
+    set -- --grid 1 --entry "$entry"
+    check "bench $what" 0 "$what: 1x1x1 tile blocks" "$tilevm" bench "$file" "$@" --device cpu --repeat 3
+    check "bench --compare $what" 0 "times as long" "$tilevm" bench "$b" "$@" --device cpu --repeat 3 --compare "$file"
+    check "tune $what" 0 "best by prediction" "$tilevm" tune "$file" "$@" --device cpu
+    check "report $what" 0 '"function":	"softmax_row"' "$tilevm" report "$file" --run "$@" --json
+    check "report --diff $what" 0 '"other":	{' "$tilevm" report "$b" --diff "$file" --entry "$entry" --json
+    check "debug $what" 0 "tile block (0, 0, 0), op 0" "$tilevm" debug "$file" "$@" --batch
+    check "precision $what" 0 "precision of " "$tilevm" run "$file" "$@" --device cpu --precision
+    check "trace $what" 0 "" "$tilevm" run "$file" "$@" --device cpu --trace-events "$work/trace.json"
+    check "check --report $what" 0 "nothing found" "$tilevm" check "$file" "$@" --report "$work/check.html"
+done
+bundle=$work/both.tvb
+check "modules" 0 "both.tvb(softmax_row_f32): image 1: Tile IR" "$tilevm" inspect "$bundle#1"
+check "verify a bundle" 0 "2 images, 2 valid" "$tilevm" verify "$bundle"
+check "diff with a bundle" 0 "" "$tilevm" diff "$bundle#2" "$a"
+check "a bundle, which" 2 "holds 2 images; choose one" "$tilevm" run "$bundle" --grid 1
+check "extract from a bundle" 0 "" "$tilevm" extract "$bundle" -o "$work/ex.bundle"
+same "extract from a bundle" "$b" "$(echo "$work/ex.bundle"/*.1.tbc)"
+# One changed byte of a module: its hash is another.
+at=$(grep -aobF objects/ "$bundle" | head -n 1 | cut -d: -f1)
+cp "$bundle" "$work/changed.tvb"
+[ -n "$at" ] && printf '\377\377' | dd of="$work/changed.tvb" bs=1 seek=$((at + 200)) conv=notrunc 2> /dev/null
+check "a changed bundle" 2 "unreadable" "$tilevm" verify "$work/changed.tvb"
+head -c 500 "$bundle" > "$work/short.tvb"
+check "a short bundle" 2 "short.tvb: " "$tilevm" verify "$work/short.tvb"
 check "nothing" 2 "it contains no Tile IR and no other device code" "$tilevm" verify "$(command -v sh)"
 check "embedded" 0 "image 1" sh -c '"$1" data plain 0 "$2" > "$3" && "$4" extract --list "$3"' - "$build/program" "$a" \
     "$work/data" "$tilevm"

@@ -44,7 +44,7 @@ run 0 "$tilevm" verify best.tbc
 # Hints are set for the one target, by their names in the bytecode; others stay.
 printf '{"occupancy": [2], "num_worker_warps": [8]}' > one.json
 run 0 "$tilevm" tune $matmul --device cpu --space one.json -o best.tbc
-says '1 variants, 1 kernels that differ'
+says '1 variants, 1 of them different'
 run 0 "$tilevm" disasm best.tbc
 says 'sm_90 = {num_worker_warps_per_cta = 8, occupancy = 2}'
 printf '{"occupancy": [4]}' > one.json
@@ -61,6 +61,12 @@ mkdir folder
 cp best.tbc folder/a.tbc
 head -c 200 k.tbc > folder/short.tbc
 cp vadd.tbc folder/
+# Files of variants may be programs and bundles: the image with the kernel is taken.
+run 0 "$tilevm" bundle build k.tbc vadd.tbc -t sm_90 -e ptx -o folder/k.tvb
+printf '{"variants": [{"file": "k.tvb"}, {"file": "k.tvb#1", "name": "first"}, {"file": "k.tvb#3"}]}' > folder/bundles.json
+run 0 "$tilevm" tune $matmul --device cpu --space folder/bundles.json
+says '3 variants, 1 of them different, 1 not compiled'
+says 'not compiled: k.tvb#3: folder/k.tvb: there is no image 3; it has 2'
 cat > folder/files.json <<'END'
 {"variants": [{"file": "../k.tbc", "name": "TM=64"}, {"file": "a.tbc", "grid": [8, 2], "name": "TM=128"},
               {"file": "short.tbc"}, {"file": "none.tbc"}, {"file": "vadd.tbc"}, {"file": "../k.tbc", "name": "again"}],

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Which kernels of `kernels.py` are timed, with which sizes, tiles and hints; exports them as bytecode.
 
-    python tests/gpu/perf/cases.py TILEVM FOLDER [--filter RE] [--tiny]
+    python tests/gpu/perf/cases.py TILEVM FOLDER [--filter RE] [--tiles] [--tiny]
 
 Writes FOLDER/NAME.tbc without debug information and FOLDER/cases.json (jobs: arguments, flop, bytes; kernels: job, grid), which
 is all that `tools/perf_build.py` and `tools/perf_run.py` need. Needs cuda-tile 1.7. --tiny: runs each one by `tilevm run` on
-small arrays on the CPU instead and compares the results with `expected.py` by numpy.
+small arrays on the CPU instead and compares the results with `expected.py` by numpy. --tiles: the kernels of `tiles.py` instead, which
+are for the cost model.
 """
 import argparse
 import io
@@ -25,6 +26,7 @@ import exact
 import forms
 import operands
 import sweep
+import tiles
 import wider
 
 TYPES = {"f16": ct.float16, "bf16": ct.bfloat16, "f32": ct.float32, "f8e4m3fn": ct.float8_e4m3fn, "i32": ct.int32, "u8": ct.uint8, "f64": ct.float64}
@@ -74,10 +76,12 @@ def main():
     p.add_argument("tilevm")
     p.add_argument("folder")
     p.add_argument("--filter", default="", help="kernels whose name this matches")
+    p.add_argument("--tiles", action="store_true", help="works of which every usual tile is timed")
     p.add_argument("--tiny", action="store_true", help="run on the CPU with small arrays")
     options = p.parse_args()
-    jobs = {job.name: job for job in JOBS}
-    chosen = [kernel for kernel in KERNELS if re.search(options.filter, kernel.name)]
+    all_jobs, kernels = (tiles.JOBS, tiles.KERNELS) if options.tiles else (JOBS, KERNELS)
+    jobs = {job.name: job for job in all_jobs}
+    chosen = [kernel for kernel in kernels if re.search(options.filter, kernel.name)]
     os.makedirs(options.folder, exist_ok=True)
     failed, symbols = 0, {}
     for kernel in chosen:
@@ -87,7 +91,7 @@ def main():
             import tiny
             failed += not tiny.agrees(options.tilevm, path, kernel.grid(**job.tiny), job.recipe(job.tiny))
     with open(os.path.join(options.folder, "cases.json"), "w") as f:
-        json.dump(dict(jobs={job.name: job.recipe(job.sizes) for job in JOBS if any(c.job == job.name for c in chosen)},
+        json.dump(dict(jobs={job.name: job.recipe(job.sizes) for job in all_jobs if any(c.job == job.name for c in chosen)},
                        kernels=[dict(name=c.name, symbol=symbols[c.name], job=c.job, grid=c.grid(**jobs[c.job].sizes),
                                      hints=c.hints) for c in chosen]),
                   f, indent=1)

@@ -10,11 +10,12 @@
 enum {
     LEAST_ROUNDS = 10,
     MOST_ROUNDS = 1000,
-    WHATEVER_ROUNDS = 3, /* taken however long they take */
-    WARM_UP_US = 100000,
+    WHATEVER_ROUNDS = 3,    /* taken however long they take */
+    LEAST_SAMPLED = 500000, /* us of a subject: clocks change slowly, and samples that follow each other share one */
+    WARM_UP_US = 300000,
     OTHERS = 10,       /* warm-up takes a tenth of that */
     LEAST_WARM_UP = 3, /* samples: the first launch takes longer */
-    MOST_WARM_UP = 200,
+    MOST_WARM_UP = 1000,
     SAMPLE_US = 500, /* duration that a sample should have, so that the resolution of the clock does not matter */
     MOST_LAUNCHES = 256
 };
@@ -47,14 +48,15 @@ static bool warm_up(measuring *m, bench_subject *s, io_error *error)
 {
     double wanted = s == m->subjects ? WARM_UP_US : WARM_UP_US / OTHERS;
     const bench_options *o = m->bed->options;
-    double us = 0, all = 0;
+    double us = 0, least = 0, all = 0;
     uint64_t start = cli_clock_ns();
     s->launches = 1;
     for (unsigned i = 0; i < LEAST_WARM_UP || (i < MOST_WARM_UP && all < wanted); i++) {
         if (!bench_bed_sample(m->bed, s, s->launches, &us, error))
             return false;
         all += us * s->launches;
-        s->launches = choose_launches(o, us);
+        least = i == 0 || us < least ? us : least; /* other programs make single launches longer */
+        s->launches = choose_launches(o, least);
         if (i + 1 >= LEAST_WARM_UP && seconds_since(start) * 4 * (double)m->count > o->seconds)
             break;
     }
@@ -97,9 +99,11 @@ static bool look_back(measuring *m, size_t rounds, bool *out_enough, io_error *e
     const bench_options *o = m->bed->options;
     bool precise = true;
     for (size_t i = 0; i < m->count; i++) {
+        const bench_subject *s = &m->subjects[i];
         if (!summarize(&m->subjects[i], error))
             return false;
-        precise = precise && bench_spread(&m->subjects[i].summary) <= o->precision;
+        precise = precise && bench_spread(&s->summary) <= o->precision
+                  && s->summary.median * s->launches * (double)s->count >= LEAST_SAMPLED;
     }
     bool late = seconds_since(m->start_ns) >= o->seconds;
     *out_enough = o->repeat ? rounds >= o->repeat

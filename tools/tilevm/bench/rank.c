@@ -83,13 +83,18 @@ static bool take_code(void *user, const void *bytes, size_t size)
 static tv_status read_variant(const run_job *job, const tune_variant *v, cli_file *file, char *text)
 {
     static const char no_memory[] = "out of memory";
+    cli_images images;
     char *problem = NULL;
     *file = (cli_file){.bytes = job->file.bytes, .size = job->file.size, .borrowed = true};
     if (!v->path)
         return TV_OK;
     *file = (cli_file){.bytes = NULL};
-    if (cli_read(v->path, file, &problem))
-        return TV_OK;
+    if (cli_images_open(v->path, &images, &problem)) {
+        bool taken = cli_images_take(&images, job->symbol, file, &problem);
+        cli_images_close(&images);
+        if (taken)
+            return TV_OK;
+    }
     snprintf(text, TUNE_TEXT, "%.200s", problem ? problem : no_memory);
     free(problem);
     return strstr(text, no_memory) ? TV_NO_MEMORY : TV_IO;

@@ -21,7 +21,7 @@ typedef enum tune_outcome {
 
 typedef struct tune_variant {
     const char *name; /* name of a file's variant, as in the space; NULL: the hints identify it */
-    const char *path; /* bytecode; NULL: the kernel's own */
+    const char *path; /* bytecode, or what holds some; NULL: the kernel's own */
     uint32_t grid[3];
     bench_hints hints;
     /* set by ranking */

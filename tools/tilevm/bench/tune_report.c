@@ -94,7 +94,7 @@ static void put_best(bc_text *out, const tune_result *r)
 bool tune_report_text(const tune_result *r, bool all, bc_text *out)
 {
     size_t shown = all || r->ranked <= SHOWN ? r->ranked : r->timed > SHOWN ? r->timed : SHOWN;
-    bc_text_printf(out, "%s for %s: %zu variants, %zu kernels that differ, %zu not compiled; ranked in %.2f s\n",
+    bc_text_printf(out, "%s for %s: %zu variants, %zu of them different, %zu not compiled; ranked in %.2f s\n",
                    cli_shown_path(r->options->name), r->options->target, r->space.count, r->ranked, r->refused,
                    r->seconds);
     if (r->bed)

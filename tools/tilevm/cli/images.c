@@ -141,13 +141,19 @@ static bool find_images(cli_images *images, char **out_error)
 {
     tv_str bytes = {(const char *)images->file.bytes, images->file.size};
     co_file kind = co_file_of(bytes);
-    images->inside = kind != CO_FILE_BYTECODE && kind != CO_FILE_OTHER;
+    bool bundle = cli_is_zip(bytes);
+    const char *problem = NULL;
+    images->inside = bundle || (kind != CO_FILE_BYTECODE && kind != CO_FILE_OTHER);
     if (kind == CO_FILE_OTHER && is_source(images->path, out_error))
         return false;
-    if (images->inside)
+    if (bundle)
+        problem = cli_bundle_each(bytes, &images->arena, take_image, images);
+    else if (images->inside)
         co_images_each(bytes, take_image, images);
     else
         take_file(images, bytes);
+    if (problem)
+        return cli_problem(images->path, problem, out_error);
     if (images->arena.failed || images->other.failed)
         return cli_problem(images->path, "out of memory", out_error);
     if (images->count)

@@ -1,5 +1,6 @@
 /* What a command is given to work on: a file of bytecode, or one that holds some: a program, a shared library, an
-   object, a static archive, a fat binary. `app#3` is the third image of app, unless there is a file of that name. */
+   object, a static archive, a fat binary, a bundle. `app#3` is the third image of app, unless there is a file of that
+   name. */
 #ifndef TILEVM_TOOLS_CLI_IMAGES_H
 #define TILEVM_TOOLS_CLI_IMAGES_H
 
@@ -45,6 +46,12 @@ bool cli_images_take(cli_images *images, const char *entry, cli_file *out, char 
 
 /* Takes the only image of a file, saying on stderr why there is none. */
 bool cli_read_image_or_say(const char *path, cli_file *out);
+
+/* bundled.c: is the file an archive, as bundles are? */
+bool cli_is_zip(tv_str file);
+/* Calls visit for the bytecode of each module of a bundle, which lies in the arena; false from visit ends it. Gives
+   what is wrong with the file, or NULL. */
+const char *cli_bundle_each(tv_str file, bc_arena *arena, co_visit *visit, void *user);
 
 typedef struct cli_module {
     tv_module *module;
