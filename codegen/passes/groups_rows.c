@@ -44,8 +44,8 @@ static bool is_read_inside(const ct_value *v, const ct_block *body)
 static bool is_row(const cg_splitting *x, const ct_block *body, cg_ring *slice, ct_op *op, cg_ring_load *out)
 {
     return op->opcode == OP_load_view_tko && op->block == body && cg_row_for_threads(x->c, op, out)
-           && is_read_inside(&op->results[0], body) && !op->results[1].uses && !cg_ring_takes_view(x->c, slice, body, op)
-           && !cg_order_holds_back(x->c, x->f->body, op);
+           && is_read_inside(&op->results[0], body) && !op->results[1].uses
+           && !cg_ring_takes_view(x->c, slice, body, op) && !cg_order_holds_back(x->c, x->f->body, op);
 }
 
 static bool is_planned(const cg_ring *ring, const ct_op *load)
