@@ -79,11 +79,14 @@ static void widen(cg_func *c, const char *type, cg_val *out)
 
 void cg_pack_fragments(cg_func *c, const cg_product *p, const cg_operand *o, uint32_t part, cg_val *out)
 {
-    enum { HALF_BITS = 16 };
     bool is_low = p->m < CG_ATOM_ROW_BITS; /* registers 1 and 3 hold the rows from 8 on */
     for (uint32_t i = 0; i < 4; i++) {
         const cg_val *two = o->fragments + (is_low ? part << 2 | (i & 2) : part << 3 | i << 1);
-        out[i] = is_low && i % 2 ? cg_reg(c, cg_const(CG_B32, 0)) : cg_join(c, two, 2, HALF_BITS);
+        out[i] = cg_new(c, CG_B32);
+        if (is_low && i % 2)
+            cg_ins(c, "mov.b32 %v, 0", out[i]);
+        else
+            cg_ins(c, "mov.b32 %v, {%v, %v}", out[i], cg_reg(c, two[0]), cg_reg(c, two[1]));
     }
 }
 

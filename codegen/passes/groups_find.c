@@ -13,14 +13,6 @@
 #include "codegen/passes/maps.h"
 #include "codegen/passes/loads.h"
 
-/* Is `op` in front of `other`, in the same block? */
-static bool is_earlier(const ct_op *op, const ct_op *other)
-{
-    while (op && op != other)
-        op = op->next;
-    return op;
-}
-
 /* Finds the products that use a tile of the loop's body, directly or through views, in program order; if there is
    only one, *first and *last are the same. False: more than two products use the tile, or other ops do. */
 static bool find_takers(const ct_value *tile, const ct_block *body, ct_op **first, ct_op **last)
@@ -35,7 +27,7 @@ static bool find_takers(const ct_value *tile, const ct_block *body, ct_op **firs
         } else if (op != *first && op != *last) {
             if (*first != *last || op->block != body || (*first)->block != body)
                 return false;
-            *(is_earlier(op, *first) ? first : last) = op;
+            *(ct_is_earlier(op, *first) ? first : last) = op;
         }
     }
     return tile->uses;

@@ -78,13 +78,6 @@ void cg_groups_find_rows(cg_splitting *x)
 
 /* ---- the consumers ---- */
 
-static bool is_earlier(const ct_op *op, const ct_op *other)
-{
-    while (op && op != other)
-        op = op->next;
-    return op;
-}
-
 /* The first op of the body that computes with v, or contains one that does. */
 static ct_op *first_reader(const ct_value *v, const ct_block *body)
 {
@@ -95,7 +88,7 @@ static ct_op *first_reader(const ct_value *v, const ct_block *body)
             op = op->block->parent;
         if (op == use->op && passes_on(op))
             op = first_reader(&op->results[0], body);
-        first = !first || is_earlier(op, first) ? op : first;
+        first = !first || ct_is_earlier(op, first) ? op : first;
     }
     return first;
 }
@@ -117,8 +110,8 @@ void cg_groups_consume_rows(const cg_splitting *x, const cg_ring_place *rows)
         ct_op *load = rows->loads[i];
         rows->ring->loads[i].op = load;
         move_to(load, first_reader(&load->results[0], body));
-        first = !first || is_earlier(load, first) ? load : first;
-        last = !last || is_earlier(last, load) ? load : last;
+        first = !first || ct_is_earlier(load, first) ? load : first;
+        last = !last || ct_is_earlier(last, load) ? load : last;
     }
     rows->ring->why = "rows have as many stages as tiles of products";
     cg_remark_ring(x->c, rows->loop, rows->ring);

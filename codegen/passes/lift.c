@@ -359,13 +359,6 @@ typedef struct range {
     ct_op *first, *last;
 } range;
 
-static bool is_before(const ct_op *op, const ct_op *other)
-{
-    while (op && op != other)
-        op = op->next;
-    return op;
-}
-
 /* The loop at that level around the load; 0: the innermost one. NULL: there are not so many. */
 static const ct_op *loop_at(const cg_lifted *l, uint32_t level)
 {
@@ -391,8 +384,8 @@ static bool find_range(const lifting *x, uint32_t level, range *out)
         ct_op *op = x->asks[i] ? in_block(x->loads[i].load, out->block) : NULL;
         if (!op)
             continue;
-        out->first = !out->first || is_before(op, out->first) ? op : out->first;
-        out->last = !out->last || is_before(out->last, op) ? op : out->last;
+        out->first = !out->first || ct_is_earlier(op, out->first) ? op : out->first;
+        out->last = !out->last || ct_is_earlier(out->last, op) ? op : out->last;
     }
     return out->first;
 }

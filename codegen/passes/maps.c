@@ -43,20 +43,13 @@ static ct_op *in_block(ct_op *op, const ct_block *block)
     return op;
 }
 
-static bool is_before(const ct_op *op, const ct_op *other)
-{
-    while (op && op != other)
-        op = op->next;
-    return op;
-}
-
 /* The op of the function's body that loads the first tile, or contains that load. */
 static const ct_op *first_load(const cg_splitting *x)
 {
     const ct_op *first = in_block(x->places[0].loop, x->f->body);
     for (uint32_t i = 0; i < x->kept_count; i++) {
         const ct_op *op = in_block(x->kept[i].load, x->f->body);
-        first = is_before(op, first) ? op : first;
+        first = ct_is_earlier(op, first) ? op : first;
     }
     return first;
 }
@@ -179,7 +172,7 @@ static const char *obstacle_of(cg_splitting *x, cg_tensor_maps *all, const ct_op
     if (bc_forbids_tma(load->from, x->c->target->sm))
         return "a hint forbids them";
     const ct_op *maker = maker_of(load);
-    if (!maker || maker->block != x->f->body || !is_before(maker, first_load(x)))
+    if (!maker || maker->block != x->f->body || !ct_is_earlier(maker, first_load(x)))
         return "a view is made after the first load";
     return map_for(all, cg_view_op_of(load).view->view, &boxes)
                ? NULL
@@ -373,7 +366,7 @@ static ct_op *place_of(const cg_splitting *x, ct_block *producers, ct_value *con
     while (wait != copy && !cg_is_grid_wait(wait))
         wait = wait->next;
     for (uint32_t i = 0; i < x->maps->count; i++)
-        if (!is_before(tensors[i]->op, wait))
+        if (!ct_is_earlier(tensors[i]->op, wait))
             return copy;
     return wait;
 }

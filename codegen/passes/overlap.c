@@ -76,24 +76,17 @@ static bool find_products(overlapping *x)
 
 /* ---- the order of products ---- */
 
-static bool is_earlier(const ct_op *op, const ct_op *other)
-{
-    while (op && op != other)
-        op = op->next;
-    return op;
-}
-
 /* Is the value there in front of the op of the body, or does it only reinterpret one that is? */
 static bool is_there(const overlapping *x, const ct_value *v, const ct_op *place)
 {
-    return !v->op || v->block != x->body || (v->op != place && is_earlier(v->op, place))
+    return !v->op || v->block != x->body || (v->op != place && ct_is_earlier(v->op, place))
            || (cg_is_seen(v->op) && is_there(x, v->op->operands[0], place));
 }
 
 /* Moves the op behind `at`, unless it is in front of it; returns the later of the two. */
 static ct_op *put_behind(ct_op *op, ct_op *at)
 {
-    if (is_earlier(op, at))
+    if (ct_is_earlier(op, at))
         return at;
     if (at->next != op)
         ct_move_before(op, at->next);
@@ -103,7 +96,7 @@ static ct_op *put_behind(ct_op *op, ct_op *at)
 /* The same for the ops that reinterpret a value for this operand. */
 static ct_op *bring(const overlapping *x, const ct_value *v, ct_op *at)
 {
-    if (!v->op || v->block != x->body || is_earlier(v->op, at))
+    if (!v->op || v->block != x->body || ct_is_earlier(v->op, at))
         return at;
     return put_behind(v->op, bring(x, v->op->operands[0], at));
 }
@@ -190,7 +183,7 @@ static ct_op *first_user(const overlapping *x, const ct_value *v)
         ct_op *op = use->op;
         while (op->block != x->body)
             op = op->block->parent;
-        first = !first || is_earlier(op, first) ? op : first;
+        first = !first || ct_is_earlier(op, first) ? op : first;
     }
     return first;
 }
@@ -199,7 +192,7 @@ static ct_op *first_user(const overlapping *x, const ct_value *v)
 static uint32_t started_before(const overlapping *x, uint32_t i, const ct_op *op)
 {
     uint32_t count = 0;
-    while (i + 1 < x->count && is_earlier(x->products[i + 1], op)) {
+    while (i + 1 < x->count && ct_is_earlier(x->products[i + 1], op)) {
         count++;
         i++;
     }
@@ -236,9 +229,9 @@ static void move_releases(const overlapping *x, ct_op *const *awaits)
             continue;
         ct_op *last = NULL;
         for (uint32_t i = 0; i < x->count; i++)
-            if (reads(x->products[i], op->operands[0]) && (!last || is_earlier(last, awaits[i])))
+            if (reads(x->products[i], op->operands[0]) && (!last || ct_is_earlier(last, awaits[i])))
                 last = awaits[i];
-        if (last && is_earlier(op, last))
+        if (last && ct_is_earlier(op, last))
             ct_move_before(op, last->next);
     }
 }

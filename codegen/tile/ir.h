@@ -213,6 +213,8 @@ static inline ct_block **ct_regions(const ct_op *op)
 }
 /* The op after this one in pre-order, within `root`. NULL: it was the last one. */
 ct_op *ct_next_op(const ct_op *op, const ct_block *root);
+/* Is the op `other`, or in front of it in the same block? */
+bool ct_is_earlier(const ct_op *op, const ct_op *other);
 /* Is the block inside the other one, or the same? */
 bool ct_is_inside(const ct_block *block, const ct_block *outer);
 /* Are all of its operands defined outside the block? */
