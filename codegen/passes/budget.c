@@ -115,7 +115,8 @@ static void look_at(tiles *t, const cg_func *c, const ct_op *op)
         t->bytes = bytes > t->bytes ? bytes : t->bytes;
         t->rows = loads_rows(op) && bits > t->rows ? bits : t->rows;
         t->has_products = t->has_products || cg_is_product(op);
-        t->adds_up = t->adds_up || (c->target->features & CG_HAS_WGMMA && cg_is_product(op) && cg_cuts_sums(c, op));
+        t->adds_up = t->adds_up
+                     || (c->target->features & CG_HAS_ASYNC_PRODUCTS && cg_is_product(op) && cg_cuts_sums(c, op));
         if (cg_is_product(op))
             look_at_operands(t, op);
         const bc_type *type = op->results[i].type;
@@ -267,7 +268,8 @@ static bool may_share(int64_t columns)
 static bool needs_room(const cg_func *c, const tiles *t)
 {
     enum { STEPS = 2, HALF = 2 };
-    return c->target->features & CG_HAS_WGMMA && t->sums <= CG_REGISTERS / 4 * 3 && t->product < t->held && !t->is_wide
+    return c->target->features & CG_HAS_ASYNC_PRODUCTS && t->sums <= CG_REGISTERS / 4 * 3 && t->product < t->held
+           && !t->is_wide
            && (STEPS * t->step > ((uint64_t)c->target->shared_kib << 10) / HALF || !may_share(t->columns))
            && cg_mma_chain_warps(c->ir);
 }

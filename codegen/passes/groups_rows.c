@@ -40,13 +40,22 @@ static bool is_read_inside(const ct_value *v, const ct_block *body)
     return v->uses;
 }
 
-/* Is it a row that producers can copy ahead? Its token must order nothing, because the load is moved. */
-static bool is_row(const cg_splitting *x, const ct_block *body, cg_ring *slice, ct_op *op, cg_ring_load *out)
+/* Do only ops of the loop read the row, and is nothing ordered after the load, which is moved? */
+static const char *stays_inside(cg_query *q)
 {
-    return op->opcode == OP_load_view_tko && op->block == body && cg_row_for_threads(x->c, op, out)
-           && is_read_inside(&op->results[0], body) && !op->results[1].uses
-           && !cg_ring_takes_view(x->c, slice, body, op) && !cg_order_holds_back(x->c, x->f->body, op);
+    bool stays = is_read_inside(&q->load->results[0], q->body) && !q->load->results[1].uses;
+    return stays ? NULL : "it is read behind the loop, or accesses are ordered after it";
 }
+
+/* Does none of the kernel's stores have to come before it? */
+static const char *precedes_kernel(cg_query *q)
+{
+    return cg_order_holds_back(q->c, q->user, q->load) ? "it may depend on another access of the kernel" : NULL;
+}
+
+static cg_condition *const of_rows[] = {
+    cg_in_each_iteration, cg_is_movable, cg_row_fits_threads, stays_inside, cg_is_known_by_counter,
+    precedes_kernel,      NULL};
 
 static bool is_planned(const cg_ring *ring, const ct_op *load)
 {
@@ -58,14 +67,14 @@ static bool is_planned(const cg_ring *ring, const ct_op *load)
 
 static void find_rows(cg_splitting *x, ct_op *loop)
 {
-    const ct_block *body = loop->regions[0];
     cg_ring_place *p = &x->rows[x->row_count];
-    cg_ring *ring = cg_ring_plan(x->c, CG_RING_OF_GROUPS);
-    *p = (cg_ring_place){.ring = ring, .loop = loop, .is_first = true};
-    for (ct_op *op = body->first; op && ring && ring->load_count < CG_RING_LOADS; op = op->next)
-        if (!is_planned(cg_plan_of(loop)->ring, op) && is_row(x, body, ring, op, &ring->loads[ring->load_count]))
-            p->loads[ring->load_count++] = op;
-    x->row_count += ring && ring->load_count;
+    *p = (cg_ring_place){.ring = cg_ring_plan(x->c, CG_RING_OF_GROUPS), .loop = loop, .is_first = true};
+    cg_query q = {.c = x->c, .loop = loop, .body = loop->regions[0], .ring = p->ring, .user = x->f->body};
+    for (ct_op *op = q.body->first; op && p->ring; op = op->next)
+        if (op->opcode == OP_load_view_tko && !is_planned(cg_plan_of(loop)->ring, op)
+            && !cg_obstacle_to_ring(&q, of_rows, op))
+            p->loads[p->ring->load_count - 1] = op;
+    x->row_count += p->ring && p->ring->load_count;
 }
 
 void cg_groups_find_rows(cg_splitting *x)
