@@ -221,20 +221,11 @@ static void multiply_adding_up(cg_func *c, const work *w, cg_val *acc)
         }
 }
 
-/* Is the operand the same in all iterations of the loop? */
-static bool is_invariant(const ct_op *op, const ct_value *v)
-{
-    const ct_op *loop = ct_loop_around(op);
-    return loop && !ct_is_inside(v->block, loop->regions[0]);
-}
-
-/* Fragment `part` of the left operand. An invariant one is taken as the words that it was loaded as: ptxas would pack
-   them in each iteration, with a move for each word (64 of 64 columns, full attention of 64x4096 on an H200: 651 us, and
-   680 with the moves). Others stay apart: their moves let ptxas place them. */
+/* Fragment `part` of the left operand: packed, or as the words that it was loaded as. */
 static void take_left(cg_func *c, const ct_op *op, const cg_product *p, const cg_operand *o, uint32_t part, cg_val *out)
 {
     enum { WORDS = 4, HALF_BITS = 16 };
-    if (is_invariant(op, o->v))
+    if (op->as_words)
         for (uint32_t i = 0; i < WORDS; i++)
             out[i] = cg_join(c, o->fragments + 2 * (WORDS * part + i), 2, HALF_BITS);
     else

@@ -249,6 +249,16 @@ uint32_t cg_product_registers(const cg_func *c)
     return t.product ? sums + (uint32_t)cg_machine_of(c->target)->registers_mma : 0;
 }
 
+/* Do all products read tiles as they are loaded, or what another product led to? */
+static bool are_fed(const ct_func *f)
+{
+    for (const ct_op *op = f->body->first; op; op = ct_next_op(op, f->body))
+        for (uint32_t i = 0; cg_is_product(op) && i < 2; i++)
+            if (!cg_is_loaded_operand(op->operands[i]) && (i || !cg_product_before(op)))
+                return false;
+    return true;
+}
+
 /* Can two blocks of one consumer warpgroup each share a multiprocessor, if a chain has so many columns? */
 static bool may_share(int64_t columns)
 {
@@ -262,7 +272,8 @@ static bool may_share(int64_t columns)
 
 /* If two blocks share a multiprocessor, each with half of the rows, they alternate in computing what is between the
    products of a chain. This requires that each has room for two steps of the tiles that it loads, and registers for its
-   columns. If not, one block is faster, as long as sums take at most three quarters of all registers. Attention backward with 128 columns on an
+   columns if producers feed it. If not, one block is faster, as long as sums take at most three quarters of all
+   registers. Attention backward with 128 columns on an
    H100, microseconds with two blocks and one: queries, 128x128: 589 and 347; keys, 64x128: 778 and 879. With 64
    columns: queries, 128x128: 747 and 907. */
 static bool needs_room(const cg_func *c, const tiles *t)
@@ -270,7 +281,8 @@ static bool needs_room(const cg_func *c, const tiles *t)
     enum { STEPS = 2, HALF = 2 };
     return c->target->features & CG_HAS_ASYNC_PRODUCTS && t->sums <= CG_REGISTERS / 4 * 3 && t->product < t->held
            && !t->is_wide
-           && (STEPS * t->step > ((uint64_t)c->target->shared_kib << 10) / HALF || !may_share(t->columns))
+           && (STEPS * t->step > ((uint64_t)c->target->shared_kib << 10) / HALF
+               || (!may_share(t->columns) && are_fed(c->ir)))
            && cg_mma_chain_warps(c->ir);
 }
 

@@ -14,6 +14,8 @@
 
    A product that only needs tiles of rings starts behind the first product if there are registers for both sums. Sums
    that only the next iteration's product reads are computed in place, in the registers of the loop.
+   ptxas would pack the fragments of a left operand that does not change in the loop in each iteration, with a move for
+   each word; they are taken as the words that they were loaded as.
    Loops whose second product is delayed by an iteration are left as they are (codegen/passes/skew.c).
 
    Why it is right: a product moves only over ops that compute in registers, and its operands are computed in front of
@@ -244,8 +246,10 @@ static void overlap(overlapping *x)
 {
     ct_op *awaits[CG_TOGETHER];
     int left = registers_left(x);
-    for (uint32_t i = 0; i < x->count; i++)
+    for (uint32_t i = 0; i < x->count; i++) {
         x->products[i]->in_place = is_carried(x->products[i]);
+        x->products[i]->as_words = !ct_is_inside(x->products[i]->operands[0]->block, x->body);
+    }
     if (left < CG_REGISTERS_OF_ADDRESSES)
         return;
     if (left >= cg_machine_of(x->c->target)->registers_loop)
