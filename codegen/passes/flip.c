@@ -31,7 +31,7 @@
 #include "codegen/analysis/reordered.h"
 #include "codegen/analysis/turned.h"
 #include "codegen/kernel/limits.h"
-#include "codegen/passes/budget.h"
+#include "codegen/plan/budget.h"
 #include "codegen/passes/pass.h"
 #include "codegen/rewrite/ring.h"
 #include "codegen/tile/build.h"
