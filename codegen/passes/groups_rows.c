@@ -80,7 +80,7 @@ static void find_rows(cg_splitting *x, ct_op *loop)
 void cg_groups_find_rows(cg_splitting *x)
 {
     const ct_op *last = NULL;
-    for (uint32_t i = 0; i < x->count; i++)
+    for (uint32_t i = 0; i < x->count && !cg_sums_in_tensor(x->c, x->places[0].product); i++)
         if (x->places[i].loop != last && has_several_products((last = x->places[i].loop)->regions[0]))
             find_rows(x, x->places[i].loop);
 }

@@ -61,7 +61,7 @@ static bool has_own_sum(const overlapping *x, const ct_op *op)
 static bool suits(const overlapping *x, const ct_op *op)
 {
     return op->block == x->body && !op->in_flight && op->way == CT_AS_IT_IS && cg_mma_is_async(x->c, op)
-           && !cg_cuts_sums(x->c, op) && has_own_sum(x, op);
+           && !cg_sums_in_tensor(x->c, op) && !cg_cuts_sums(x->c, op) && has_own_sum(x, op);
 }
 
 static bool find_products(overlapping *x)
