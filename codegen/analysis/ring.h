@@ -123,6 +123,11 @@ static inline bool cg_is_transposed(const cg_ring_load *load)
 {
     return load->feed == CG_FEED_ACROSS;
 }
+/* Do threads, not products, read the tile from a slot that others have filled? */
+static inline bool cg_is_read_by_threads(const cg_ring_load *load)
+{
+    return load->feed == CG_FEED_THREADS;
+}
 static inline bool cg_is_put(const cg_ring_load *load)
 {
     return load->passage >= CG_TRANSPOSED_BY_THREADS;

@@ -20,6 +20,7 @@
 #include "codegen/access/pointers.h"
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
+#include "codegen/analysis/ring.h"
 #include "codegen/analysis/view.h"
 #include "codegen/cost/cost.h"
 #include "codegen/kernel/limits.h"
@@ -217,15 +218,16 @@ static bool comes_as_well(cg_func *c, const ct_op *load, const cg_layout *l)
 }
 
 /* After the first walk: a tile that is read in one layout only is loaded in that layout, if accesses are as
-   efficient. */
+   efficient, or if it is read from a slot of shared memory. */
 static void decide_loads(cg_func *c)
 {
     for (const ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
-        if (!ct_is_load(op))
+        bool from_slot = op->opcode == CT_staged && cg_is_read_by_threads(op->detail);
+        if (!ct_is_load(op) && !from_slot)
             continue;
         const ct_value *tile = cg_result(op, 0);
         const cg_layout *only = cg_only_wanted(cg_value_of(c, carried_as(tile))), *home = cg_value_of(c, tile)->home;
-        if (only && only != home && cg_is_weak_access(op) && comes_as_well(c, op, only))
+        if (only && only != home && (from_slot || (cg_is_weak_access(op) && comes_as_well(c, op, only))))
             c->homes->decided[tile->id] = only;
         else if ((!only || only == home) && op->opcode == OP_load_view_tko)
             decide_for_excerpts(c, op);

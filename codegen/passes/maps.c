@@ -181,6 +181,9 @@ const char *cg_maps_obstacle(cg_splitting *x)
             why = obstacle_of(x, all, x->places[i].loads[k], &x->places[i].ring->loads[k]);
     for (uint32_t i = 0; i < x->kept_count && !why; i++)
         why = obstacle_of(x, all, x->kept[i].load, &x->kept[i].ring->loads[0]);
+    for (uint32_t i = 0; i < x->row_count; i++)
+        for (uint32_t k = 0; k < x->rows[i].ring->load_count && !why; k++)
+            why = obstacle_of(x, all, x->rows[i].loads[k], &x->rows[i].ring->loads[k]);
     x->maps = all;
     return why;
 }

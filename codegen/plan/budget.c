@@ -28,6 +28,7 @@ typedef struct tiles {
     uint32_t block;     /* if the largest product has no instruction: the elements of it that a thread should have */
     bool is_together;   /* it is computed together with others */
     bool is_wide;       /* it is f64 */
+    int64_t columns;    /* of the widest product */
     uint32_t made;      /* the largest operand, computed in registers, of a product with at least 128 rows */
     bool adds_up;       /* registers hold sums of products twice, one part at a time */
     bool reduces, once; /* once: no element is needed later */
@@ -118,6 +119,9 @@ static void look_at(tiles *t, const cg_func *c, const ct_op *op)
                      || (c->target->features & CG_HAS_ASYNC_PRODUCTS && cg_is_product(op) && cg_cuts_sums(c, op));
         if (cg_is_product(op))
             look_at_operands(t, op);
+        const bc_type *type = op->results[i].type;
+        if (cg_is_product(op) && type->shape[type->rank - 1] > t->columns)
+            t->columns = type->shape[type->rank - 1];
         if ((op->opcode == OP_mmaf || op->opcode == OP_mmai) && bits > t->product) {
             t->product = bits;
             look_at_block(t, c, op);
@@ -250,16 +254,40 @@ uint32_t cg_product_registers(const cg_func *c)
     return t.product ? sums + (uint32_t)cg_machine_of(c->target)->registers_mma : 0;
 }
 
+/* Do all products read tiles as they are loaded, or what another product led to? */
+static bool are_fed(const ct_func *f)
+{
+    for (const ct_op *op = f->body->first; op; op = ct_next_op(op, f->body))
+        for (uint32_t i = 0; cg_is_product(op) && i < 2; i++)
+            if (!cg_is_loaded_operand(op->operands[i]) && (i || !cg_product_before(op)))
+                return false;
+    return true;
+}
+
+/* Can two blocks of one consumer warpgroup each share a multiprocessor, if a chain has so many columns? */
+static bool may_share(int64_t columns)
+{
+    const cg_group_work half = {.consumers = 1u << (CG_WARPGROUP_BITS + CG_LANE_BITS),
+                                .kind = CG_CHAIN,
+                                .columns = columns,
+                                .maps = true};
+    const cg_group_budget *budget = cg_group_budget_of(&half, UINT32_MAX);
+    return budget && budget->blocks > 1;
+}
+
 /* If two blocks share a multiprocessor, each with half of the rows, they alternate in computing what is between the
-   products of a chain. This requires that each has room for two steps of the tiles that it loads. If not, one block
-   is faster, as long as sums take at most three quarters of all registers. Attention backward with 128 columns on an
+   products of a chain. This requires that each has room for two steps of the tiles that it loads, and registers for its
+   columns if producers feed it. If not, one block is faster, as long as sums take at most three quarters of all
+   registers. Attention backward with 128 columns on an
    H100, microseconds with two blocks and one: queries, 128x128: 589 and 347; keys, 64x128: 778 and 879. With 64
    columns: queries, 128x128: 747 and 907. */
 static bool needs_room(const cg_func *c, const tiles *t)
 {
     enum { STEPS = 2, HALF = 2 };
     return c->target->features & CG_HAS_ASYNC_PRODUCTS && t->sums <= CG_REGISTERS / 4 * 3 && t->product < t->held
-           && !t->is_wide && STEPS * t->step > ((uint64_t)c->target->shared_kib << 10) / HALF
+           && !t->is_wide
+           && (STEPS * t->step > ((uint64_t)c->target->shared_kib << 10) / HALF
+               || (!may_share(t->columns) && are_fed(c->ir)))
            && cg_mma_chain_warps(c->ir);
 }
 
