@@ -5,12 +5,20 @@
 
 enum { MOST_OF_A_SIDE = 256, MOST_STRIDE_BITS = 36 /* in units of 16 bytes: a map has 40 bits for bytes */ };
 
+/* Is the tile one row, whose panels follow each other, and which a single box can hold? */
+static bool is_one_row(const cg_encoding *s)
+{
+    return !s->rows && (uint32_t)1 << s->columns <= MOST_OF_A_SIDE;
+}
+
 /* Is the encoding's swizzle one of TMA's: the number of a chunk XORed with low bits of the number of its 128-byte
    line? */
 static bool is_swizzled_alike(const cg_encoding *s)
 {
     enum { LINE = 3 /* log2 of the chunks in it */ };
     uint32_t chunks = s->panel - s->chunk;
+    if (is_one_row(s) && s->panel >= s->chunk)
+        return s->swizzle == 0;
     if (s->panel < s->chunk || s->swizzle != chunks)
         return false;
     for (uint32_t i = 0; i < chunks; i++)
@@ -35,10 +43,11 @@ static bool is_in_reach(const cg_view *v)
    encoding. */
 static bool order_dims(const bc_type *tile, const cg_encoding *encoding, uint32_t fast, cg_boxes *out)
 {
+    uint32_t panel = is_one_row(encoding) ? encoding->columns : encoding->panel;
     out->rank = 1;
     out->dims[0] = fast;
-    out->size[0] = (uint32_t)1 << encoding->panel;
-    out->panels = (uint32_t)1 << (encoding->columns - encoding->panel);
+    out->size[0] = (uint32_t)1 << panel;
+    out->panels = (uint32_t)1 << (encoding->columns - panel);
     for (uint32_t t = tile->rank; t-- > 0;) {
         if (t == fast)
             continue;
@@ -56,7 +65,9 @@ const char *cg_boxes_obstacle(const ct_op *load, const cg_encoding *encoding, ui
         return "a tile is loaded through pointers";
     cg_view_op v = cg_view_op_of(load);
     const bc_type *tile = v.tile_type;
-    *out = (cg_boxes){.element = encoding->bytes, .swizzle = encoding->panel - encoding->chunk, .blocks = 1};
+    *out = (cg_boxes){.element = encoding->bytes,
+                      .swizzle = is_one_row(encoding) ? 0 : encoding->panel - encoding->chunk,
+                      .blocks = 1};
     if (tile->rank > CG_MAP_DIMS || v.view->view->tensor->rank != tile->rank)
         return "a tensor has more dimensions than a tensor map";
     if (cg_view_is_half(&v) || encoding->left_out || encoding->batch || !is_swizzled_alike(encoding))

@@ -115,7 +115,7 @@ const cg_encoding *cg_encoding_of(const ct_value *v)
 {
     const ct_op *op = cg_source_of(v)->op;
     const cg_ring_load *load = op && op->opcode == CT_staged ? op->detail : NULL;
-    return load && !load->own_bytes ? &load->encoding : NULL;
+    return load && !op->in_registers ? &load->encoding : NULL;
 }
 
 cg_layout cg_encoding_layout_of(const ct_value *v, const cg_layout *l)

@@ -6,6 +6,7 @@
 #include "bytecode/number/number.h"
 #include "codegen/access/pointers.h"
 #include "codegen/access/view_vectors.h"
+#include "codegen/analysis/computed.h"
 #include "codegen/ops/counter.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/ops/maps.h"
@@ -521,19 +522,21 @@ void cg_lower_await(cg_func *c, const ct_op *op)
     }
 }
 
-/* If products read the tile, it gets the layout of a load from memory, but no registers are loaded. */
+/* If products read the tile, it gets the layout of a load from memory, but no registers are loaded. If consumers
+   compute a left operand from it, it gets the layout in which that operand is in fragments. */
 void cg_assign_staged(cg_func *c, const ct_op *op)
 {
     const cg_ring_load *load = op->detail;
     cg_layout l = load->layout;
-    if (!load->own_bytes && is_by_pointers(op)) {
+    bool fragments = load->computed && cg_fragments_from(c, load->computed, op, &l);
+    if (!load->own_bytes && !fragments && is_by_pointers(op)) {
         cg_ptr_op p = cg_ptr_op_of(op);
         l = cg_pointer_layout(c, &p);
-    } else if (!load->own_bytes) {
+    } else if (!load->own_bytes && !fragments) {
         cg_view_op v = cg_view_op_of(op);
         l = cg_view_layout(c, &v);
     }
-    cg_set_home(c, cg_result(op, 0), &l, CG_WEIGHT_MEMORY);
+    cg_set_home(c, cg_result(op, 0), &l, fragments ? CG_WEIGHT_MMA : CG_WEIGHT_MEMORY);
 }
 
 void cg_effects_staged(cg_func *c, ct_op *op)
@@ -559,11 +562,14 @@ void cg_lower_staged(cg_func *c, const ct_op *op)
 {
     const cg_ring_load *load = op->detail;
     const ct_value *tile = cg_result(op, 0);
-    cg_val *regs = load->own_bytes ? cg_vals(c, cg_layout_regs(&load->layout)) : NULL;
+    const cg_layout *home = load->computed ? cg_value_of(c, tile)->home : &load->layout;
+    cg_val *regs = op->in_registers ? cg_vals(c, cg_layout_regs(home)) : NULL;
     if (!regs)
         return; /* products read it in the slot (cg_encoding_of) */
     say_access(c, op, &load->layout);
-    cg_flat_load_some(c, bc_elem_kind(tile->type), cg_tile_in_slot(op), &load->places, regs);
+    cg_layout places = load->computed ? cg_encoding_layout(&load->encoding, home) : load->places;
+    (load->computed ? cg_flat_load : cg_flat_load_some)(c, bc_elem_kind(tile->type), cg_tile_in_slot(op), &places,
+                                                        regs);
     cg_set(c, tile, regs);
 }
 

@@ -31,7 +31,7 @@ typedef struct conversions {
 /* Do products read the tile from shared memory? */
 static bool stays_in_ring(const ct_value *v)
 {
-    return v->op && v->op->opcode == CT_staged && !((const cg_ring_load *)v->op->detail)->own_bytes;
+    return v->op && v->op->opcode == CT_staged && !v->op->in_registers;
 }
 
 static void find_in(conversions *x, ct_value *values, uint32_t count)

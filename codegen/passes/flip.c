@@ -25,8 +25,12 @@
    products of 16x64x128 and 32x64x128 with weights of 4 bits took 61 and 69 us before and 35 and 39 us after, for
    8192x8192 weights on an H100.
 
+   And it applies where B is computed from a tile that the loop loads, and A is only loaded: consumers compute the left
+   operand in registers, from which wgmma takes it (codegen/analysis/computed.h).
+
    Why it is right: each element of C^T is the sum of the same products; a sum takes those of an iteration in any order.
    */
+#include "codegen/analysis/computed.h"
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/reordered.h"
 #include "codegen/analysis/turned.h"
@@ -112,6 +116,35 @@ static bool are_loaded(const flipping *x)
            && is_loaded(x, x->product->operands[1]);
 }
 
+/* Is the right operand computed from a tile of which threads can read the elements of fragments in pairs along K: of
+   16 bits or more, or contiguous along K? wgmma takes a left operand from the registers that compute it, and reads the
+   other one in place, in either order. */
+static bool computes_better(const flipping *x)
+{
+    const ct_op *product = x->product;
+    const bc_type *b = product->operands[1]->type;
+    cg_product p = cg_product_of(x->c, product);
+    if (p.instruction != CG_BY_WGMMA || p.atom.element_bits != 1 || b->shape[1] < CG_WARPGROUP_ROWS
+        || (b->shape[1] == CG_WARPGROUP_ROWS && product->operands[0]->type->shape[0] > CG_WIDE_COLUMNS))
+        return false;
+    cg_shape s = cg_shape_of(b);
+    cg_layout along_k = {.tile_bits = s.tile_bits, .reg_bits = 2, .reg = {1u << s.shift[0], 2u << s.shift[0]}}, l;
+    for (const ct_op *op = product->block->first; op != product; op = op->next) {
+        if (op->opcode != OP_load_view_tko || op->results[0].type->rank < 2 || !cg_is_weak_access(op)
+            || !cg_computed_from(product->operands[1], op, &along_k, &l))
+            continue;
+        const bc_type *tile = op->results[0].type;
+        cg_shape of_tile = cg_shape_of(tile);
+        cg_view_op v = cg_view_op_of(op);
+        uint32_t fast;
+        if (v.view->type->kind == BC_GATHER_SCATTER_VIEW || !cg_view_contiguous(&v, &fast))
+            return false;
+        uint32_t first = l.reg[0] ? l.reg[0] : l.reg[1];
+        return cg_memory_bytes(bc_elem_kind(tile)) >= 2 || first == 1u << of_tile.shift[fast];
+    }
+    return false;
+}
+
 static bool may_flip(flipping *x)
 {
     ct_block *body = x->loop->regions[0];
@@ -122,6 +155,7 @@ static bool may_flip(flipping *x)
     bool few = has_few_rows(x->product), left = is_loaded(x, x->product->operands[0]), both = left && are_loaded(x),
          flips = both && (few || turns_better(x));
     cg_set_turned(x->product, false);
+    flips = flips || (left && !few && !are_loaded(x) && computes_better(x));
     x->reordered = few && left && !both && cg_may_reorder(x->c, x->product);
     return flips || x->reordered;
 }

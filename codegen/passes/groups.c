@@ -1,7 +1,7 @@
 /* The groups pass divides the warps of a kernel whose loops feed wgmma into producers, which copy, and consumers,
    which multiply (warp specialisation). Each group gets a copy of the whole kernel. The consumers' copy loses the
    copies: its loads become `staged` tiles, and products stay in flight over iterations. The producers' copy loses
-   everything that the copies do not need.
+   everything that the copies do not need. Tiles from which consumers compute a left operand are read into registers.
 
    A stage of a ring passes between the groups by two barriers in shared memory, so that copies run as far ahead as
    there are stages, even across the ends of loops. This requires a kernel whose control flow around the loops depends
@@ -284,7 +284,7 @@ static bool has_pieces(const cg_splitting *x, const ct_op *product)
 static void consume(const cg_splitting *x, const cg_ring_place *p)
 {
     uint32_t carried;
-    bool may_fly = p->ring->behind && p->ring->slots >= CG_SLOTS_IN_FLIGHT && has_pieces(x, p->product);
+    bool may_fly = p->ring->behind && !p->computes && p->ring->slots >= CG_SLOTS_IN_FLIGHT && has_pieces(x, p->product);
     ct_op *product = may_fly ? product_in_flight(p->loop, &carried) : NULL;
     for (uint32_t i = 0; i < p->ring->load_count; i++)
         p->ring->loads[i].op = p->loads[i];
@@ -294,7 +294,7 @@ static void consume(const cg_splitting *x, const cg_ring_place *p)
     p->ring->why = x->budget->why;
     cg_remark_ring(x->c, p->loop, p->ring);
     cg_ring_stage_loads(x->c, p->ring, p->value);
-    cg_ring_put(x->c, CT_await, p->value, p->product);
+    cg_ring_put(x->c, CT_await, p->value, p->computes ? p->loads[0] : p->product);
     cg_ring_put_behind(x->c, CT_release, p->value, p->last);
     p->ring->end = product ? CG_FREE_ITERATION_LATER : CG_FREE_BEHIND_ITERATION;
     if (product) {
@@ -479,8 +479,10 @@ static bool split(cg_splitting *x)
         cg_ring_find_sources(x->c, x->places[i].copy, x->places[i].value);
     for (uint32_t i = 0; i < x->kept_count; i++)
         consume_kept(x, &x->kept[i]);
-    for (uint32_t i = 0; i < x->count; i++) {
+    for (uint32_t i = 0; i < x->count; i++)
         consume(x, &x->places[i]);
+    cg_drop_streams(x->c);
+    for (uint32_t i = 0; i < x->count; i++) {
         x->places[i].loop->detail = x->places[i].copy->detail = NULL;
     }
     wrap(x, producers);
@@ -490,17 +492,16 @@ static bool split(cg_splitting *x)
 void cg_pass_groups(cg_func *c)
 {
     cg_splitting x = {.c = c, .f = c->ir};
-    uint32_t warps = cg_real_warp_bits(c);
+    uint32_t warps = cg_real_warp_bits(c), chosen = c->warp_bits;
     bool fits = !c->strip_bits && (warps == 2 || warps == 3), found = fits && cg_groups_find(&x);
     cg_bands bands = cg_bands_of(c);
     if (fits)
         found = cg_take_over_blocks(&x, found);
     if (found || x.why)
         cg_remark_maps(&x);
-    if (found)
-        cg_drop_streams(c);
     if (!found || !split(&x)) {
         found = false;
+        c->warp_bits = chosen;
         cg_groups_round(&x, false);
         cg_loads_straight(c);
     }

@@ -73,9 +73,9 @@ static uint32_t half_bit(const cg_shape *s, uint32_t fast, const bc_type *tile)
 static const char unaligned[] = "base, strides, extent and index are not known to be aligned to 4 bytes";
 
 /* The obstacle for a load whose tile consists of aligned pieces of 2^piece elements, at least 4 bytes, along
-   dimension `fast`. */
+   dimension `fast`. computed: consumers read it into registers for this product; NULL: products read it. */
 static const char *feed_obstacle(cg_func *c, ct_op *op, const ct_block *body, uint32_t fast, uint32_t piece,
-                                 cg_ring_load *out)
+                                 const ct_op *computed, cg_ring_load *out)
 {
     const ct_value *tile = cg_result(op, 0);
     cg_shape s = cg_shape_of(tile->type);
@@ -87,13 +87,14 @@ static const char *feed_obstacle(cg_func *c, ct_op *op, const ct_block *body, ui
         run.reg[i] = (uint32_t)1 << (s.shift[fast] + i);
     if (cg_layout_vector(&l, s.shift[fast], piece, bits) < piece)
         return "each thread would copy less than 16 bytes";
-    cg_feed feed = feed_of(c, body, tile, &run, CG_SEEN_WAYS + 1);
+    cg_feed feed = computed ? CG_FEED_ROWS : feed_of(c, body, tile, &run, CG_SEEN_WAYS + 1);
     if (feed == CG_NO_FEED)
         return "it has uses other than products that read shared memory";
     bool across = feed == CG_FEED_ACROSS;
     *out = (cg_ring_load){.op = op,
                           .fast = fast,
                           .feed = feed,
+                          .computed = computed,
                           .layout = l,
                           .vector_bits = piece,
                           .encoding = cg_encoding_for(&s, across ? 2 * s.rank - 3 - fast : fast, bytes, feed,
@@ -101,7 +102,8 @@ static const char *feed_obstacle(cg_func *c, ct_op *op, const ct_block *body, ui
     return NULL;
 }
 
-const char *cg_load_obstacle(cg_func *c, ct_op *op, const ct_block *body, cg_ring_load *out)
+static const char *view_load_obstacle(cg_func *c, ct_op *op, const ct_block *body, const ct_op *computed,
+                                      cg_ring_load *out)
 {
     if (!cg_is_weak_access(op))
         return "its memory ordering forbids moving it";
@@ -117,7 +119,21 @@ const char *cg_load_obstacle(cg_func *c, ct_op *op, const ct_block *body, cg_rin
     uint32_t aligned = cg_view_vector(c, &v, fast), chunk = cg_chunk_bits(v.tile_type);
     if (aligned < chunk && cg_memory_bytes(bc_elem_kind(v.tile_type)) << aligned < CG_COPY_BYTES)
         return unaligned;
-    return feed_obstacle(c, op, body, fast, aligned < chunk ? aligned : chunk, out);
+    return feed_obstacle(c, op, body, fast, aligned < chunk ? aligned : chunk, computed, out);
+}
+
+const char *cg_load_obstacle(cg_func *c, ct_op *op, const ct_block *body, cg_ring_load *out)
+{
+    return view_load_obstacle(c, op, body, NULL, out);
+}
+
+bool cg_load_to_compute(cg_func *c, ct_op *op, const ct_op *product, cg_ring_load *out)
+{
+    return op->opcode == OP_load_view_tko && op->block == product->block
+           && bc_kind_memory_bytes(bc_elem_kind(op->results[0].type))
+           && !ct_is_inside(cg_view_op_of(op).view->block, op->block)
+           && !view_load_obstacle(c, op, op->block, product, out)
+           && out->vector_bits == cg_chunk_bits(op->results[0].type);
 }
 
 /* Is every element zero? False if that is not obvious. */
@@ -146,7 +162,7 @@ static const char *pointer_obstacle(const candidate *p, ct_op *op, cg_ring_load 
         return "its padding is not zero";
     if (!cg_are_of_indices(p->c, &ptr))
         return "its pointers or mask are not computed from indices alone";
-    const char *why = feed_obstacle(p->c, op, p->body, fast, chunk, out);
+    const char *why = feed_obstacle(p->c, op, p->body, fast, chunk, NULL, out);
     return why ? why : cg_ring_takes_pointers(p->ring, p->body, op);
 }
 
@@ -488,7 +504,8 @@ void cg_drop_streams(cg_func *c)
             op->detail = NULL;
         plan->beside = NULL;
         for (uint32_t i = 0; i < own->load_count; i++)
-            cg_plan_early(c, op, own->loads[i].op, "warps of their own copy for this kernel", false);
+            if (own->loads[i].op->opcode != CT_staged)
+                cg_plan_early(c, op, own->loads[i].op, "warps of their own copy for this kernel", false);
     }
 }
 

@@ -9,6 +9,9 @@
 /* Why threads cannot copy the load's tile to a slot from which products read it (if body is not NULL, all of these must
    be in it): a text for users. NULL: they can, and *out says how. */
 const char *cg_load_obstacle(cg_func *c, ct_op *op, const ct_block *body, cg_ring_load *out);
+/* Can producers copy the load's tile to a slot, from which consumers read it into registers to compute an operand of
+   this product, in the same block? *out says how. */
+bool cg_load_to_compute(cg_func *c, ct_op *op, const ct_op *product, cg_ring_load *out);
 /* Plans the loads of loops with a transposed product again, without transposing it, after it turned out that it cannot
    be transposed (codegen/passes/loads.c). */
 void cg_loads_straight(cg_func *c);
@@ -29,8 +32,8 @@ void cg_find_streams(cg_func *c, ct_op *loop, bool products);
    each thread reads its own copies: a text for users. NULL: it can, and *out says how (codegen/passes/streams.c). */
 const char *cg_stream_obstacle(cg_func *c, const ct_block *body, cg_ring *ring, ct_op *op, cg_ring_load *out);
 
-/* In kernels with products: removes the rings from which each thread reads its own copies; their loads are prefetched
-   into registers where possible (codegen/passes/loads.c). */
+/* In kernels with products: removes the rings from which each thread reads its own copies; their loads, unless they
+   are staged otherwise by now, are prefetched into registers where possible (codegen/passes/loads.c). */
 void cg_drop_streams(cg_func *c);
 
 /* In kernels without products: keeps the tiles of a loop in their slots for later loops that load them again, if there
