@@ -359,6 +359,27 @@ static bool small_pair_to_float(cg_func *c, const ct_op *op, const cg_val *x, cg
     return true;
 }
 
+/* Two bytes of a word as f32: as the lowest bits of 2^23, from which the sum with 2^23 is taken off; all of it is exact.
+   A conversion by instruction takes as long as four others. */
+static bool bytes_to_f32(cg_func *c, const ct_op *op, const cg_val *x, cg_val *out)
+{
+    enum { EACH = 0x01010101, BIAS = 0x80, IMPLIED = 0x4B000000, MINUS = (int)0xCB000000, PLACES = 0x7440 };
+    bc_kind from = bc_elem_kind(ct_operands(op)[0]->type), to = bc_elem_kind(cg_result(op, 0)->type);
+    if (to != BC_F32 || !are_bytes_of_word(from, x))
+        return false;
+    bool is_signed = ct_attr_u(op, F_itof_signedness) == BC_Signedness_signed;
+    cg_val all = {.cls = CG_B32, .id = x[0].word};
+    all = is_signed ? word2(c, "xor.b32", all, word((uint32_t)BIAS * EACH)) : all;
+    for (int i = 0; i < 2; i++) {
+        cg_val sum = cg_new(c, CG_B32);
+        out[i] = cg_new(c, CG_B32);
+        cg_ins(c, "prmt.b32 %v, %v, %v, %u", sum, all, cg_reg(c, word(IMPLIED)), (uint32_t)PLACES | x[i].at / 8u);
+        cg_ins(c, "add.rn.f32 %v, %v, %v", out[i], sum,
+               cg_reg(c, word((uint32_t)MINUS + (is_signed ? (uint32_t)BIAS : 0))));
+    }
+    return true;
+}
+
 /* The instruction limits the result to its type; 8 bits are taken from 16. NaN gives 0 in the 32-bit forms, and in
    every form if `saturating` is set. */
 static cg_val float_to_integer(cg_func *c, const ct_op *op, bc_kind from, bc_kind to, cg_val x)
@@ -427,7 +448,7 @@ bool cg_convert_pair(cg_func *c, const ct_op *op, const cg_val *x, cg_val *out)
 {
     bc_kind from = bc_elem_kind(ct_operands(op)[0]->type), to = bc_elem_kind(cg_result(op, 0)->type);
     if (op->opcode == OP_itof)
-        return small_pair_to_float(c, op, x, out);
+        return small_pair_to_float(c, op, x, out) || bytes_to_f32(c, op, x, out);
     bc_RoundingMode mode = (bc_RoundingMode)ct_attr_u(op, F_ftof_rounding_mode);
     bool nearest = mode == BC_RoundingMode_nearest_even || mode == BC_RoundingMode_nearest_away;
     bool to_half = (to == BC_F16 || to == BC_BF16) && (nearest || mode == BC_RoundingMode_zero);

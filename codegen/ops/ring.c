@@ -568,8 +568,8 @@ void cg_lower_staged(cg_func *c, const ct_op *op)
         return; /* products read it in the slot (cg_encoding_of) */
     say_access(c, op, &load->layout);
     cg_layout places = load->computed ? cg_encoding_layout(&load->encoding, home) : load->places;
-    (load->computed ? cg_flat_load : cg_flat_load_some)(c, bc_elem_kind(tile->type), cg_tile_in_slot(op), &places,
-                                                        regs);
+    (load->computed ? cg_flat_load_words : cg_flat_load_some)(c, bc_elem_kind(tile->type), cg_tile_in_slot(op), &places,
+                                                              regs);
     cg_set(c, tile, regs);
 }
 
