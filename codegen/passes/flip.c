@@ -30,12 +30,14 @@
 
    Why it is right: each element of C^T is the sum of the same products; a sum takes those of an iteration in any order.
    */
-#include "codegen/analysis/computed.h"
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/reordered.h"
 #include "codegen/analysis/turned.h"
+#include "codegen/facts/facts.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/passes/budget.h"
+#include "codegen/passes/computes.h"
+#include "codegen/passes/loads.h"
 #include "codegen/passes/pass.h"
 #include "codegen/rewrite/ring.h"
 #include "codegen/tile/build.h"
@@ -116,33 +118,25 @@ static bool are_loaded(const flipping *x)
            && is_loaded(x, x->product->operands[1]);
 }
 
-/* Is the right operand computed from a tile of which threads can read the elements of fragments in pairs along K: of
-   16 bits or more, or contiguous along K? wgmma takes a left operand from the registers that compute it, and reads the
-   other one in place, in either order. */
+/* Does the kernel have a loop that is not divided into groups, because others without rings stand beside it? */
+static bool has_likely(const ct_block *body)
+{
+    for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
+        if (op->likely)
+            return true;
+    return false;
+}
+
+/* Should consumers compute the right operand in registers, from which wgmma takes its left one? It reads the other one
+   in place, in either order. Of 64 columns, one warpgroup would compute; many rows keep it waiting. */
 static bool computes_better(const flipping *x)
 {
-    const ct_op *product = x->product;
-    const bc_type *b = product->operands[1]->type;
-    cg_product p = cg_product_of(x->c, product);
-    if (p.instruction != CG_BY_WGMMA || p.atom.element_bits != 1 || b->shape[1] < CG_WARPGROUP_ROWS
-        || (b->shape[1] == CG_WARPGROUP_ROWS && product->operands[0]->type->shape[0] > CG_WIDE_COLUMNS))
-        return false;
-    cg_shape s = cg_shape_of(b);
-    cg_layout along_k = {.tile_bits = s.tile_bits, .reg_bits = 2, .reg = {1u << s.shift[0], 2u << s.shift[0]}}, l;
-    for (const ct_op *op = product->block->first; op != product; op = op->next) {
-        if (op->opcode != OP_load_view_tko || op->results[0].type->rank < 2 || !cg_is_weak_access(op)
-            || !cg_computed_from(product->operands[1], op, &along_k, &l))
-            continue;
-        const bc_type *tile = op->results[0].type;
-        cg_shape of_tile = cg_shape_of(tile);
-        cg_view_op v = cg_view_op_of(op);
-        uint32_t fast;
-        if (v.view->type->kind == BC_GATHER_SCATTER_VIEW || !cg_view_contiguous(&v, &fast))
-            return false;
-        uint32_t first = l.reg[0] ? l.reg[0] : l.reg[1];
-        return cg_memory_bytes(bc_elem_kind(tile)) >= 2 || first == 1u << of_tile.shift[fast];
-    }
-    return false;
+    const bc_type *sums = x->product->results[0].type;
+    cg_ring_load left;
+    return sums->shape[1] >= CG_WARPGROUP_ROWS
+           && (sums->shape[1] > CG_WARPGROUP_ROWS || sums->shape[0] <= CG_WIDE_COLUMNS) && !has_likely(x->c->ir->body)
+           && !cg_load_obstacle(x->c, cg_source_of(x->product->operands[0])->op, x->loop->regions[0], &left)
+           && cg_is_worth_computing(x->c, x->product, 1);
 }
 
 static bool may_flip(flipping *x)
@@ -256,7 +250,7 @@ void cg_pass_flip(cg_func *c)
     uint32_t most_warps = UINT32_MAX;
     if (cg_loops_stay_plain(c) || cg_choices_of(c)->swap == CG_NEVER)
         return;
-    if (!cg_find_views(c->ir))
+    if (!cg_find_facts(c->ir) || !cg_find_views(c->ir))
         cg_no_memory(c);
     for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
         flipping x = {.c = c, .loop = op};

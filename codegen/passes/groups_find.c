@@ -11,6 +11,7 @@
 #include "codegen/analysis/shared.h"
 #include "codegen/analysis/turned.h"
 #include "codegen/kernel/limits.h"
+#include "codegen/passes/computes.h"
 #include "codegen/passes/maps.h"
 #include "codegen/passes/loads.h"
 #include "codegen/passes/block_order.h"
@@ -109,34 +110,13 @@ static bool put_in_order(cg_ring_place *p, const cg_ring_load *load)
     return true;
 }
 
-/* Cycles of a multiprocessor for what the loop computes in front of its product, per element of the left operand or
-   more. */
-static double cycles_before(const cg_splitting *x, const ct_op *product)
-{
-    const cg_machine *m = cg_machine_of(x->c->target);
-    uint32_t bits = cg_shape_of(product->operands[0]->type).tile_bits;
-    double cycles = 0;
-    for (const ct_op *op = product->block->first; op != product; op = op->next)
-        if (ct_is_map(op) && cg_shape_of(op->results[0].type).tile_bits >= bits)
-            cycles += cg_instructions_of(op) * (double)((uint64_t)1 << (bits - CG_LANE_BITS)) / m->issue;
-    return cycles;
-}
-
-/* Are there so many instructions, for so few columns, that all warps of several blocks should compute? */
-static bool computes_long(const cg_splitting *x, const ct_op *product)
-{
-    const bc_type *sums = product->results[0].type;
-    return sums->shape[sums->rank - 1] <= CG_FEW_COLUMNS && x->c->warp_bits == CG_WARPGROUP_BITS
-           && sums->shape[sums->rank - 2] <= CG_WARPGROUP_ROWS
-           && cycles_before(x, product) > CG_LONG_COMPUTED * cg_wgmma_cycles(x->c->target, product);
-}
-
 /* If the loop's only product takes a left operand that is computed from tiles, consumers read those tiles from the
    ring, too. Why it is right: the slot is released behind the product, when each thread has its elements in
    registers. */
 static void add_computed(cg_splitting *x, cg_ring_place *p)
 {
-    if (p->product != p->last || cg_only_product(p->loop->regions[0]) != p->product || computes_long(x, p->product))
+    if (p->product != p->last || cg_only_product(p->loop->regions[0]) != p->product
+        || !cg_is_worth_computing(x->c, p->product, 0))
         return;
     for (ct_op *op = p->product->block->first; op != p->product; op = op->next) {
         cg_ring_load load;
