@@ -483,6 +483,8 @@ static bool split(cg_splitting *x)
         consume(x, &x->places[i]);
     cg_drop_streams(x->c);
     for (uint32_t i = 0; i < x->count; i++) {
+        if (cg_plan_of(x->places[i].loop))
+            cg_drop_sources(x->c, x->places[i].loop, cg_plan_of(x->places[i].loop)->ring);
         x->places[i].loop->detail = x->places[i].copy->detail = NULL;
     }
     wrap(x, producers);
