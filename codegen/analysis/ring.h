@@ -81,7 +81,7 @@ typedef struct cg_ring {
     cg_slice slice;
     uint32_t parts;        /* log2 of the K slices of a tile: a slot holds one slice */
     ct_op *product;        /* that reads the tiles, if they come in K slices or it is transposed; otherwise NULL */
-    bool async;            /* wgmma reads it */
+    bool async;            /* an asynchronous product reads it */
     ct_op *behind;         /* a product that every iteration executes and after which copies are started; NULL: they are
                        started at its head */
     uint32_t at_start;     /* by maps: the number of slots that threads fill first, while the maps are built */

@@ -26,7 +26,7 @@ typedef enum cg_gpu { CG_ANY_GPU, CG_A100, CG_H100, CG_H200 } cg_gpu;
 
 typedef struct cg_machine {
     const char *name;
-    bool has_wgmma;
+    bool has_async;
 #define FIGURE(name, a100, h100, h200, source) double name;
 #include "codegen/cost/cost.def"
 } cg_machine;
@@ -43,8 +43,8 @@ typedef struct cg_work {
     double latency;
 } cg_work;
 
-/* Cycles of wgmma for a product: its multiplications divided by the rate for elements of that size. */
-double cg_wgmma_cycles(const cg_target *target, const ct_op *product);
+/* Cycles of an asynchronous product: its multiplications divided by the rate for elements of that size. */
+double cg_async_cycles(const cg_target *target, const ct_op *product);
 /* The work of an op without regions. Copies are counted where their tile is read (`staged`). */
 cg_work cg_work_of(cg_func *c, const cg_machine *machine, const ct_op *op);
 /* Adds the cost of the instructions that move a tile in that layout, including copies (codegen/cost/access.c). */

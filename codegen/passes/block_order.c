@@ -34,11 +34,12 @@ void cg_order_longest_first(cg_func *c)
               "longest first: blocks with higher numbers along x have more iterations and start earlier");
 }
 
-/* For each cycle of wgmma, a multiprocessor reads 4096 bytes / side of the operand that neighbours along x do not
+/* For each cycle of the product, a multiprocessor reads 4096 bytes / side of the operand that neighbours along x do not
    share, whatever the type. 128 bytes are six times the memory bandwidth of a multiprocessor. */
 static bool is_narrow(const cg_func *c, const ct_op *product, int64_t side)
 {
-    return side <= CG_NARROW_SIDE && cg_product_of(c, product).instruction == CG_BY_WGMMA;
+    cg_product p = cg_product_of(c, product);
+    return side <= CG_NARROW_SIDE && cg_has_trait(&p, CG_READS_PLACED);
 }
 
 cg_bands cg_bands_of(cg_func *c)

@@ -114,7 +114,8 @@ static void look_at(tiles *t, const cg_func *c, const ct_op *op)
         t->bytes = bytes > t->bytes ? bytes : t->bytes;
         t->rows = loads_rows(op) && bits > t->rows ? bits : t->rows;
         t->has_products = t->has_products || cg_is_product(op);
-        t->adds_up = t->adds_up || (c->target->features & CG_HAS_WGMMA && cg_is_product(op) && cg_cuts_sums(c, op));
+        t->adds_up = t->adds_up
+                     || (c->target->features & CG_HAS_ASYNC_PRODUCTS && cg_is_product(op) && cg_cuts_sums(c, op));
         if (cg_is_product(op))
             look_at_operands(t, op);
         if ((op->opcode == OP_mmaf || op->opcode == OP_mmai) && bits > t->product) {
@@ -252,8 +253,9 @@ uint32_t cg_product_registers(const cg_func *c)
 static bool needs_room(const cg_func *c, const tiles *t)
 {
     enum { STEPS = 2, HALF = 2 };
-    return c->target->features & CG_HAS_WGMMA && t->sums <= CG_REGISTERS / 4 * 3 && t->product < t->held && !t->is_wide
-           && STEPS * t->step > ((uint64_t)c->target->shared_kib << 10) / HALF && cg_mma_chain_warps(c->ir);
+    return c->target->features & CG_HAS_ASYNC_PRODUCTS && t->sums <= CG_REGISTERS / 4 * 3 && t->product < t->held
+           && !t->is_wide && STEPS * t->step > ((uint64_t)c->target->shared_kib << 10) / HALF
+           && cg_mma_chain_warps(c->ir);
 }
 
 uint32_t cg_least_blocks(const cg_func *c)

@@ -18,7 +18,7 @@ bool cg_is_strip_map(const cg_func *c);
    multiprocessor, so that a thread has enough registers for its sums and operands; 0: any. */
 uint32_t cg_blocks_that_suit(const cg_func *c);
 /* The registers of each thread that products need for their sums and operands: with fewer, sums would be spilled, or
-   ptxas would refuse wgmma. 0: there are no products. */
+   ptxas would refuse asynchronous products. 0: there are no products. */
 uint32_t cg_product_registers(const cg_func *c);
 /* Thread blocks of a cluster that a tile block needs so that the sums of its products fit their registers: 1, 2, 4 ...
  */

@@ -19,7 +19,7 @@ typedef struct cg_early_plan {
 
 /* Why the load cannot be repeated at the head of an iteration, because of its place in the loop or its operands: a text
    for users. NULL: it can. */
-const char *cg_early_obstacle(cg_func *c, const ct_block *body, const ct_op *load, cg_early_plan *p);
+const char *cg_early_obstacle(cg_func *c, const ct_block *body, ct_op *load, cg_early_plan *p);
 /* The row that applies to the other ops of the loop. */
 cg_early_kind cg_early_kind_of(const cg_func *c, const ct_block *body, const ct_op *load, const cg_early_plan *p);
 /* Registers of a thread for what the loop carries, its products, and the largest tile that it moves to or from memory.

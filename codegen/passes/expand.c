@@ -13,7 +13,7 @@
                                                         }
 
    `later` gives the counter of a later iteration and whether that iteration exists; a cursor holds the address of the
-   next tile. With wgmma, the copies are started while it multiplies. With one stage, an iteration waits until all
+   next tile. If the product is asynchronous, copies are started meanwhile. With one stage, an iteration waits until all
    threads have read it, and then for its own copies. Where a stage holds a K slice, the product is executed once per
    slice, each between an await and a release.
 

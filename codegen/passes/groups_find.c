@@ -345,13 +345,13 @@ static bool choose_slots(const cg_splitting *x)
     return share_room(x, room_for_rings(x, most));
 }
 
-/* Can wgmma compute the transposed products? Some of them may have been planned untransposed, with tensor maps that
+/* Can the transposed products be computed? Some of them may have been planned untransposed, with tensor maps that
    round. */
 static bool is_computed(const cg_splitting *x)
 {
     for (uint32_t i = 0; i < x->count; i++) {
         cg_product p = cg_product_of(x->c, x->places[i].product);
-        if (p.instruction == CG_BY_TURNED_WGMMA && !cg_may_turn(x->c, x->places[i].product, &p))
+        if (cg_has_trait(&p, CG_TRANSPOSES) && !cg_may_turn(x->c, x->places[i].product, &p))
             return false;
     }
     return true;

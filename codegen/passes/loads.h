@@ -4,7 +4,7 @@
 #define TILEVM_CODEGEN_PASSES_LOADS_H
 
 #include "codegen/passes/budget.h"
-#include "codegen/rewrite/ring.h"
+#include "codegen/plan/obstacle.h"
 
 /* Why threads cannot copy the load's tile to a slot from which products read it (if body is not NULL, all of these must
    be in it): a text for users. NULL: they can, and *out says how. */
@@ -28,9 +28,8 @@ cg_slot_budget cg_budget_with_own(cg_func *c, const ct_block *body, const cg_rin
    elsewhere. */
 void cg_find_streams(cg_func *c, ct_op *loop, bool products);
 
-/* Why a load of the loop with that body cannot be prefetched, in addition to the ring's loads, into slots from which
-   each thread reads its own copies: a text for users. NULL: it can, and *out says how (codegen/passes/streams.c). */
-const char *cg_stream_obstacle(cg_func *c, const ct_block *body, cg_ring *ring, ct_op *op, cg_ring_load *out);
+/* May the load be prefetched into slots from which each thread reads its own copies (codegen/passes/streams.c)? */
+cg_condition cg_stream_obstacle;
 
 /* In kernels with products: removes the rings from which each thread reads its own copies; their loads, unless they
    are staged otherwise by now, are prefetched into registers where possible (codegen/passes/loads.c). */

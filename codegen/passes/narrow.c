@@ -1,5 +1,5 @@
 /* The narrow pass computes only the rows of a product that can be stored. Attention kernels use tiles of 64 queries
-   even for a single query: the tile has as many rows as wgmma, but the tensor has one.
+   even for a single query: the tile has as many rows as the instruction, but the tensor has one.
 
    If the tensor's extent is known and at most 16, the product gets as many rows as lie inside the tensor, rounded up to
    a power of two, and so do the ops that compute its operands and use its result. Such products are bound by memory and
