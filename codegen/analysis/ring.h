@@ -41,7 +41,7 @@ typedef struct cg_ring_load {
 /* Who copies the tiles of a ring, and who reads them. */
 typedef enum cg_ring_role {
     CG_RING_OF_BLOCK,   /* all threads, with barriers of the block between copies and products */
-    CG_RING_OF_THREADS, /* each thread reads what it has copied itself: no barriers (codegen/passes/streams.c) */
+    CG_RING_OF_THREADS, /* each thread reads what it has copied itself: no barriers (codegen/plan/streams.c) */
     CG_RING_OF_GROUPS,  /* one group of warps copies, the others read, with barriers in shared memory between them */
     CG_RING_OF_MAPS,    /* the same, but one thread has the copy engine bring the tiles, by tensor maps */
 } cg_ring_role;
@@ -100,7 +100,7 @@ typedef struct cg_ring {
 typedef struct cg_plan {
     cg_ring *ring;   /* the ring of tiles that products, or the threads that copied them, read; NULL: none */
     cg_ring *beside; /* a ring of threads for loads whose tiles are kept for later loops or by an earlier one
-                        (codegen/passes/keep.c), or that products cannot read unchanged (codegen/passes/loads.c);
+                        (codegen/plan/keep.c), or that products cannot read unchanged (codegen/passes/loads.c);
                         NULL: none */
 } cg_plan;
 

@@ -28,7 +28,7 @@
 #include "codegen/analysis/shared.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
-#include "codegen/passes/budget.h"
+#include "codegen/plan/budget.h"
 #include "codegen/rewrite/iteration.h"
 #include "codegen/passes/pass.h"
 #include "codegen/passes/loads.h"

@@ -20,7 +20,7 @@
 #include "codegen/analysis/product.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
-#include "codegen/passes/budget.h"
+#include "codegen/plan/budget.h"
 #include "codegen/passes/cluster.h"
 #include "codegen/passes/pass.h"
 

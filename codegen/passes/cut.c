@@ -20,7 +20,7 @@
 #include "codegen/analysis/product.h"
 #include "codegen/analysis/turned.h"
 #include "codegen/kernel/limits.h"
-#include "codegen/passes/budget.h"
+#include "codegen/plan/budget.h"
 #include "codegen/passes/pass.h"
 #include "codegen/tile/build.h"
 

@@ -220,7 +220,7 @@ static ct_op *expand(cg_func *c, ct_op *loop, cg_ring *ring)
     return loop;
 }
 
-/* ---- two rings (codegen/passes/keep.c, loads.c) ---- */
+/* ---- two rings (codegen/plan/keep.c, loads.c) ---- */
 
 /* Makes the ring read the slots of the first loop's ring, which hold all tiles if each tile has a slot of its own. */
 static void go_through_again(expansion *x)

@@ -35,10 +35,10 @@
 #include "codegen/analysis/turned.h"
 #include "codegen/facts/facts.h"
 #include "codegen/kernel/limits.h"
-#include "codegen/passes/budget.h"
 #include "codegen/passes/computes.h"
 #include "codegen/passes/loads.h"
 #include "codegen/passes/pass.h"
+#include "codegen/plan/budget.h"
 #include "codegen/rewrite/ring.h"
 #include "codegen/tile/build.h"
 

@@ -18,7 +18,7 @@
 #include "codegen/kernel/groups.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/passes/groups_find.h"
-#include "codegen/passes/block_order.h"
+#include "codegen/plan/block_order.h"
 #include "codegen/passes/maps.h"
 #include "codegen/passes/pass.h"
 #include "codegen/passes/persist.h"

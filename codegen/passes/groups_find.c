@@ -14,7 +14,7 @@
 #include "codegen/passes/computes.h"
 #include "codegen/passes/maps.h"
 #include "codegen/passes/loads.h"
-#include "codegen/passes/block_order.h"
+#include "codegen/plan/block_order.h"
 
 /* Is `op` in front of `other`, in the same block? */
 static bool is_earlier(const ct_op *op, const ct_op *other)
@@ -241,8 +241,10 @@ static cg_group_work work_of(const cg_splitting *x)
                           .rows = first->shape[first->rank - 2],
                           .is_persistent = cg_is_persistent(x, &x->places[0])};
     for (uint32_t i = 0; i < x->count; i++) {
-        const bc_type *type = x->places[i].last->results[0].type;
-        work.columns = type->shape[type->rank - 1] > work.columns ? type->shape[type->rank - 1] : work.columns;
+        const ct_op *last = x->places[i].last;
+        const bc_type *type = last->results[0].type;
+        int64_t columns = type->shape[type->rank - (last->way == CT_TURNED ? 2 : 1)]; /* of the instruction */
+        work.columns = columns > work.columns ? columns : work.columns;
     }
     return work;
 }

@@ -17,7 +17,7 @@
 #include "codegen/facts/facts.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
-#include "codegen/passes/budget.h"
+#include "codegen/plan/budget.h"
 #include "codegen/passes/hoist.h"
 #include "codegen/passes/pass.h"
 #include "codegen/passes/simplify.h"

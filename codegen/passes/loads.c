@@ -1,13 +1,13 @@
 /* The loads pass chooses the loads of a loop that are prefetched in earlier iterations (software pipelining), and how.
    Loads that only products read are copied by `cp.async` into a ring of stages in shared memory. They must be weak,
    read a view from outside the loop or pointers, have an index computed only from the induction variable, outer values
-   and loads that can be started earlier (codegen/rewrite/slice.c), be contiguous in pieces of at least 4 bytes (16 bytes if they go through pointers), and read memory that the
-   loop does not write.
+   and loads that can be started earlier (codegen/rewrite/slice.c), be contiguous in pieces of at least 4 bytes (16
+   bytes if they go through pointers), and read memory that the loop does not write.
 
    Where stages of whole tiles are too large, a stage holds a K slice. A tile that is converted, unpacked or scaled on
    its way to a product uses a second ring if each thread has at least 16 bytes of the tile. Each thread reads its own
-   copies from that ring, as in kernels without products (codegen/passes/streams.c). Loads into registers are chosen in
-   codegen/passes/early_find.c. The plan, which holds the rings, becomes the loop's detail; the groups pass or the
+   copies from that ring, as in kernels without products (codegen/plan/streams.c). Loads into registers are chosen in
+   codegen/plan/early_find.c. The plan, which holds the rings, becomes the loop's detail; the groups pass or the
    expand pass carries it out. Every load of a loop gets a remark. The rules are in
    docs/internals/codegen/pipelining.md.
 
@@ -20,7 +20,7 @@
 #include "codegen/analysis/turned.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
-#include "codegen/passes/budget.h"
+#include "codegen/plan/budget.h"
 #include "codegen/passes/pass.h"
 #include "codegen/passes/loads.h"
 

@@ -9,12 +9,12 @@
    Of loads of which only single elements are used, those elements are loaded (codegen/passes/narrow_loads.c).
 
    Why it is right: the omitted rows lie outside every tensor that is stored to. They are found as the parts that
-   the blocks of a cluster other than the first would compute (codegen/passes/cluster_find.c). The pass runs early,
+   the blocks of a cluster other than the first would compute (codegen/plan/cluster_find.c). The pass runs early,
    so that all later passes see the smaller tiles. */
 #include "codegen/analysis/product.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
-#include "codegen/passes/budget.h"
+#include "codegen/plan/budget.h"
 #include "codegen/passes/cluster.h"
 #include "codegen/passes/narrow.h"
 #include "codegen/passes/pass.h"

@@ -13,7 +13,7 @@
    fenced right after it. Data that TMA copies is visible to them already.
 
    Why it is right: `--verify-each` checks the result with another algorithm: it follows all paths from each effect to
-   the first barrier, and from each write to the first fence (codegen/passes/verify_sync.c). The trips of a loop over
+   the first barrier, and from each write to the first fence (codegen/check/verify_sync.c). The trips of a loop over
    strips access different elements of the same tiles: scratch needs a barrier between trips, global accesses do not. */
 #include <string.h>
 

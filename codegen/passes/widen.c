@@ -15,7 +15,7 @@
    sum above 65,504 that later becomes smaller stays finite (docs/reference/numerics.md, "Order of operations"). */
 #include "codegen/analysis/product.h"
 #include "codegen/kernel/limits.h"
-#include "codegen/passes/budget.h"
+#include "codegen/plan/budget.h"
 #include "codegen/passes/pass.h"
 #include "codegen/passes/simplify.h"
 #include "codegen/tile/build.h"

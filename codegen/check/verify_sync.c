@@ -1,7 +1,7 @@
 /* Checks the result of the sync pass; see the header. The ops are turned into a list of effects and jumps, in the order
    of the instructions; from each effect that other threads can observe later, all paths are followed to the first
    barrier, and from each write to the first fence. */
-#include "codegen/passes/pass.h"
+#include "codegen/check/check.h"
 #include "codegen/values/effects.h"
 
 typedef enum step_kind {

@@ -1,4 +1,4 @@
-#include "codegen/passes/budget.h"
+#include "codegen/plan/budget.h"
 
 #include <assert.h>
 
@@ -284,12 +284,12 @@ typedef struct row {
                       || (consumers) * (own) + CG_PRODUCER_THREADS * (others)                                     \
                              <= ((consumers) + CG_PRODUCER_THREADS) * (launched),                                 \
                   "more registers than the block was launched with");
-#include "codegen/passes/budget.def"
+#include "codegen/plan/budget.def"
 
 static const row group_rows[] = {
 #define GROUPS(consumers, kind, rows, columns, most, persistent, maps, blocks, slots, launched, own, others, why) \
     {{blocks, slots, launched, own, others, maps, why}, consumers, CG_##kind, rows, columns, most, persistent},
-#include "codegen/passes/budget.def"
+#include "codegen/plan/budget.def"
 };
 
 static bool fits(const row *r, const cg_group_work *w)
@@ -320,7 +320,7 @@ typedef struct slot_row {
 
 static const slot_row slot_rows[] = {
 #define SLOTS(kind, least, most, bytes, threads, why) {CG_##kind, least, most, bytes, threads, why},
-#include "codegen/passes/budget.def"
+#include "codegen/plan/budget.def"
 };
 
 /* The number of blocks that the hint requests. Without products, there must be registers for their tiles. */
@@ -374,7 +374,7 @@ cg_slot_budget cg_slot_budget_of(cg_func *c, const cg_slot_work *work)
 
 static const cg_kept_row kept_rows[] = {
 #define KEPT(least, most, ahead, fewest, threads, why) {least, most, ahead, fewest, threads, why},
-#include "codegen/passes/budget.def"
+#include "codegen/plan/budget.def"
 };
 
 const cg_kept_row *cg_kept_row_at(size_t i)
@@ -386,7 +386,7 @@ const cg_kept_row *cg_kept_row_at(size_t i)
 
 static const cg_early_row early_rows[] = {
 #define EARLY(kind, iterations, most, all, why) {CG_EARLY_##kind, iterations, most, all, why},
-#include "codegen/passes/budget.def"
+#include "codegen/plan/budget.def"
 };
 
 const cg_early_row *cg_early_row_of(cg_early_kind kind)

@@ -1,4 +1,4 @@
-#include "codegen/passes/block_order.h"
+#include "codegen/plan/block_order.h"
 
 #include "codegen/analysis/bands.h"
 #include "codegen/analysis/order.h"
@@ -6,7 +6,6 @@
 #include "codegen/facts/facts.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
-#include "codegen/passes/pass.h"
 
 bool cg_blocks_are_apart(const ct_func *f)
 {

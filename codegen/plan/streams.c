@@ -6,17 +6,18 @@
    byte is the one that later starts the copy to it, in its own program order.
 
    The loads must be weak, through views or pointers that depend only on the loop's counter, values from outside and
-   loads that can be started earlier (codegen/rewrite/slice.c), in accesses of 4 to 16 bytes, in loops that contain no other loop with a ring. Other loads of the loop stay where they
-   are. Why it is right: no store of the loop that a load may have to follow writes to its tile in an earlier iteration
-   (cg_iterations_hold_back), so that it reads the same values when it is moved before them. */
+   loads that can be started earlier (codegen/rewrite/slice.c), in accesses of 4 to 16 bytes, in loops that contain no
+   other loop with a ring. Other loads of the loop stay where they are. Why it is right: no store of the loop that a
+   load may have to follow writes to its tile in an earlier iteration (cg_iterations_hold_back), so that it reads the
+   same values when it is moved before them. */
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/reordered.h"
 #include "codegen/analysis/shared.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/ops/fold.h"
-#include "codegen/passes/budget.h"
-#include "codegen/passes/loads.h"
+#include "codegen/plan/budget.h"
+#include "codegen/plan/loads.h"
 
 typedef struct stream {
     cg_func *c;

@@ -6,8 +6,8 @@
 #include "codegen/analysis/ring.h"
 #include "codegen/kernel/groups.h"
 #include "codegen/kernel/limits.h"
-#include "codegen/passes/early.h"
-#include "codegen/passes/pass.h"
+#include "codegen/plan/early.h"
+#include "codegen/check/check.h"
 #include "codegen/rewrite/ring.h"
 
 typedef struct checking {

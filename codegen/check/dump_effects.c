@@ -1,5 +1,5 @@
 /* Prints effects on memory that is visible to other threads: their addresses, and the barriers before them. */
-#include "codegen/passes/pass.h"
+#include "codegen/check/check.h"
 #include "codegen/values/effects.h"
 
 static void put_span(const cg_span *s, bc_text *out)

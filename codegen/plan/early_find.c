@@ -9,7 +9,7 @@
 #include "codegen/facts/facts.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
-#include "codegen/passes/early.h"
+#include "codegen/plan/early.h"
 
 /* ---- what is known at the head of an iteration ---- */
 

@@ -1,10 +1,10 @@
-/* Loads that are prefetched into registers: the loads pass plans them (codegen/passes/early_find.c), and the expand
+/* Loads that are prefetched into registers: the loads pass plans them (codegen/plan/early_find.c), and the expand
    pass carries the plan out (codegen/passes/early.c). */
-#ifndef TILEVM_CODEGEN_PASSES_EARLY_H
-#define TILEVM_CODEGEN_PASSES_EARLY_H
+#ifndef TILEVM_CODEGEN_PLAN_EARLY_H
+#define TILEVM_CODEGEN_PLAN_EARLY_H
 
-#include "codegen/passes/budget.h"
-#include "codegen/passes/loads.h"
+#include "codegen/plan/budget.h"
+#include "codegen/plan/loads.h"
 
 /* The detail of a load that is to be prefetched in this way. */
 typedef struct cg_early_plan {
