@@ -81,15 +81,15 @@ static uint32_t instructions_of(const computing *x)
     return sum;
 }
 
-bool cg_is_worth_computing(cg_func *c, const ct_op *product, uint32_t index)
+bool cg_is_worth_computing(cg_func *c, const ct_op *product, uint32_t index, bool alone)
 {
     computing x = {.c = c, .product = product, .index = index};
     cg_product p = cg_product_of(c, product);
     if (p.instruction != CG_BY_WGMMA || p.atom.element_bits != 1 || !comes_to_consumers(&x))
         return false;
-    if (rows_of(&x) > CG_WARPGROUP_ROWS)
+    if (rows_of(&x) > CG_WARPGROUP_ROWS && !alone)
         return true;
-    /* One warpgroup computes and multiplies by turns. Without groups, more warps compute, and more bytes are in flight.
+    /* One warpgroup, or one with all rows, computes and multiplies by turns. Without groups, more warps compute, and more bytes are in flight.
      */
     const cg_machine *m = cg_machine_of(c->target);
     const bc_type *other = operand_type(&x, !index);

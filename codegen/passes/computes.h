@@ -6,7 +6,7 @@
 #include "codegen/kernel/kernel.h"
 
 /* Is it worthwhile that consumers compute operand `index` of the product, which is or becomes its left one, from tiles
-   that producers copy? Facts and views must be known. */
-bool cg_is_worth_computing(cg_func *c, const ct_op *product, uint32_t index);
+   that producers copy? alone: one warpgroup has all rows. Facts and views must be known. */
+bool cg_is_worth_computing(cg_func *c, const ct_op *product, uint32_t index, bool alone);
 
 #endif

@@ -136,7 +136,7 @@ static bool computes_better(const flipping *x)
     return sums->shape[1] >= CG_WARPGROUP_ROWS
            && (sums->shape[1] > CG_WARPGROUP_ROWS || sums->shape[0] <= CG_WIDE_COLUMNS) && !has_likely(x->c->ir->body)
            && !cg_load_obstacle(x->c, cg_source_of(x->product->operands[0])->op, x->loop->regions[0], &left)
-           && cg_is_worth_computing(x->c, x->product, 1);
+           && cg_is_worth_computing(x->c, x->product, 1, false);
 }
 
 static bool may_flip(flipping *x)

@@ -116,7 +116,7 @@ static bool put_in_order(cg_ring_place *p, const cg_ring_load *load)
 static void add_computed(cg_splitting *x, cg_ring_place *p)
 {
     if (p->product != p->last || cg_only_product(p->loop->regions[0]) != p->product
-        || !cg_is_worth_computing(x->c, p->product, 0))
+        || !cg_is_worth_computing(x->c, p->product, 0, false))
         return;
     for (ct_op *op = p->product->block->first; op != p->product; op = op->next) {
         cg_ring_load load;
@@ -435,7 +435,8 @@ bool cg_groups_find(cg_splitting *x)
     if (!find(x))
         return false;
     if (!wants_second(x))
-        return true;
+        return !x->places[0].computes || x->c->warp_bits > CG_WARPGROUP_BITS
+               || cg_is_worth_computing(x->c, x->places[0].product, 0, true);
     cg_splitting alone = *x;
     *x = as_given;
     x->c->warp_bits++;
