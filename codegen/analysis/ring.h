@@ -52,6 +52,8 @@ typedef enum cg_slot_end {
     CG_FREE_ONCE_READ,       /* in rings of threads: as soon as its tiles are in registers, so that one slot is
                                 enough */
     CG_FREE_ITERATION_LATER, /* between groups: the product of an iteration is still in flight in the next one */
+    CG_FREE_WHEN_MULTIPLIED, /* between groups: one thread awaits slots and issues products, whose completion frees
+                                the slots (tcgen05) */
 } cg_slot_end;
 
 /* A load of which addresses of a ring's loads depend, such as that of an entry of a page table. It runs further ahead
@@ -98,10 +100,11 @@ typedef struct cg_ring {
 /* The plan of a loop. It is the loop's detail until the ops of its rings are inserted, and as long as the rings
    live. */
 typedef struct cg_plan {
-    cg_ring *ring;   /* the ring of tiles that products, or the threads that copied them, read; NULL: none */
-    cg_ring *beside; /* a ring of threads for loads whose tiles are kept for later loops or by an earlier one
+    cg_ring *ring;    /* the ring of tiles that products, or the threads that copied them, read; NULL: none */
+    cg_ring *beside;  /* a ring of threads for loads whose tiles are kept for later loops or by an earlier one
                         (codegen/plan/keep.c), or that products cannot read unchanged (codegen/passes/loads.c);
                         NULL: none */
+    bool not_for_one; /* a loop that turns out to have a single iteration runs without the ring */
 } cg_plan;
 
 /* The plan of an op, if it is a loop with one. */

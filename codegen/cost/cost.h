@@ -52,6 +52,9 @@ void cg_add_accesses(cg_func *c, const cg_machine *m, const ct_op *op, const bc_
                      cg_work *w);
 /* Bytes of global memory that the op moves; 0: none. *out_memory: the view or pointers that it accesses. */
 double cg_bytes_moved(const ct_op *op, const ct_value **out_memory);
+/* The bytes that go through shared memory in the time in which threads wait at so many barriers: a smaller tile may be
+   moved as if its bytes cost nothing. */
+uint32_t cg_bytes_in_barriers(const cg_func *c, uint32_t barriers);
 /* Floating-point operations of the op, as `tilevm run --stats` counts them: two for each multiply-add, and one for
    each element that is computed or summed. */
 double cg_flops_of(cg_func *c, const ct_op *op);
@@ -125,6 +128,7 @@ typedef struct cg_kernel_cost {
     double us;     /* of a launch; negative: the grid or the iterations of a loop are not known */
     double cycles; /* of the multiprocessor for one of the blocks that share it; a loop with an unknown number of
                       iterations counts CG_UNKNOWN_ITERATIONS */
+    double busy;   /* if the grid is not known: the part of it for which the busiest resource works */
     const char *bound;
 } cg_kernel_cost;
 

@@ -38,6 +38,12 @@ const cg_machine *cg_machine_of(const cg_target *target)
     return cg_machine_named(target, CG_ANY_GPU);
 }
 
+uint32_t cg_bytes_in_barriers(const cg_func *c, uint32_t barriers)
+{
+    const cg_machine *m = cg_machine_of(c->target);
+    return (uint32_t)(barriers * m->barrier * m->shared_bytes);
+}
+
 /* The bytes of a tile in global memory. */
 static double bytes_of(const bc_type *tile)
 {

@@ -29,6 +29,7 @@ typedef struct cg_func {
     const struct cg_witness *witness;  /* receives a model of the kernel at the end: codegen/model/model.h; NULL: no
                                           model */
     const cg_choices *choices;         /* choices that replace decisions of passes; NULL: none */
+    bool is_weighed;                   /* only its cost is needed: codegen/choose.c */
     tv_sink sink;
     cg_promises promises; /* the symbol's promises about the parameters */
 
@@ -47,6 +48,7 @@ typedef struct cg_func {
     uint32_t cluster;                  /* `cluster`: thread blocks that compute a tile block together; 0: one does */
     bool takes_over;                   /* `groups`: the kernel is persistent: passes/persist.h */
     const struct cg_groups *groups;    /* `groups`: codegen/kernel/groups.h; NULL: all threads do the same */
+    struct cg_tensor *tensor;          /* `tensor`: codegen/analysis/tensor.h; NULL: no sum is in tensor memory */
     cg_value *values;                  /* `layouts`: by ct_value.id */
     const struct cg_kernel_cost *cost; /* `cost`: codegen/cost/cost.h; NULL: not requested */
     uint32_t local_bytes;              /* `strips`: local memory of a thread for values that are kept between loops */

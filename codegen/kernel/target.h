@@ -21,7 +21,9 @@ enum {
     CG_HAS_STMATRIX = 2048,
     CG_HAS_BLOCK_SCALE = 4096,
     CG_CUTS_F8_SUMS = 8192, /* sums of products of 8-bit floats have fewer bits than f32 (docs/reference/numerics.md) */
-    CG_HAS_ASYNC_PRODUCTS = CG_HAS_WGMMA, /* products that read shared memory by themselves */
+    CG_HAS_TCGEN05 = 16384, /* products with sums in tensor memory, */
+    CG_HAS_TCGEN05_I8 = 32768,                             /* also of 8-bit integers */
+    CG_HAS_ASYNC_PRODUCTS = CG_HAS_WGMMA | CG_HAS_TCGEN05, /* products that read shared memory by themselves */
     CG_ALL_OF_SM_90 = CG_HAS_CP_ASYNC | CG_HAS_F8 | CG_HAS_BF16_ARITH | CG_HAS_CLUSTERS | CG_HAS_GDC
                       | CG_HAS_RED_VECTORS | CG_HAS_STMATRIX
 };

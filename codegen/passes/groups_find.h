@@ -18,6 +18,7 @@ typedef struct cg_ring_place {
                       product */
     bool is_first; /* this is the first place that uses its ring */
     bool computes; /* consumers compute the product's left operand from tiles of the ring */
+    bool flies;    /* the product is by tcgen05, and its sum stays in tensor memory */
 } cg_ring_place;
 
 /* An operand of products in loops that is loaded before the loops: it has a ring of one slot. */

@@ -1,6 +1,7 @@
 /* Writes the parts of a kernel's text around its ops, and reports its figures. */
 #include "bytecode/print/print.h"
 #include "codegen/analysis/encoding.h"
+#include "codegen/analysis/tensor.h"
 #include "codegen/cost/cost.h"
 #include "codegen/kernel/groups.h"
 #include "codegen/kernel/limits.h"
@@ -67,9 +68,9 @@ void cg_remark_kernel(cg_func *c)
     bc_print_type(&type, largest->type, false);
     uint32_t registers = (most + 31) / 32;
     cg_remark(c, ct_maker_of(ct_unconverted(largest)), CG_REMARK_LargestTile,
-              registers >= CG_SPILLING_TILE ? TV_REMARK_MISSED : TV_REMARK_ANALYSIS,
+              registers >= CG_HALF_OF_REGISTERS ? TV_REMARK_MISSED : TV_REMARK_ANALYSIS,
               "the largest tile, {Type=%s}, takes {Registers=%u} registers per thread%s", bc_text_words(&type),
-              registers, registers >= CG_SPILLING_TILE ? ", and is likely to spill" : "");
+              registers, registers >= CG_HALF_OF_REGISTERS ? ", and is likely to spill" : "");
     bc_text_release(&type);
 }
 
@@ -110,6 +111,8 @@ static void put_signature(cg_func *c, bc_text *out)
     cg_put_registers(c, out);
     if (cg_shared_bytes(c))
         bc_text_printf(out, "\t.shared .align %u .b8 tv_scratch[%u];\n", CG_ENCODING_ALIGN, cg_shared_bytes(c));
+    if (c->tensor)
+        bc_text_printf(out, "\t.shared .align 16 .b8 tv_tensor[%u];\n", (uint32_t)CG_TENSOR_BYTES);
     if (c->local_bytes)
         bc_text_printf(out, "\t.local .align 16 .b8 tv_local[%u];\n", c->local_bytes);
     if (c->emit->call_bytes)

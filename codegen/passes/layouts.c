@@ -21,6 +21,7 @@
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
 #include "codegen/analysis/view.h"
+#include "codegen/cost/cost.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/passes/pass.h"
@@ -172,9 +173,9 @@ static void decide_for_excerpts(cg_func *c, const ct_op *op)
     const cg_layout *home = cg_value_of(c, tile)->home;
     cg_view_op v = cg_view_op_of(op);
     cg_layout l;
-    if (cg_memory_bytes(bc_elem_kind(tile->type)) << home->tile_bits <= CG_EXCERPT_BYTES && !c->strip_bits
+    if (cg_memory_bytes(bc_elem_kind(tile->type)) << home->tile_bits <= cg_bytes_in_barriers(c, 1) && !c->strip_bits
         && cg_is_weak_access(op) && is_same_for_all(&v) && cg_layout_of_excerpts(c, tile, &l)
-        && l.reg_bits <= home->reg_bits + CG_EXCERPT_TIMES_BITS
+        && l.reg_bits <= home->reg_bits + CG_FEW_ACCESSES_BITS
         && cg_view_access_bits(c, &v, &l) >= cg_view_access_bits(c, &v, home))
         c->homes->decided[tile->id] = cg_intern(c, &l);
 }
@@ -186,7 +187,8 @@ static bool comes_at_once(cg_func *c, const ct_value *tile, const cg_view_op *v,
 {
     if (l->tile_bits <= CG_LANE_BITS + c->warp_bits && l->reg_bits <= CG_FEW_ACCESSES_BITS && !cg_view_is_half(v))
         return true;
-    return cg_memory_bytes(bc_elem_kind(tile->type)) << l->tile_bits <= CG_SMALL_TILE && cg_view_fills_sectors(c, v, l);
+    return cg_memory_bytes(bc_elem_kind(tile->type)) << l->tile_bits <= cg_bytes_in_barriers(c, 2)
+           && cg_view_fills_sectors(c, v, l);
 }
 
 /* Through pointers, a thread needs no more accesses than in the tile's own layout. If several warps read the same
@@ -195,7 +197,8 @@ static bool comes_by_as_many(cg_func *c, const ct_op *load, const cg_ptr_op *p, 
 {
     const ct_value *tile = cg_result(load, 0);
     bool fills, filled;
-    if (cg_layout_has_replicas(l) && cg_memory_bytes(bc_elem_kind(tile->type)) << l->tile_bits > CG_SMALL_TILE)
+    if (cg_layout_has_replicas(l)
+        && cg_memory_bytes(bc_elem_kind(tile->type)) << l->tile_bits > cg_bytes_in_barriers(c, 2))
         return false;
     uint32_t most = cg_pointer_accesses(c, p, cg_value_of(c, tile)->home, &filled);
     return most < UINT32_MAX && cg_pointer_accesses(c, p, l, &fills) <= most && fills;

@@ -32,7 +32,7 @@ static uint32_t slots_at_start(const cg_splitting *x)
         cycles += cg_async_cycles(x->c->target, x->places[i].product) * x->budget->blocks;
     }
     while (count < most && (count + 1) * rings + x->kept_count <= CG_MOST_STARTS && count * cycles < enough
-           && (count + 1) * bytes <= CG_START_BYTES)
+           && (count + 1) * bytes <= m->maps_built * m->l2_port_bytes)
         count++;
     return count;
 }

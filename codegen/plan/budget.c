@@ -73,7 +73,7 @@ static void look_at_block(tiles *t, const cg_func *c, const ct_op *op)
     bool blocked = op->opcode == OP_mmaf && (in == BC_F32 || in == BC_F64) && !cg_has_atom(&p);
     t->is_wide = in == BC_F64;
     t->is_together = blocked && has_company(op);
-    t->block = blocked ? (t->is_together ? CG_BLOCK_TOGETHER_BITS : CG_BLOCK_ALONE_BITS) - (uint32_t)t->is_wide : 0;
+    t->block = blocked ? (t->is_together ? CG_BLOCK_TOGETHER_BITS : CG_THREAD_ELEMENTS_BITS) - (uint32_t)t->is_wide : 0;
 }
 
 static bool loads_rows(const ct_op *op)
@@ -143,32 +143,35 @@ static uint32_t warps_of_blocks(const tiles *t)
     enum { FEW = 2 };
     uint32_t one = CG_LANE_BITS + t->block, bits = t->product > one ? t->product - one : 0;
     if (!t->is_together)
-        while (bits < CG_BLOCK_USUAL_WARPS && bits + CG_LANE_BITS + FEW < t->product)
+        while (bits < CG_USUAL_WARPS && bits + CG_LANE_BITS + FEW < t->product)
             bits++;
-    return bits < CG_BLOCK_MOST_WARPS ? bits : CG_BLOCK_MOST_WARPS;
+    return bits < CG_MANY_WARPS ? bits : CG_MANY_WARPS;
+}
+
+/* log2 of the elements of a tile with which so many warps suit it. */
+static uint32_t elements_of(uint32_t warp_bits)
+{
+    return warp_bits + CG_LANE_BITS + CG_THREAD_ELEMENTS_BITS;
 }
 
 /* Enough warps that a thread holds at most 64 elements of the largest tile, or 32 if tiles are reduced: with four
    warps on an H200, rows of 4096 came nearer to the memory's bandwidth than rows of 8192. For long rows that are
    loaded, 16 warps suffice. With products, a thread holds up to 128 elements, because a larger part of the product
    per warp means fewer reads of shared memory per mma; that does not apply if an equally large operand is computed
-   in registers. */
+   in registers. Fewer warps than usual only if lanes would have no elements. */
 static uint32_t warps_that_suit(const tiles *t)
 {
+    const uint32_t many = elements_of(CG_MANY_WARPS), lanes = t->most > CG_LANE_BITS ? t->most - CG_LANE_BITS : 0;
     if (t->block && t->product + 1 >= t->most)
         return warps_of_blocks(t);
-    if (t->product >= CG_PRODUCT_OF_4_WARPS && t->product == t->most)
-        return t->product + (t->adds_up || t->is_wide) >= CG_PRODUCT_OF_8_WARPS
-                       || t->held + t->is_wide >= CG_PRODUCT_OF_8_WARPS
-                       || (t->product >= CG_TILE_OF_8_WARPS && t->made >= CG_MADE_OF_8_WARPS)
-                   ? 3
-                   : 2;
-    if (t->reduces && !t->has_products && t->rows == t->most && t->most >= CG_ROWS_OF_16_WARPS)
-        return 4;
-    return t->most >= (t->reduces ? CG_REDUCED_OF_8_WARPS : CG_TILE_OF_8_WARPS) ? 3
-           : t->most >= CG_TILE_OF_4_WARPS                                      ? 2
-           : t->most >= CG_TILE_OF_2_WARPS                                      ? 1
-                                                                                : 0;
+    if (t->product >= elements_of(CG_USUAL_WARPS) && t->product == t->most)
+        return t->product + (t->adds_up || t->is_wide) > many || t->held + t->is_wide > many
+                       || (t->product >= many && t->made >= many)
+                   ? CG_MANY_WARPS
+                   : CG_USUAL_WARPS;
+    if (t->reduces && !t->has_products && t->rows == t->most && t->most + 1 >= elements_of(CG_MANY_WARPS + 1))
+        return CG_MANY_WARPS + 1;
+    return t->most + t->reduces >= many ? CG_MANY_WARPS : lanes < CG_USUAL_WARPS ? lanes : CG_USUAL_WARPS;
 }
 
 /* log2 of the warps that a hint requests. Versions before 13.5 support 4 and 8 warps only, and round other numbers.
@@ -186,7 +189,7 @@ static bool hinted_warps(const cg_func *c, uint32_t *out)
 static uint32_t warps_of_strips(const tiles *t)
 {
     uint32_t most = CG_STRIP_WARPS + CG_LANE_BITS + CG_STRIP_LOCAL_BITS, more = t->bytes > most ? t->bytes - most : 0;
-    return CG_STRIP_WARPS + more < CG_STRIP_MOST_WARPS ? CG_STRIP_WARPS + more : CG_STRIP_MOST_WARPS;
+    return CG_STRIP_WARPS + more < CG_BLOCK_WARPS ? CG_STRIP_WARPS + more : CG_BLOCK_WARPS;
 }
 
 /* Tiles with more than 128 elements per thread go in strips of 32. So do tiles with 128 if the kernel has no loops
@@ -204,7 +207,7 @@ static warps choose_warps(const cg_func *c, tiles t)
         return (warps){.bits = chain};
     bool is_hinted = hinted_warps(c, &hint);
     uint32_t in_thread = t.product && t.held > t.most ? t.held : t.most,
-             limit = CG_LANE_BITS + hint + (t.product ? CG_HINTED_SUMS_BITS : CG_HINTED_ELEMENTS_BITS);
+             limit = t.product ? elements_of(hint) + 1 : CG_LANE_BITS + hint + cg_log2_up(CG_THREAD_REGISTERS);
     bool is_too_much = in_thread > limit;
     if (t.block && t.product + 1 >= t.most) /* or too few */
         is_too_much = is_too_much || hint > warps_of_blocks(&t) + 1;
@@ -235,7 +238,9 @@ uint32_t cg_blocks_that_suit(const cg_func *c)
     tiles t = tiles_of(c);
     uint64_t sums = ((uint64_t)2 << t.held) / cg_threads(c)
                     * (t.is_wide ? 2 : 1); /* of this step and the previous ones */
-    return t.block && t.held && sums <= CG_BLOCKED_SUMS ? registers / CG_BLOCKED_REGISTERS / cg_threads(c) : 0;
+    return t.block && t.held && sums <= (1u << CG_THREAD_ELEMENTS_BITS)
+               ? registers / CG_HALF_OF_REGISTERS / cg_threads(c)
+               : 0;
 }
 
 uint32_t cg_product_registers(const cg_func *c)

@@ -49,7 +49,7 @@ static bool is_source(const slicing *x, const ct_op *op)
     int64_t elements = bc_shape_elems(type->shape, type->rank);
     bool fits = elements == 1
                     ? bytes != 0
-                    : x->tiles && bytes >= WORD && elements <= (int64_t)cg_threads(x->c) * CG_SOURCE_REGISTERS;
+                    : x->tiles && bytes >= WORD && elements <= (int64_t)cg_threads(x->c) * CG_HELD_REGISTERS / 2;
     return fits && cg_is_weak_access(op) && !cg_order_holds_back(x->c, x->body, op);
 }
 

@@ -296,6 +296,20 @@ def decode_split(xp, Q, K, V, O, sums, scale_log2):
     return {"O": o, "sums": logs}
 
 
+def decode_pages(xp, Q, K, V, table, O, sums, scale_log2):
+    o, logs, split = xp.empty_like(O), xp.empty_like(sums), O.shape[2]
+    each = table.shape[1] // split
+    for b in range(Q.shape[0]):
+        for part in range(split):
+            pages = whole(table[b, part * each:(part + 1) * each])
+            for h in range(Q.shape[1]):
+                k, v = K[pages, h].reshape(-1, Q.shape[3]), V[pages, h].reshape(-1, Q.shape[3])
+                s = Q[b, h] @ k.T * (scale_log2 / LOG2_E)
+                o[b, h, part] = softmax(xp, s) @ v
+                logs[b, h, part] = xp.log(xp.exp(s).sum(axis=-1)) * LOG2_E
+    return {"O": o, "sums": logs}
+
+
 def gated_delta(xp, Q, K, V, gate, beta, O):
     o = xp.empty_like(O)
     state = xp.zeros_like(K[:, :1, :, None] * V[:, :1, None, :])[:, 0]
