@@ -5,6 +5,12 @@
 
 enum { MOST_OF_A_SIDE = 256, MOST_STRIDE_BITS = 36 /* in units of 16 bytes: a map has 40 bits for bytes */ };
 
+/* Is the tile one row, whose panels follow each other, and which a single box can hold? */
+static bool is_one_row(const cg_encoding *s)
+{
+    return !s->rows && (uint32_t)1 << s->columns <= MOST_OF_A_SIDE;
+}
+
 /* Is the encoding's swizzle one of TMA's: none, or the number of a chunk XORed with low bits of the number of its
    128-byte line? */
 static bool is_swizzled_alike(const cg_encoding *s)
@@ -35,10 +41,11 @@ static bool is_in_reach(const cg_view *v)
    encoding. */
 static bool order_dims(const bc_type *tile, const cg_encoding *encoding, uint32_t fast, cg_boxes *out)
 {
+    uint32_t panel = is_one_row(encoding) ? encoding->columns : encoding->panel;
     out->rank = 1;
     out->dims[0] = fast;
-    out->size[0] = (uint32_t)1 << encoding->panel;
-    out->panels = (uint32_t)1 << (encoding->columns - encoding->panel);
+    out->size[0] = (uint32_t)1 << panel;
+    out->panels = (uint32_t)1 << (encoding->columns - panel);
     for (uint32_t t = tile->rank; t-- > 0;) {
         if (t == fast)
             continue;

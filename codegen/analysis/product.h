@@ -185,6 +185,8 @@ cg_layout cg_block_layout(const cg_func *c, const cg_product *p);
 cg_layout cg_lines_layout(const cg_product *p, bool left, uint32_t k, const cg_layout *l);
 /* The layout of A with 16-bit elements as fragments: four registers for an instruction, with two elements each. */
 cg_layout cg_fragment_layout(const cg_func *c, const cg_product *p);
+/* The same for a product by wgmma, independent of its operands; false: the op has no such fragments. */
+bool cg_mma_fragment_layout(const cg_func *c, const ct_op *op, cg_layout *out);
 /* The layout in which scales of A (left) or B are wanted. */
 cg_layout cg_scale_layout(const cg_func *c, const cg_product *p, bool left);
 /* The layout of the accumulator of an asynchronous product, independent of its operands; false: the op is no such

@@ -216,6 +216,16 @@ cg_layout cg_fragment_layout(const cg_func *c, const cg_product *p)
     return p->instruction == CG_BY_REORDERED_MMA ? cg_in_order(p, &l, true) : l;
 }
 
+bool cg_mma_fragment_layout(const cg_func *c, const ct_op *op, cg_layout *out)
+{
+    cg_product p = cg_product_of(c, op);
+    if (p.instruction != CG_BY_WGMMA || p.atom.element_bits != 1)
+        return false;
+    split_warps(c, &p);
+    *out = cg_fragment_layout(c, &p);
+    return true;
+}
+
 /* Scales of A: of four adjacent lanes, those with lane % 2 = 0 have the scales of the row in which their fragments
    of A begin, and the others have those of the row 8 below; the instruction reads two of the lanes. Registers count
    blocks of K, further rows, batches. Scales of B: all four lanes have those of their column. Registers count blocks

@@ -29,11 +29,13 @@ typedef struct cg_ring_load {
     cg_layout layout;                     /* of the copies over threads */
     uint32_t part_bit[CG_RING_PART_BITS]; /* bits of the tile's index that number the parts */
     cg_encoding encoding;
-    cg_layout places;     /* in rings of threads, or if the tile passes through registers: the offsets of all
+    cg_layout places;      /* in rings of threads, or if the tile passes through registers: the offsets of all
                              threads' registers in a slot */
-    uint32_t own_bytes;   /* the bytes of these registers */
-    uint32_t vector_bits; /* log2 of the elements in a piece */
-    uint32_t offset;      /* in a slot, bytes */
+    uint32_t own_bytes;    /* the bytes of these registers */
+    const ct_op *computed; /* consumers read the tile into registers, from which they compute the left operand of this
+                              product; NULL: products read it in the slot, or the threads that copied it do */
+    uint32_t vector_bits;  /* log2 of the elements in a piece */
+    uint32_t offset;       /* in a slot, bytes */
 } cg_ring_load;
 
 /* Who copies the tiles of a ring, and who reads them. */

@@ -35,6 +35,8 @@ static bool check_load(const checking *x, const cg_ring *ring, const cg_ring_loa
         return is_faulty(x, "the loads of its ring do not lie behind each other in a slot");
     if (!groups && (cg_is_put(load) || load->passage == CG_ROUNDED_BY_MAP))
         return is_faulty(x, "a tile of its ring is put or rounded without producers");
+    if (load->computed && (!groups || cg_is_put(load)))
+        return is_faulty(x, "consumers read a tile of its ring that no group brings as it is in memory");
     if (load->to_all && ring->role == CG_RING_OF_MAPS && !x->c->cluster)
         return is_faulty(x, "a tile of its ring goes to all blocks of no cluster");
     return true;

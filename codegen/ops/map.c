@@ -428,14 +428,24 @@ static bool take_word(const cg_val *x, uint32_t count, uint32_t bits, cg_val *ou
     return true;
 }
 
+/* Repeats bit `sign` of each byte of the word in the bits above it, which are zero. */
+static cg_val extend_bytes(cg_func *c, cg_val bytes, uint32_t sign)
+{
+    enum { EACH = 0x01010101, ABOVE = 0x100 };
+    cg_val signs = cg_new(c, CG_B32), result = cg_new(c, CG_B32);
+    cg_ins(c, "and.b32 %v, %v, %u", signs, bytes, sign * EACH);
+    cg_ins(c, "mad.lo.u32 %v, %v, %u, %v", result, signs, ABOVE / sign - 2, bytes);
+    return result;
+}
+
 /* Four bytes of a word at a time, by an instruction on words that lets none of them reach its neighbours: bits that a
    shift brings from one are cut off. False: there is none, or some of the bytes would have to be put together first. */
 static bool map_bytes(cg_func *c, const ct_op *op, const cg_val *const *x, cg_val *out)
 {
-    enum { COUNT = 4, BITS = 8, ALL = 0xff, EACH = 0x01010101 };
+    enum { COUNT = 4, BITS = 8, ALL = 0xff, SIGN = 0x80, EACH = 0x01010101 };
     cg_val words[2];
-    bool shifts = op->opcode == OP_shli
-                  || (op->opcode == OP_shri && ct_attr_u(op, F_shri_signedness) != BC_Signedness_signed);
+    bool shifts = op->opcode == OP_shli || op->opcode == OP_shri,
+         is_signed = op->opcode == OP_shri && ct_attr_u(op, F_shri_signedness) == BC_Signedness_signed;
     if (bc_elem_kind(cg_result(op, 0)->type) != BC_I8 || !(is_bitwise(op->opcode) || shifts))
         return false;
     for (uint32_t i = 0; i < 2; i++)
@@ -451,6 +461,7 @@ static bool map_bytes(cg_func *c, const ct_op *op, const cg_val *const *x, cg_va
         cg_val moved = cg_new(c, CG_B32);
         cg_ins(c, op->opcode == OP_shri ? "shr.u32 %v, %v, %u" : "shl.b32 %v, %v, %u", moved, words[0], by);
         cg_ins(c, "and.b32 %v, %v, %u", result, moved, kept * EACH);
+        result = is_signed ? extend_bytes(c, result, SIGN >> by) : result;
     } else {
         cg_ins(c, "%s.b32 %v, %v, %v",
                op->opcode == OP_andi  ? "and"

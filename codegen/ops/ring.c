@@ -6,6 +6,7 @@
 #include "bytecode/number/number.h"
 #include "codegen/access/pointers.h"
 #include "codegen/access/view_vectors.h"
+#include "codegen/analysis/computed.h"
 #include "codegen/ops/counter.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/ops/maps.h"
@@ -521,21 +522,23 @@ void cg_lower_await(cg_func *c, const ct_op *op)
     }
 }
 
-/* If products read the tile, it gets the layout of a load from memory, but no registers are loaded. A tile that others
-   have copied for threads may be read in any layout (codegen/passes/layouts.c). */
+/* If products read the tile, it gets the layout of a load from memory, but no registers are loaded. If consumers
+   compute a left operand from it, it gets the layout in which that operand is in fragments. A tile that others have
+   copied for threads may be read in any layout (codegen/passes/layouts.c). */
 void cg_assign_staged(cg_func *c, const ct_op *op)
 {
     const cg_ring_load *load = op->detail;
     cg_layout l = load->layout;
-    if (!load->own_bytes && is_by_pointers(op)) {
+    bool fragments = load->computed && cg_fragments_from(c, load->computed, op, &l);
+    if (!load->own_bytes && !fragments && is_by_pointers(op)) {
         cg_ptr_op p = cg_ptr_op_of(op);
         l = cg_pointer_layout(c, &p);
-    } else if (!load->own_bytes) {
+    } else if (!load->own_bytes && !fragments) {
         cg_view_op v = cg_view_op_of(op);
         l = cg_view_layout(c, &v);
     }
     const cg_layout *decided = c->homes->decided[cg_result(op, 0)->id];
-    cg_set_home(c, cg_result(op, 0), decided ? decided : &l, CG_WEIGHT_MEMORY);
+    cg_set_home(c, cg_result(op, 0), decided ? decided : &l, fragments ? CG_WEIGHT_MMA : CG_WEIGHT_MEMORY);
 }
 
 void cg_effects_staged(cg_func *c, ct_op *op)
@@ -567,7 +570,8 @@ void cg_lower_staged(cg_func *c, const ct_op *op)
         return; /* products read it in the slot (cg_encoding_of) */
     cg_layout places = load->own_bytes ? load->places : cg_encoding_layout(&load->encoding, home);
     say_access(c, op, &load->layout);
-    cg_flat_load_some(c, bc_elem_kind(tile->type), cg_tile_in_slot(op), &places, regs);
+    (load->computed ? cg_flat_load_words : cg_flat_load_some)(c, bc_elem_kind(tile->type), cg_tile_in_slot(op), &places,
+                                                              regs);
     cg_set(c, tile, regs);
 }
 

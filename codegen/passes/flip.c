@@ -25,14 +25,20 @@
    products of 16x64x128 and 32x64x128 with weights of 4 bits took 61 and 69 us before and 35 and 39 us after, for
    8192x8192 weights on an H100.
 
+   And it applies where B is computed from a tile that the loop loads, and A is only loaded: consumers compute the left
+   operand in registers, from which wgmma takes it (codegen/analysis/computed.h).
+
    Why it is right: each element of C^T is the sum of the same products; a sum takes those of an iteration in any order.
    */
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/reordered.h"
 #include "codegen/analysis/turned.h"
+#include "codegen/facts/facts.h"
 #include "codegen/kernel/limits.h"
-#include "codegen/plan/budget.h"
+#include "codegen/passes/computes.h"
+#include "codegen/passes/loads.h"
 #include "codegen/passes/pass.h"
+#include "codegen/plan/budget.h"
 #include "codegen/rewrite/ring.h"
 #include "codegen/tile/build.h"
 
@@ -112,6 +118,27 @@ static bool are_loaded(const flipping *x)
            && is_loaded(x, x->product->operands[1]);
 }
 
+/* Does the kernel have a loop that is not divided into groups, because others without rings stand beside it? */
+static bool has_likely(const ct_block *body)
+{
+    for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
+        if (op->likely)
+            return true;
+    return false;
+}
+
+/* Should consumers compute the right operand in registers, from which wgmma takes its left one? It reads the other one
+   in place, in either order. Of 64 columns, one warpgroup would compute; many rows keep it waiting. */
+static bool computes_better(const flipping *x)
+{
+    const bc_type *sums = x->product->results[0].type;
+    cg_ring_load left;
+    return sums->shape[1] >= CG_WARPGROUP_ROWS
+           && (sums->shape[1] > CG_WARPGROUP_ROWS || sums->shape[0] <= CG_WIDE_COLUMNS) && !has_likely(x->c->ir->body)
+           && !cg_load_obstacle(x->c, cg_source_of(x->product->operands[0])->op, x->loop->regions[0], &left)
+           && cg_is_worth_computing(x->c, x->product, 1, false);
+}
+
 static bool may_flip(flipping *x)
 {
     ct_block *body = x->loop->regions[0];
@@ -122,6 +149,7 @@ static bool may_flip(flipping *x)
     bool few = has_few_rows(x->product), left = is_loaded(x, x->product->operands[0]), both = left && are_loaded(x),
          flips = both && (few || turns_better(x));
     cg_set_turned(x->product, false);
+    flips = flips || (left && !few && !are_loaded(x) && computes_better(x));
     x->reordered = few && left && !both && cg_may_reorder(x->c, x->product);
     return flips || x->reordered;
 }
@@ -222,7 +250,7 @@ void cg_pass_flip(cg_func *c)
     uint32_t most_warps = UINT32_MAX;
     if (cg_loops_stay_plain(c) || cg_choices_of(c)->swap == CG_NEVER)
         return;
-    if (!cg_find_views(c->ir))
+    if (!cg_find_facts(c->ir) || !cg_find_views(c->ir))
         cg_no_memory(c);
     for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
         flipping x = {.c = c, .loop = op};

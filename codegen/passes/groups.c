@@ -1,7 +1,8 @@
 /* The groups pass divides the warps of a kernel whose loops feed asynchronous products into producers, which copy, and
    consumers, which multiply (warp specialisation). Each group gets a copy of the whole kernel. The consumers' copy
    loses the copies: its loads become `staged` tiles, and products stay in flight over iterations. The producers' copy
-   loses everything that the copies do not need.
+   loses everything that the copies do not need. Tiles from which consumers compute a left operand are read into
+   registers.
 
    A stage of a ring passes between the groups by two barriers in shared memory, so that copies run as far ahead as
    there are stages, even across the ends of loops. This requires a kernel whose control flow around the loops depends
@@ -280,7 +281,8 @@ static void consume(const cg_splitting *x, const cg_ring_place *p)
 {
     uint32_t carried;
     bool by_tensor = cg_sums_in_tensor(x->c, p->product);
-    bool may_fly = !by_tensor && p->ring->behind && p->ring->slots >= CG_SLOTS_IN_FLIGHT && has_pieces(x, p->product);
+    bool may_fly = !by_tensor && !p->computes && p->ring->behind && p->ring->slots >= CG_SLOTS_IN_FLIGHT
+                   && has_pieces(x, p->product);
     ct_op *product = may_fly ? cg_product_carried(p->loop, &carried) : NULL;
     for (uint32_t i = 0; i < p->ring->load_count; i++)
         p->ring->loads[i].op = p->loads[i];
@@ -290,7 +292,7 @@ static void consume(const cg_splitting *x, const cg_ring_place *p)
     p->ring->why = x->budget->why;
     cg_remark_ring(x->c, p->loop, p->ring);
     cg_ring_stage_loads(x->c, p->ring, p->value);
-    cg_ring_put(x->c, CT_await, p->value, p->product);
+    cg_ring_put(x->c, CT_await, p->value, p->computes ? p->loads[0] : p->product);
     cg_ring_put_behind(x->c, CT_release, p->value, p->last);
     p->ring->end = product ? CG_FREE_ITERATION_LATER : CG_FREE_BEHIND_ITERATION;
     if (by_tensor && all_fly_to_tensor(x, p->ring))
@@ -487,6 +489,7 @@ static bool split(cg_splitting *x)
         x->places[i].flies = flies_to_tensor(x, &x->places[i]);
     for (uint32_t i = 0; i < x->count; i++)
         consume(x, &x->places[i]);
+    cg_drop_streams(x->c);
     for (uint32_t i = 0; i < x->count; i++) {
         if (cg_plan_of(x->places[i].loop))
             cg_drop_sources(x->c, x->places[i].loop, cg_plan_of(x->places[i].loop)->ring);
@@ -499,17 +502,16 @@ static bool split(cg_splitting *x)
 void cg_pass_groups(cg_func *c)
 {
     cg_splitting x = {.c = c, .f = c->ir};
-    uint32_t warps = cg_real_warp_bits(c);
+    uint32_t warps = cg_real_warp_bits(c), chosen = c->warp_bits;
     bool fits = !c->strip_bits && (warps == 2 || warps == 3), found = fits && cg_groups_find(&x);
     cg_bands bands = cg_bands_of(c);
     if (fits)
         found = cg_take_over_blocks(&x, found);
     if (found || x.why)
         cg_remark_maps(&x);
-    if (found)
-        cg_drop_streams(c);
     if (!found || !split(&x)) {
         found = false;
+        c->warp_bits = chosen;
         cg_groups_round(&x, false);
         cg_loads_straight(c);
     }

@@ -5,14 +5,17 @@
 #include "codegen/passes/groups_find.h"
 
 #include "codegen/cost/cost.h"
+#include "codegen/analysis/computed.h"
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
 #include "codegen/analysis/shared.h"
 #include "codegen/analysis/tensor.h"
 #include "codegen/analysis/turned.h"
 #include "codegen/kernel/limits.h"
+#include "codegen/passes/computes.h"
 #include "codegen/passes/maps.h"
 #include "codegen/passes/loads.h"
+#include "codegen/plan/block_order.h"
 
 /* Finds the products that use a tile of the loop's body, directly or through views, in program order; if there is
    only one, *first and *last are the same. False: more than two products use the tile, or other ops do. */
@@ -80,6 +83,41 @@ static bool add_rings(cg_splitting *x, ct_op *loop)
                                                                            flight */
         share_ring(x, i, first);
     return true;
+}
+
+/* ---- left operands that consumers compute ---- */
+
+/* Puts the load into the ring, at its place in program order. False: the ring is full. */
+static bool put_in_order(cg_ring_place *p, const cg_ring_load *load)
+{
+    uint32_t at = p->ring->load_count;
+    if (at == CG_RING_LOADS)
+        return false;
+    for (; at && ct_is_before(load->op, p->loads[at - 1]); at--) {
+        p->loads[at] = p->loads[at - 1];
+        p->ring->loads[at] = p->ring->loads[at - 1];
+    }
+    p->loads[at] = load->op;
+    p->ring->loads[at] = *load;
+    p->ring->load_count++;
+    return true;
+}
+
+/* If the loop's only product takes a left operand that is computed from tiles, consumers read those tiles from the
+   ring, too. Why it is right: the slot is released behind the product, when each thread has its elements in
+   registers. */
+static void add_computed(cg_splitting *x, cg_ring_place *p)
+{
+    if (p->product != p->last || cg_only_product(p->loop->regions[0]) != p->product
+        || !cg_is_worth_computing(x->c, p->product, 0, false))
+        return;
+    for (ct_op *op = p->product->block->first; op != p->product; op = op->next) {
+        cg_ring_load load;
+        cg_layout l;
+        if (ct_is_load(op) && cg_fragments_from(x->c, p->product, op, &l)
+            && cg_load_to_compute(x->c, op, p->product, &load) && put_in_order(p, &load))
+            p->computes = true;
+    }
 }
 
 /* ---- operands that are loaded before their loops ---- */
@@ -159,7 +197,7 @@ static bool finds_operands(const cg_ring_place *p, const ct_op *product)
         has_left = has_left || left == &p->loads[i]->results[0];
         has_right = has_right || right == &p->loads[i]->results[0];
     }
-    return has_right && (has_left || cg_product_before(product) || left->block != p->loop->regions[0]);
+    return has_right && (has_left || p->computes || cg_product_before(product) || left->block != p->loop->regions[0]);
 }
 
 static bool is_fed(const cg_ring_place *p)
@@ -200,6 +238,7 @@ static cg_group_work work_of(const cg_splitting *x)
                           .kind = cg_ring_puts(x->places[0].ring)          ? CG_PUT
                                   : x->places[0].product->way == CT_TURNED ? CG_TURNED
                                   : is_chain                               ? CG_CHAIN
+                                  : x->places[0].computes                  ? CG_COMPUTED
                                                                            : CG_ONE,
                           .rows = first->shape[first->rank - 2],
                           .is_persistent = cg_is_persistent(x, &x->places[0])};
@@ -226,6 +265,8 @@ static bool find_loops(cg_splitting *x)
             && (!ring->async || ring->slots < 2 || ring->parts || !add_rings(x, op)))
             return false;
     }
+    if (x->count == 1)
+        add_computed(x, &x->places[0]);
     return x->count && are_fed(x) && !is_held_back(x);
 }
 
@@ -355,7 +396,7 @@ static bool is_room(cg_splitting *x, uint32_t most_blocks, bool keeps, bool maps
 
 /* For a transposed product, tensor maps are preferred, even with one block per multiprocessor: without them, threads
    would round the tiles. */
-bool cg_groups_find(cg_splitting *x)
+static bool find(cg_splitting *x)
 {
     static const struct way {
         uint32_t blocks;
@@ -377,4 +418,50 @@ bool cg_groups_find(cg_splitting *x)
         }
     }
     return false;
+}
+
+/* Does the op prevent a loop over tile blocks, or is the kernel already persistent? */
+static bool keeps_it(const ct_op *op)
+{
+    return op->opcode == OP_get_num_tile_blocks || op->opcode == OP_gdc_wait_tko
+           || op->opcode == OP_gdc_launch_dependents_tko;
+}
+
+bool cg_may_persist(const cg_splitting *x)
+{
+    if (!cg_may_take_over(x->c) || x->c->cluster || x->c->block_order != CG_BY_NUMBER || !cg_blocks_are_apart(x->f))
+        return false;
+    for (const ct_op *op = x->f->body->first; op; op = ct_next_op(op, x->f->body))
+        if (keeps_it(op))
+            return false;
+    return true;
+}
+
+/* Should a second warpgroup compute its part of the left operand while the first one multiplies? It takes the other
+   block's place on the multiprocessor, which is worthwhile if the kernel can be persistent. */
+static bool wants_second(const cg_splitting *x)
+{
+    enum { TWO_WARPGROUPS = 2 * CG_WARPGROUP_ROWS };
+    const bc_type *sums = x->places[0].product->results[0].type;
+    return x->places[0].computes && x->c->warp_bits == CG_WARPGROUP_BITS && cg_may_persist(x)
+           && sums->shape[sums->rank - 2] >= TWO_WARPGROUPS && !cg_hint_of(x->c, CG_HINT_WARPS)
+           && !cg_choices_of(x->c)->warps;
+}
+
+bool cg_groups_find(cg_splitting *x)
+{
+    const cg_splitting as_given = *x;
+    if (!find(x))
+        return false;
+    if (!wants_second(x))
+        return !x->places[0].computes || x->c->warp_bits > CG_WARPGROUP_BITS
+               || cg_is_worth_computing(x->c, x->places[0].product, 0, true);
+    cg_splitting alone = *x;
+    *x = as_given;
+    x->c->warp_bits++;
+    if (find(x))
+        return true;
+    x->c->warp_bits--;
+    *x = alone;
+    return true;
 }

@@ -17,6 +17,7 @@ typedef struct cg_ring_place {
     ct_op *last;   /* the later product that reads the same tiles, if keys are also values; otherwise the same
                       product */
     bool is_first; /* this is the first place that uses its ring */
+    bool computes; /* consumers compute the product's left operand from tiles of the ring */
     bool flies;    /* the product is by tcgen05, and its sum stays in tensor memory */
 } cg_ring_place;
 
@@ -46,6 +47,9 @@ typedef struct cg_splitting {
 
 /* Runs the analysis. False: the kernel is faster without groups, or cannot have them. */
 bool cg_groups_find(cg_splitting *x);
+/* May a thread block compute several tile blocks (codegen/passes/persist.c)? Why it is right: no block of the kernel
+   could observe in which order the others run. */
+bool cg_may_persist(const cg_splitting *x);
 /* Is the loop inside another one, or will it be? */
 static inline bool cg_is_persistent(const cg_splitting *x, const cg_ring_place *p)
 {

@@ -87,9 +87,9 @@ static bool is_read_there(cg_func *c, const ct_value *v, const cg_encoding *enco
 static const char unaligned[] = "base, strides, extent and index are not known to be aligned to 4 bytes";
 
 /* The obstacle for a load whose tile consists of aligned pieces of 2^piece elements, at least 4 bytes, along
-   dimension `fast`. */
+   dimension `fast`. computed: consumers read it into registers for this product; NULL: products read it. */
 static const char *feed_fits(cg_func *c, ct_op *op, const ct_block *body, uint32_t fast, uint32_t piece,
-                             cg_ring_load *out)
+                             const ct_op *computed, cg_ring_load *out)
 {
     const ct_value *tile = cg_result(op, 0);
     cg_shape s = cg_shape_of(tile->type);
@@ -101,13 +101,14 @@ static const char *feed_fits(cg_func *c, ct_op *op, const ct_block *body, uint32
         run.reg[i] = (uint32_t)1 << (s.shift[fast] + i);
     if (cg_layout_vector(&l, s.shift[fast], piece, bits) < piece)
         return "each thread would copy less than 16 bytes";
-    cg_feed feed = feed_of(c, body, tile, &run, CG_SEEN_WAYS + 1);
+    cg_feed feed = computed ? CG_FEED_ROWS : feed_of(c, body, tile, &run, CG_SEEN_WAYS + 1);
     if (feed == CG_NO_FEED)
         return "it has uses other than products that read shared memory";
     bool across = feed == CG_FEED_ACROSS;
     *out = (cg_ring_load){.op = op,
                           .fast = fast,
                           .feed = feed,
+                          .computed = computed,
                           .layout = l,
                           .vector_bits = piece,
                           .encoding = cg_encoding_for(&s, across ? 2 * s.rank - 3 - fast : fast, bytes, feed,
@@ -134,12 +135,12 @@ static const char *pieces_fit(cg_func *c, ct_op *op, uint32_t *fast, uint32_t *p
     return NULL;
 }
 
-/* Can they copy it to a slot from which products read it? */
-static const char *view_fits(cg_func *c, ct_op *op, const ct_block *body, cg_ring_load *out)
+/* Can they copy it to a slot from which products read it, or consumers for `computed`? */
+static const char *view_fits(cg_func *c, ct_op *op, const ct_block *body, const ct_op *computed, cg_ring_load *out)
 {
     uint32_t fast, piece;
     const char *why = pieces_fit(c, op, &fast, &piece);
-    return why ? why : feed_fits(c, op, body, fast, piece, out);
+    return why ? why : feed_fits(c, op, body, fast, piece, computed, out);
 }
 
 const char *cg_row_fits_threads(cg_query *q)
@@ -160,6 +161,14 @@ const char *cg_row_fits_threads(cg_query *q)
                              .vector_bits = piece,
                              .encoding = cg_encoding_for(&s, fast, bytes, CG_FEED_THREADS, 0)};
     return NULL;
+}
+
+bool cg_load_to_compute(cg_func *c, ct_op *op, const ct_op *product, cg_ring_load *out)
+{
+    return op->opcode == OP_load_view_tko && cg_is_weak_access(op) && op->block == product->block
+           && bc_kind_memory_bytes(bc_elem_kind(op->results[0].type))
+           && !ct_is_inside(cg_view_op_of(op).view->block, op->block) && !view_fits(c, op, op->block, product, out)
+           && out->vector_bits == cg_chunk_bits(op->results[0].type);
 }
 
 /* Is every element zero? False if that is not obvious. */
@@ -186,13 +195,13 @@ static const char *pointers_fit(cg_func *c, ct_op *op, const ct_block *body, cg_
         return "its padding is not zero";
     if (!cg_are_of_indices(c, &ptr))
         return "its pointers or mask are not computed from indices alone";
-    return feed_fits(c, op, body, fast, chunk, out);
+    return feed_fits(c, op, body, fast, chunk, NULL, out);
 }
 
 static const char *fits_products(cg_query *q)
 {
     return q->load->opcode == OP_load_ptr_tko ? pointers_fit(q->c, q->load, q->body, q->out)
-                                              : view_fits(q->c, q->load, q->body, q->out);
+                                              : view_fits(q->c, q->load, q->body, NULL, q->out);
 }
 
 /* For slots from which products read. */
@@ -550,7 +559,8 @@ void cg_drop_streams(cg_func *c)
             op->detail = NULL;
         plan->beside = NULL;
         for (uint32_t i = 0; i < own->load_count; i++)
-            cg_plan_early(c, op, own->loads[i].op, "warps of their own copy for this kernel", false);
+            if (own->loads[i].op->opcode != CT_staged)
+                cg_plan_early(c, op, own->loads[i].op, "warps of their own copy for this kernel", false);
     }
 }
 

@@ -11,12 +11,15 @@ const char *cg_load_obstacle(cg_func *c, ct_op *op, const ct_block *body, cg_rin
 /* Can producers copy the tile of a load of a view, a row of at least 128 bytes in whole pieces of 16 bytes, to a slot
    from which threads read it? */
 cg_condition cg_row_fits_threads;
+/* Can producers copy the load's tile to a slot, from which consumers read it into registers to compute an operand of
+   this product, in the same block? *out says how. */
+bool cg_load_to_compute(cg_func *c, ct_op *op, const ct_op *product, cg_ring_load *out);
 /* Plans the loads of loops with a transposed product again, without transposing it, after it turned out that it cannot
    be transposed (codegen/passes/loads.c). */
 void cg_loads_straight(cg_func *c);
 
-/* In kernels with products: removes the rings from which each thread reads its own copies; their loads are prefetched
-   into registers where possible (codegen/passes/loads.c). */
+/* In kernels with products: removes the rings from which each thread reads its own copies; their loads, unless they
+   are staged otherwise by now, are prefetched into registers where possible (codegen/passes/loads.c). */
 void cg_drop_streams(cg_func *c);
 
 /* Carries the plan for the loop out, and returns the loop that carries the tiles. */

@@ -255,7 +255,7 @@ static const cg_machine *machine_of(const cg_splitting *x)
 static const char *waste_of_block(const cg_splitting *x)
 {
     const cg_ring_place *p = &x->places[0];
-    if (!is_one_of_one(x) || cg_is_persistent(x, p) || cg_ring_rounds(p->ring))
+    if (!is_one_of_one(x) || cg_is_persistent(x, p) || cg_ring_rounds(p->ring) || p->computes)
         return NULL;
     return cycles_of(x, p) < machine_of(x)->hidden_step
                ? "steps are short, and several blocks on a multiprocessor hide each other's latency"
@@ -305,7 +305,7 @@ static const char *tma_objection(const cg_splitting *x, const cg_ring_place *p)
     /* Few columns are slower by maps if no other block shares the tiles. Tiles of 128x64x64, microseconds by maps
        and by threads: 8192 2,165 and 1,913, 4096 261 and 247, 2048 34.2 and 35.3, 1024 9.7 and 8.7; of e4m3, which
        adds up, 1,184 and 1,411. */
-    if (cg_ring_rounds(p->ring) || cg_product_before(p->last) || x->count > 1 || !cg_is_persistent(x, p))
+    if (cg_ring_rounds(p->ring) || p->computes || cg_product_before(p->last) || x->count > 1 || !cg_is_persistent(x, p))
         return NULL;
     double ahead = (double)p->ring->slots - NOT_ON_THEIR_WAY;
     if (ahead * cycles_of(x, p) < machine_of(x)->engine_delay)

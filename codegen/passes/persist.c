@@ -21,13 +21,6 @@
 
 enum { NUMBERS = 3, MOST_MULTIPROCESSORS = 1 << 16, LAST = CG_MOST_TILE_BLOCKS - 1 };
 
-/* Does the op prevent a loop over tile blocks, or is the kernel already persistent? */
-static bool keeps_it(const ct_op *op)
-{
-    return op->opcode == OP_get_num_tile_blocks || op->opcode == OP_gdc_wait_tko
-           || op->opcode == OP_gdc_launch_dependents_tko;
-}
-
 static bool has_multiprocessor(const cg_splitting *x)
 {
     return x->budget->blocks == 1;
@@ -35,13 +28,7 @@ static bool has_multiprocessor(const cg_splitting *x)
 
 static bool is_eligible(const cg_splitting *x, bool found)
 {
-    if (!(found ? has_multiprocessor(x) : cg_only_waits_are_hidden(x)) || !cg_may_take_over(x->c) || x->c->cluster
-        || x->c->block_order != CG_BY_NUMBER || !cg_blocks_are_apart(x->f))
-        return false;
-    for (const ct_op *op = x->f->body->first; op; op = ct_next_op(op, x->f->body))
-        if (keeps_it(op))
-            return false;
-    return true;
+    return (found ? has_multiprocessor(x) : cg_only_waits_are_hidden(x)) && cg_may_persist(x);
 }
 
 /* Creates an op with NUMBERS scalar results, whose facts are the range from `least` to the given limits. */

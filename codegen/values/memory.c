@@ -144,6 +144,16 @@ void cg_flat_load(cg_func *c, bc_kind kind, cg_val base, const cg_layout *l, cg_
         }
 }
 
+void cg_flat_load_words(cg_func *c, bc_kind kind, cg_val base, const cg_layout *l, cg_val *out_regs)
+{
+    enum { BYTES = 4, BITS = 8, OF_A_PAIR = 2 };
+    cg_flat_load(c, kind, base, l, out_regs);
+    if (kind != BC_I8 || cg_vectors_of(l, 1).bits >= OF_A_PAIR)
+        return;
+    for (uint32_t r = 0; r + BYTES <= cg_layout_regs(l); r += BYTES)
+        cg_split(c, kind, cg_join(c, out_regs + r, BYTES, BITS), BYTES, BITS, out_regs + r);
+}
+
 bool cg_add_share(cg_func *c, ct_op *op, bc_kind kind, const cg_layout *l)
 {
     bool any = cg_layout_thread_replicas(l, cg_real_warp_bits(c));

@@ -30,6 +30,8 @@ void cg_flat_store(cg_func *c, bc_kind kind, cg_val base, const cg_layout *l, co
 void cg_flat_store_some(cg_func *c, bc_kind kind, cg_val base, const cg_layout *l, const cg_val *regs);
 void cg_flat_load(cg_func *c, bc_kind kind, cg_val base, const cg_layout *l, cg_val *out_regs);
 void cg_flat_load_some(cg_func *c, bc_kind kind, cg_val base, const cg_layout *l, cg_val *out_regs);
+/* Like cg_flat_load, but joins bytes, four to a word, as ops on all bytes of a word need them. */
+void cg_flat_load_words(cg_func *c, bc_kind kind, cg_val base, const cg_layout *l, cg_val *out_regs);
 
 /* The same for tiles in another order: `base + element * bytes` is the address of register r of layout l, whose
    images are positions in memory. Gives a 32-bit register and a constant offset. Threads and registers may share
