@@ -95,7 +95,7 @@ static uint32_t find_loads(const candidate *x, bool tells)
     for (ct_op *op = x->body->first; op; op = op->next) {
         if (!ct_is_load(op))
             continue;
-        const char *why = cg_ring_add(x->ring, obstacle, x, op);
+        const char *why = cg_ring_add(x->c, x->ring, obstacle, x, op);
         if (why && tells)
             cg_remark_stays(x->c, op, why);
         others += why != NULL;

@@ -195,8 +195,8 @@ static bool find_loads(candidate *p, bool tell)
     for (ct_op *op = p->body->first; op; op = ct_next_op(op, p->body)) {
         if (!ct_is_load(op) || ct_loop_around(op) != p->loop)
             continue;
-        const char *why = op->block != p->body ? "not every iteration executes it" : cg_ring_add(ring, obstacle, p, op);
-        if (why && cg_ring_add(p->own, own_obstacle, p, op) && tell)
+        const char *why = op->block != p->body ? "not every iteration executes it" : cg_ring_add(p->c, ring, obstacle, p, op);
+        if (why && cg_ring_add(p->c, p->own, own_obstacle, p, op) && tell)
             cg_plan_early(p->c, p->loop, op, why, false);
         others = others || why;
     }

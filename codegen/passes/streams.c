@@ -249,7 +249,7 @@ static void find_loads(const stream *x, const char *loop_why)
             continue;
         if (cg_plan_source(x->c, x->loop, op))
             continue;
-        const char *why = loop_why ? loop_why : cg_ring_add(x->ring, obstacle, x, op);
+        const char *why = loop_why ? loop_why : cg_ring_add(x->c, x->ring, obstacle, x, op);
         if (why)
             cg_plan_early(x->c, x->loop, op, why, false);
     }

@@ -41,8 +41,10 @@ void cg_remark_few_slots(const cg_func *c, const ct_op *loop, const char *why, u
 
 /* ---- its loads ---- */
 
-const char *cg_ring_add(cg_ring *ring, cg_obstacle_fn *obstacle, const void *user, ct_op *load)
+const char *cg_ring_add(const cg_func *c, cg_ring *ring, cg_obstacle_fn *obstacle, const void *user, ct_op *load)
 {
+    if (!(c->target->features & CG_HAS_CP_ASYNC))
+        return "the target has no asynchronous copies";
     if (ring->load_count == CG_RING_LOADS)
         return "the limit of prefetched loads is reached";
     const char *why = obstacle(user, load, &ring->loads[ring->load_count]);

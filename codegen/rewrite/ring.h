@@ -22,9 +22,9 @@ bool cg_are_of_indices(cg_func *c, const cg_ptr_op *p);
 
 /* Why a load cannot be one of the ring: a text for users. NULL: it can, and *out says how. */
 typedef const char *cg_obstacle_fn(const void *user, ct_op *load, cg_ring_load *out);
-/* Adds the load to the ring. NULL: it was added; otherwise the reason why not, from the function or from the size of
-   the ring. */
-const char *cg_ring_add(cg_ring *ring, cg_obstacle_fn *obstacle, const void *user, ct_op *load);
+/* Adds the load to the ring. NULL: it was added; otherwise the reason why not: from the function, the size of the ring
+   or the target. */
+const char *cg_ring_add(const cg_func *c, cg_ring *ring, cg_obstacle_fn *obstacle, const void *user, ct_op *load);
 /* Reports that the loop gets fewer than two slots of so many bytes. why: NULL: because of the size of shared memory,
    or because the user asked for it. */
 void cg_remark_few_slots(const cg_func *c, const ct_op *loop, const char *why, uint32_t bytes, uint32_t room);
