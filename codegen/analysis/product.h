@@ -64,7 +64,7 @@ typedef struct cg_product {
     cg_atom atom;                /* of tensor cores; for blocked products, only k_bits is set */
     bool halves_rows, halves_k;  /* the atom is two or four instructions, of half of its rows or of its K each */
     bool chained;                /* its left operand comes from another product, or its result goes to one */
-    bool pairs;                  /* bytes of B are read in pairs of columns */
+    bool pairs, row_pairs;       /* bytes of B are read in pairs of columns; bytes of A in pairs of rows */
     const cg_together *together; /* the products computed together with it; NULL: layouts are not known yet, or there
                                     are none */
     uint8_t k_bit[CG_MAX_TILE_BITS],
@@ -157,9 +157,8 @@ void cg_raise_operands(cg_func *c);
 /* Are elements along the last dimension, which has `bits` bits, closer to each other in the layout than those along
    the dimension before it? */
 bool cg_runs_along_last(const cg_layout *l, uint32_t bits);
-/* Completes the product with the properties that the layouts of its operands decide. rhs: the layout in which B is
-   read. */
-void cg_settle_product(const cg_func *c, cg_product *p, const cg_layout *rhs);
+/* Completes the product with the properties that the layouts in which its operands are read decide. */
+void cg_settle_product(const cg_func *c, cg_product *p, const cg_layout *lhs, const cg_layout *rhs);
 /* The layout of accumulators: registers count the fragment, then the further columns, rows and batches of the warp. */
 cg_layout cg_accumulator_layout(const cg_func *c, const cg_product *p);
 /* The same for a blocked product. */

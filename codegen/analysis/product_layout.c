@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "codegen/analysis/reordered.h"
+#include "codegen/analysis/ring.h"
 #include "codegen/analysis/scaling.h"
 #include "codegen/analysis/turned.h"
 
@@ -25,6 +26,28 @@ static bool takes_pairs(const cg_product *p, const cg_layout *rhs)
     return p->atom.element_bits == 2 && p->n >= 4 && cg_runs_along_last(&l, p->n);
 }
 
+/* May `mma.sync` read bytes of A, stored in rows along M, as pairs of rows? Chained products keep the rows of their
+   sums in the order in which the next one takes them. */
+static bool may_take_row_pairs(const cg_product *p)
+{
+    return p->instruction == CG_BY_MMA && p->atom.element_bits == 2 && p->m >= CG_ATOM_ROW_BITS && !p->packed
+           && !p->scaled && !p->chained;
+}
+
+/* Are they read so? In that case, the even ones of 16 rows are the instruction's first eight, the odd ones the others.
+   Bytes of A in registers are stored to scratch in rows along M if a thread has whole words of them. */
+static bool takes_row_pairs(const cg_product *p, const cg_layout *lhs)
+{
+    enum { WORD_BITS = 2 };
+    cg_layout along_k = {.tile_bits = (uint8_t)(p->m + p->k + p->batch), .reg_bits = 1, .reg = {1}};
+    if (p->instruction != CG_BY_MMA || p->atom.element_bits != 2 || p->packed)
+        return false;
+    if (cg_encoding_of(p->lhs)) /* as cg_mma_feed has decided */
+        return cg_encoding_layout_of(p->lhs, &along_k).reg[0] != 1;
+    uint8_t bits[WORD_BITS];
+    return may_take_row_pairs(p) && cg_layout_vector(lhs, p->k, WORD_BITS, bits) == WORD_BITS;
+}
+
 /* Distributes the warps along M and N. Each bit goes to the dimension with more instructions left, so that the
    warps' parts become square. In chained products, warps go along M, so that rows stay in their warp; also for
    wgmma, because four warps need not read B more than once. */
@@ -43,9 +66,10 @@ static void split_warps(const cg_func *c, cg_product *p)
     }
 }
 
-void cg_settle_product(const cg_func *c, cg_product *p, const cg_layout *rhs)
+void cg_settle_product(const cg_func *c, cg_product *p, const cg_layout *lhs, const cg_layout *rhs)
 {
     p->pairs = takes_pairs(p, rhs);
+    p->row_pairs = takes_row_pairs(p, lhs);
     split_warps(c, p);
 }
 
@@ -60,11 +84,13 @@ static const uint8_t *column_bits(const cg_product *p)
    begin at bit `first` of the index; bits beyond the rows become replicas. */
 static void put_rows(const cg_product *p, uint32_t first, cg_layout *l)
 {
+    static const uint8_t rows[2][4] = {{0, 1, 2, 3}, {1, 2, 3, 0}};
+    const uint8_t *m = rows[p->row_pairs];
     uint32_t one = 1;
     if (p->m >= CG_ATOM_ROW_BITS)
-        l->reg[l->reg_bits++] = one << (first + 3);
+        l->reg[l->reg_bits++] = one << (first + m[3]);
     for (uint32_t i = 0; i < 3; i++)
-        l->lane[2 + i] = i < p->m ? one << (first + i) : 0;
+        l->lane[2 + i] = m[i] < p->m ? one << (first + m[i]) : 0;
 }
 
 cg_layout cg_accumulator_layout(const cg_func *c, const cg_product *p)
@@ -236,6 +262,16 @@ static cg_feed halves_feed(const cg_product *p, uint32_t index, bool along_k)
     return along_k ? CG_FEED_VECTORS : CG_NO_FEED;
 }
 
+/* The feed for bytes and tf32: pairs of rows or columns where takes_pairs or takes_row_pairs will decide so. */
+static cg_feed other_feed(const cg_product *p, uint32_t index, bool along_k, bool along_last)
+{
+    if (p->atom.element_bits == 2 && index && p->n >= 4 && along_last)
+        return along_k || p->packed ? CG_NO_FEED : CG_FEED_PAIRS;
+    if (!index && !along_k && may_take_row_pairs(p))
+        return CG_FEED_PAIRS;
+    return along_k ? CG_FEED_ROWS : CG_NO_FEED;
+}
+
 cg_feed cg_mma_feed(cg_func *c, const ct_op *op, uint32_t index, const cg_layout *run)
 {
     if (!cg_is_product(op) || index > 1)
@@ -254,9 +290,7 @@ cg_feed cg_mma_feed(cg_func *c, const ct_op *op, uint32_t index, const cg_layout
         return CG_FEED_DOUBLES;
     if (p.atom.element_bits == 1)
         return halves_feed(&p, index, along_k);
-    if (p.atom.element_bits == 2 && index && p.n >= 4 && along_last) /* in pairs of columns, as takes_pairs decides */
-        return along_k || p.packed ? CG_NO_FEED : CG_FEED_PAIRS;
-    return along_k ? CG_FEED_ROWS : CG_NO_FEED;
+    return other_feed(&p, index, along_k, along_last);
 }
 
 cg_feed cg_scratch_feed(const cg_product *p, bool left, bool along_last)
@@ -267,7 +301,7 @@ cg_feed cg_scratch_feed(const cg_product *p, bool left, bool along_last)
         return CG_FEED_DOUBLES;
     if (p->instruction == CG_BY_REORDERED_MMA)
         return CG_FEED_VECTORS;
-    return !left && p->pairs ? CG_FEED_PAIRS : CG_FEED_ROWS;
+    return (left ? p->row_pairs : p->pairs) ? CG_FEED_PAIRS : CG_FEED_ROWS;
 }
 
 cg_encoding cg_regular_encoding(const cg_product *p, bool left, bool across)

@@ -52,11 +52,21 @@ typedef enum cg_slot_end {
     CG_FREE_ITERATION_LATER, /* between groups: the product of an iteration is still in flight in the next one */
 } cg_slot_end;
 
+/* A load of which addresses of a ring's loads depend, such as that of an entry of a page table. It runs further ahead
+   than they do, into registers. */
+typedef struct cg_source {
+    ct_op *load;
+    uint32_t level; /* 1, or one more than the level of the sources that its own address depends on */
+} cg_source;
+
 /* Ops of a loop's body that the operands of its loads need: they are repeated for the iterations whose tiles are
    copied. */
 typedef struct cg_slice {
-    bool *has;      /* by value id */
+    bool *has;      /* by value id; sources and what only they need are not in it */
     uint32_t known; /* ids below it are in the table; later values are not in the slice */
+    bool of_loads;  /* a load of the loop may be one of these: */
+    cg_source *sources;
+    uint32_t source_count, levels; /* levels: the highest one */
 } cg_slice;
 
 /* A ring of a loop's plan, and the detail of its `ring` op. */
@@ -133,6 +143,17 @@ cg_ring *cg_ring_plan(cg_func *c, cg_ring_role role);
 static inline uint32_t cg_ring_distance(const cg_ring *ring)
 {
     return ring->end == CG_FREE_ONCE_READ ? ring->slots : ring->slots - 1;
+}
+
+/* The iterations for which an iteration starts copies, counted from itself: if a slot holds a K slice, there are two of
+   them. */
+static inline uint32_t cg_ring_nearest(const cg_ring *ring)
+{
+    return cg_ring_distance(ring) >> ring->parts;
+}
+static inline uint32_t cg_ring_farthest(const cg_ring *ring)
+{
+    return (cg_ring_distance(ring) + (1u << ring->parts) - 1) >> ring->parts;
 }
 
 /* Is the op repeated for each iteration for which copies are started? */

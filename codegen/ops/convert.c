@@ -359,8 +359,7 @@ static bool small_pair_to_float(cg_func *c, const ct_op *op, const cg_val *x, cg
     enum { BOTH = 0x10001 };
     bc_kind from = bc_elem_kind(ct_operands(op)[0]->type), to = bc_elem_kind(cg_result(op, 0)->type);
     small_integers n;
-    if (x[0].known || x[1].known || !are_small(op, to, &n)
-        || (to == BC_BF16 && !(c->target->features & CG_HAS_BF16)))
+    if (x[0].known || x[1].known || !are_small(op, to, &n) || (to == BC_BF16 && !(c->target->features & CG_HAS_BF16)))
         return false;
     cg_val sum = are_bytes_of_word(from, x) ? join_bytes(c, &n, x) : join_numbers(c, &n, from, x),
            result = cg_new(c, CG_B32);

@@ -137,10 +137,10 @@ static const char *ending_of(const cg_func *c, const ct_op *op, map_type type)
     case OP_subf:
     case OP_mulf: return (type == TYPE_F16 || type == TYPE_BF16) && nearest ? "_rn" : "";
     case OP_fma: /* a sum of bf16 in f32 is not exact, and rounding twice to nearest would be wrong */
-        return !nearest                                                                      ? ""
-               : type == TYPE_F16 || type == TYPE_BF16                                       ? "_rn"
+        return !nearest                                                              ? ""
+               : type == TYPE_F16 || type == TYPE_BF16                               ? "_rn"
                : type == TYPE_F32 && bc_elem_kind(cg_result(op, 0)->type) == BC_BF16 ? "_odd"
-                                                                                             : "";
+                                                                                     : "";
     case OP_exp:
     case OP_tanh: return rounding == BC_RoundingMode_approx ? "_approx" : "";
     default: return "";
@@ -272,7 +272,8 @@ static bool invert_power_of_two(map_type type, cg_val *x)
 
 /* The template of a division: of one by a number by the instruction for reciprocals, which rounds the same number or,
    where approximate, gives less of an error; by a power of two by its reciprocal. */
-static const char *simpler_division(const cg_func *c, const ct_op *op, map_type type, cg_val *x, const char *ordinary, modifiers *m)
+static const char *simpler_division(const cg_func *c, const ct_op *op, map_type type, cg_val *x, const char *ordinary,
+                                    modifiers *m)
 {
     enum { ONE = 0x3F800000 };
     bool is_approximate = attribute(op, "rounding_mode", 0) > BC_RoundingMode_positive_inf;

@@ -138,7 +138,7 @@ static void assign_product(cg_func *c, const ct_op *op)
         bool reordered = p->instruction == CG_BY_REORDERED_MMA;
         read[0] = cg_with_halves(p, true, &read[0]);
         read[1] = cg_with_halves(p, false, &read[1]);
-        cg_settle_product(c, p, &read[1]);
+        cg_settle_product(c, p, &read[0], &read[1]);
         if (reordered)
             cg_find_order(c, p, &read[0]);
         if (reordered || wants_fragments(c, op, p, &read[0]))

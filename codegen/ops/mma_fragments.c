@@ -147,6 +147,17 @@ static void widen_halves(cg_func *c, bool left, uint32_t alternate, cg_val *out)
     }
 }
 
+/* Bytes of an even and an odd row or column alternate in four registers, of which two have each half of K. Register
+   `odd` of the result begins with the odd one, register `upper` with the upper half of K. */
+static void part_bytes(cg_func *c, const cg_val *x, uint32_t odd, uint32_t upper, cg_val *out)
+{
+    for (uint32_t i = 0; i < 4; i++) {
+        uint32_t k = i & upper ? 2 : 0;
+        out[i] = cg_new(c, CG_B32);
+        cg_ins(c, "prmt.b32 %v, %v, %v, %s", out[i], x[k], x[k + 1], i & odd ? "0x7531" : "0x6420");
+    }
+}
+
 void cg_take_left(cg_func *c, const cg_product *p, const cg_operand *o, uint32_t part, cg_val *out)
 {
     if (o->fragments) {
@@ -157,7 +168,10 @@ void cg_take_left(cg_func *c, const cg_product *p, const cg_operand *o, uint32_t
         load_elements(c, o, part, out);
         return;
     }
-    load_fragments(c, o, part, out);
+    cg_val x[4];
+    load_fragments(c, o, part, p->row_pairs ? x : out);
+    if (p->row_pairs)
+        part_bytes(c, x, 1, 2, out);
     uint32_t alternate = p->scaling ? p->scaling->alternate : 0;
     if (alternate)
         split_blocks(c, p, out);
@@ -175,10 +189,8 @@ void cg_take_right(cg_func *c, const cg_product *p, const cg_operand *o, uint32_
         return;
     }
     load_fragments(c, o, part, p->pairs ? x : out);
-    for (uint32_t i = 0; p->pairs && i < 4; i++) { /* bytes of an even and an odd column alternate */
-        out[i] = cg_new(c, CG_B32);
-        cg_ins(c, "prmt.b32 %v, %v, %v, %s", out[i], x[2 * (i % 2)], x[2 * (i % 2) + 1], i < 2 ? "0x6420" : "0x7531");
-    }
+    if (p->pairs)
+        part_bytes(c, x, 2, 1, out);
     if (p->atom.widened && p->packed)
         widen_halves(c, false, 0, out);
     else if (p->atom.widened)

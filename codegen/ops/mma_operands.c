@@ -23,7 +23,7 @@ static cg_layout lanes_of_matrices(const cg_product *p, const cg_operand *o, uin
         l.lane[i] = o->across ? one << (k0 + i) : i < x_bits ? one << (x0 + i) : 0;
     l.lane[3] = o->left ? upper_x : upper_k;
     l.lane[4] = o->left ? upper_k : upper_x;
-    for (uint32_t i = 0; !o->left && p->pairs && i < CG_LANE_BITS; i++)
+    for (uint32_t i = 0; (o->left ? p->row_pairs : p->pairs) && i < CG_LANE_BITS; i++)
         l.lane[i] = one << (k0 + pair_lanes[i]);
     return l;
 }
@@ -116,7 +116,7 @@ static cg_operand operand_of(cg_func *c, const cg_product *p, bool left, uint32_
         bool along_last = goes_along_last(c, p, left, parts, &l);
         o.k = p->k - parts;
         uint32_t rows = left ? p->m : o.k, columns = left ? o.k : p->n;
-        o.across = left ? p->atom.element_bits == 1 && !along_last && p->m >= MATRIX_ROWS
+        o.across = left ? p->row_pairs || (p->atom.element_bits == 1 && !along_last && p->m >= MATRIX_ROWS)
                         : p->pairs || (p->atom.element_bits == 1 && along_last && !reordered);
         bool as_it_is = blocked || p->in == BC_F64; /* false: A in rows of M, B in rows of K, unless transposed */
         bool flipped = as_it_is ? !along_last : o.across == left;

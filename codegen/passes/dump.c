@@ -29,6 +29,8 @@ static void say_ring(const cg_ring *ring, bc_text *out)
     if (ring->at_start)
         bc_text_printf(out, ", the first %u by threads", ring->at_start);
     bc_text_puts(out, cg_ring_to_all(ring) ? ", for all blocks" : "");
+    if (ring->slice.source_count)
+        bc_text_printf(out, ", addressed by %u loads", ring->slice.source_count);
 }
 
 /* Prints the plan of a loop, whether its ops exist already or not. */

@@ -239,7 +239,7 @@ static bool is_taken(cg_func *c, const ct_op *loop, const ct_op *load)
     return taker && may_move(c, loop, taker) && !obstacle(c, loop, taker, &later);
 }
 
-bool cg_plan_source(cg_func *c, const ct_op *loop, ct_op *load)
+bool cg_plan_source(cg_func *c, const ct_op *loop, ct_op *load, bool of_ring)
 {
     if (!bc_kind_in(bc_elem_kind(load->results[0].type), BC_SET_INT) || !may_move(c, loop, load))
         return false;
@@ -247,7 +247,7 @@ bool cg_plan_source(cg_func *c, const ct_op *loop, ct_op *load)
     if (!p || obstacle(c, loop, load, p) || p->registers > CG_SOURCE_REGISTERS)
         return false;
     load->detail = p;
-    if (!is_taken(c, loop, load))
+    if (!of_ring && !is_taken(c, loop, load))
         load->detail = NULL;
     return load->detail;
 }
@@ -258,7 +258,7 @@ void cg_plan_early(cg_func *c, const ct_op *loop, ct_op *load, const char *why, 
         cg_remark_stays(c, load, why);
         return;
     }
-    cg_early_plan *p = cg_plan_source(c, loop, load) ? NULL : new_plan(c, why, 1);
+    cg_early_plan *p = cg_plan_source(c, loop, load, false) ? NULL : new_plan(c, why, 1);
     if (p)
         p->no_room = no_room;
     const char *either = p ? obstacle(c, loop, load, p) : NULL;
@@ -268,4 +268,50 @@ void cg_plan_early(cg_func *c, const ct_op *loop, ct_op *load, const char *why, 
         cg_remark_stays(c, load, why);
     else if (p)
         cg_early_tell_why_not(c, load, why, either);
+}
+
+/* ---- all loads of a loop ---- */
+
+/* Marks, by value id, what the addresses of the body's loads are computed from; a load whose result is marked provides
+   the address of another one. */
+static bool *find_addressing(cg_func *c, const ct_block *body)
+{
+    bool *marks = bc_new(&c->arena, bool, c->ir->value_count + 1u);
+    for (const ct_op *op = body->last; op && marks; op = op->prev) {
+        bool needs = ct_is_load(op) || (cg_is_slice_op(op, true) && marks[op->results[0].id]);
+        for (uint32_t i = 0; i < op->operand_count && needs; i++)
+            marks[op->operands[i]->id] = true;
+    }
+    return marks;
+}
+
+cg_load_list cg_loads_of(cg_func *c, const ct_op *loop)
+{
+    const ct_block *body = loop->regions[0];
+    const bool *marks = find_addressing(c, body);
+    cg_load_list all = {0};
+    for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
+        all.count += ct_is_load(op) && ct_loop_around(op) == loop;
+    if (!marks || !(all.of = bc_new(&c->arena, cg_listed_load, all.count + 1u))) {
+        cg_no_memory(c);
+        return (cg_load_list){0};
+    }
+    uint32_t next = 0;
+    for (uint32_t addresses = 0; addresses < 2; addresses++) {
+        all.others = next;
+        for (ct_op *op = body->first; op; op = ct_next_op(op, body))
+            if (ct_is_load(op) && ct_loop_around(op) == loop && marks[op->results[0].id] == addresses)
+                all.of[next++].op = op;
+    }
+    return all;
+}
+
+/* Those that others need come first, because the others then know that they run ahead. */
+void cg_plan_listed(cg_func *c, const ct_op *loop, const cg_load_list *all)
+{
+    for (uint32_t n = 0; n < all->count; n++) {
+        const cg_listed_load *load = &all->of[(all->others + n) % all->count];
+        if (load->why)
+            cg_plan_early(c, loop, load->op, load->why, false);
+    }
 }

@@ -19,12 +19,14 @@
 
    Kernels without products get the same ops; each thread has its own part of the ring and awaits its own copies. If
    the ring has one slot, the copies of the next iteration stand behind the ops that read the tiles of this one into
-   registers. A load without a ring is prefetched one iteration ahead into registers; the second example below reads
-   rows whose numbers come from a table, whose entries are loaded two iterations ahead.
+   registers. Loads that provide the addresses of copies, such as those of the entries of a page table, are executed an
+   iteration before these copies, and the loop carries what they give. A load without a ring is prefetched one iteration
+   ahead into registers.
 
    Why it is right: the loads pass has shown that nothing in the loop writes what a copy reads, and a stage is
    overwritten only after the release of the iteration that read it. */
 #include "codegen/analysis/product.h"
+#include "codegen/kernel/remarks.h"
 #include "codegen/rewrite/pipeline.h"
 #include "codegen/passes/pass.h"
 #include "codegen/passes/loads.h"
@@ -158,15 +160,64 @@ static expansion begin(cg_func *c, ct_op *loop, cg_ring *ring)
     return x;
 }
 
-static void expand(cg_func *c, ct_op *loop, cg_ring *ring)
+/* ---- loads that provide addresses ---- */
+
+/* Executes the sources of that level of the rings, each an iteration before the copies, or the sources of the next
+   level, that need it. Returns the loop, which may be a new one. */
+static ct_op *run_level(cg_func *c, ct_op *loop, cg_ring *const *rings, uint32_t level, uint32_t shift)
 {
+    cg_pipelined out;
+    cg_schedule schedule = {.loop = loop};
+    cg_scheduled *ops =
+        bc_new(&c->arena, cg_scheduled, rings[0]->slice.source_count + rings[1]->slice.source_count + 1);
+    for (uint32_t r = 0; ops && r < 2; r++)
+        for (uint32_t i = 0; i < rings[r]->slice.source_count; i++) {
+            const cg_source *s = &rings[r]->slice.sources[i];
+            if (s->level != level || (r && cg_is_source_of(rings[0], s->load)))
+                continue;
+            s->load->detail = NULL;
+            ops[schedule.count++] =
+                (cg_scheduled){.op = s->load, .shift = (int32_t)shift, .place = loop->regions[0]->first};
+            cg_remark(c, s->load, CG_REMARK_LoadAhead, TV_REMARK_PASSED,
+                      "loaded ahead: {Iterations=%u} iterations, into registers, because copies that run ahead need it "
+                      "for their addresses",
+                      shift);
+        }
+    if (!ops)
+        cg_no_memory(c);
+    schedule.ops = ops;
+    return ops && schedule.count && cg_pipeline(c, &schedule, &out) ? out.loop : loop;
+}
+
+/* Executes the sources of the loop's rings ahead of the copies; beside: a ring without loads if there is no other
+   one. */
+static ct_op *run_sources(cg_func *c, ct_op *loop, cg_ring *ring, cg_ring *beside)
+{
+    cg_ring *const rings[] = {ring, beside};
+    uint32_t far = 0, levels = 0;
+    for (uint32_t i = 0; i < 2; i++) {
+        const cg_slice *slice = &rings[i]->slice;
+        far = slice->levels && cg_ring_farthest(rings[i]) > far ? cg_ring_farthest(rings[i]) : far;
+        levels = slice->levels > levels ? slice->levels : levels;
+    }
+    for (uint32_t level = 1; level <= levels && !c->failed; level++)
+        loop = run_level(c, loop, rings, level, far + 1 + levels - level);
+    return loop;
+}
+
+/* Returns the loop, which may be a new one. */
+static ct_op *expand(cg_func *c, ct_op *loop, cg_ring *ring)
+{
+    cg_ring none = {.load_count = 0};
+    loop = run_sources(c, loop, ring, &none);
     expansion x = begin(c, loop, ring);
     if (c->failed)
-        return;
+        return loop;
     fill_body(&x, x.body->first);
     pipeline(&x);
     if (!c->failed)
         cg_ring_find_sources(c, loop, x.value);
+    return loop;
 }
 
 /* ---- two rings (codegen/passes/keep.c, loads.c) ---- */
@@ -186,9 +237,10 @@ static void go_through_again(expansion *x)
 }
 
 /* Expands the ring of tiles that are kept, or that products cannot read unchanged, and the loop's other ring if
-   there is one. */
-static void expand_both(cg_func *c, ct_op *loop, cg_ring *beside, cg_ring *ring)
+   there is one. Returns the loop, which may be a new one. */
+static ct_op *expand_both(cg_func *c, ct_op *loop, cg_ring *beside, cg_ring *ring)
 {
+    loop = run_sources(c, loop, beside, ring);
     expansion x = begin(c, loop, beside), y = {0};
     ct_op *place = x.body->first;
     if (!c->failed && beside->again)
@@ -200,7 +252,7 @@ static void expand_both(cg_func *c, ct_op *loop, cg_ring *beside, cg_ring *ring)
     if (!c->failed && ring->load_count)
         y = begin(c, loop, ring);
     if (c->failed)
-        return;
+        return loop;
     fill_body(&x, place);
     if (y.ring)
         fill_body(&y, place);
@@ -208,12 +260,13 @@ static void expand_both(cg_func *c, ct_op *loop, cg_ring *beside, cg_ring *ring)
     if (y.ring)
         pipeline(&y);
     if (c->failed)
-        return;
+        return loop;
     cg_ring_find_sources(c, loop, x.value);
     if (y.ring)
         cg_ring_find_sources(c, loop, y.value);
     if (beside->last)
         cg_ring_put_behind(c, CT_ended, beside->again ? beside->again->value : beside->value, loop);
+    return loop;
 }
 
 void cg_pass_expand(cg_func *c)
@@ -223,9 +276,9 @@ void cg_pass_expand(cg_func *c)
             continue;
         const cg_plan *plan = op->detail;
         if (plan && plan->beside)
-            expand_both(c, op, plan->beside, plan->ring);
+            op = expand_both(c, op, plan->beside, plan->ring);
         else if (plan)
-            expand(c, op, plan->ring);
+            op = expand(c, op, plan->ring);
         op = c->failed ? op : cg_load_early(c, op);
     }
 }

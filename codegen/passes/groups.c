@@ -479,8 +479,11 @@ static bool split(cg_splitting *x)
         cg_ring_find_sources(x->c, x->places[i].copy, x->places[i].value);
     for (uint32_t i = 0; i < x->kept_count; i++)
         consume_kept(x, &x->kept[i]);
-    for (uint32_t i = 0; i < x->count; i++) {
+    for (uint32_t i = 0; i < x->count; i++)
         consume(x, &x->places[i]);
+    for (uint32_t i = 0; i < x->count; i++) {
+        if (cg_plan_of(x->places[i].loop))
+            cg_drop_sources(x->c, x->places[i].loop, cg_plan_of(x->places[i].loop)->ring);
         x->places[i].loop->detail = x->places[i].copy->detail = NULL;
     }
     wrap(x, producers);

@@ -35,6 +35,8 @@ typedef struct cg_lifted {
 
 /* False: the load is not known to be a load of a view. */
 bool cg_lift_find(cg_func *c, ct_op *load, cg_lifted *out);
+/* The same for a gather. */
+bool cg_lift_find_gather(cg_func *c, ct_op *load, cg_lifted *out);
 /* The same for a load of a view. The extents, strides or address of its tensor are not known to suit tensor maps. */
 bool cg_lift_find_view(ct_op *load, cg_lifted *out);
 
@@ -60,6 +62,8 @@ typedef struct cg_lift_checks {
 /* Adds the conditions under which the load is a load of the view, and those for copies of 2^byte_bits bytes; for 16
    bytes, also those for tensor maps. */
 void cg_lift_check(cg_lift_checks *k, const cg_lifted *l);
+/* The operand of a make_tensor_view that gives an extent or stride; row: of which list. NULL: sizes[dim] does. */
+const ct_value *cg_lift_size(const ct_op *tensor, int row, const int64_t *sizes, uint32_t dim);
 /* Are all values that the view is created from available in front of the range? */
 bool cg_lift_is_there(const cg_lift_checks *k, const cg_lifted *l);
 

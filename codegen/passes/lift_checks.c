@@ -407,7 +407,7 @@ static void check_view(cg_lift_checks *k, const cg_lifted *l)
 
 /* ---- views of tensors with incomplete promises ---- */
 
-static const ct_value *size_of(const ct_op *tensor, int row, const int64_t *sizes, uint32_t dim)
+const ct_value *cg_lift_size(const ct_op *tensor, int row, const int64_t *sizes, uint32_t dim)
 {
     uint32_t operand = ct_operand_range(tensor, row).first;
     for (uint32_t d = 0; d < dim; d++)
@@ -450,9 +450,9 @@ static void check_tensor(cg_lift_checks *k, const cg_lifted *l)
     for (uint32_t d = 0; d < type->rank; d++) {
         bool along = type->strides[d] == 1;
         contiguous += along;
-        check_size(k, size_of(tensor, F_make_tensor_view_dynamic_shape, type->shape, d), type->shape[d],
+        check_size(k, cg_lift_size(tensor, F_make_tensor_view_dynamic_shape, type->shape, d), type->shape[d],
                    along ? aligned : 0);
-        check_size(k, size_of(tensor, F_make_tensor_view_dynamic_strides, type->strides, d), type->strides[d],
+        check_size(k, cg_lift_size(tensor, F_make_tensor_view_dynamic_strides, type->strides, d), type->strides[d],
                    along ? 0 : aligned);
     }
     k->failed = k->failed || contiguous != 1 || !is_there(k, l->load->operands[0]);

@@ -264,6 +264,14 @@ static bool may_be_lifted(const ct_op *load)
            && feeds_product(&load->results[0], CG_LIFT_SEEN);
 }
 
+/* Is the load of a view, with that padding, one whose view may be replaced by another one? */
+static bool may_be_view(const ct_op *load, uint8_t padding)
+{
+    return cg_is_weak_access(load) && (padding == BC_NO_PADDING || padding == BC_PaddingValue_zero)
+           && bc_kind_memory_bytes(bc_elem_kind(load->results[0].type))
+           && feeds_product(&load->results[0], CG_LIFT_SEEN);
+}
+
 bool cg_lift_find_view(ct_op *load, cg_lifted *out)
 {
     const ct_value *view = load->opcode == OP_load_view_tko ? load->operands[0] : NULL;
@@ -271,13 +279,33 @@ bool cg_lift_find_view(ct_op *load, cg_lifted *out)
     if (!made || !loop || loop->opcode != OP_for || ct_is_inside(view->block, loop->regions[0])
         || (made->opcode != OP_make_partition_view && made->opcode != OP_make_strided_view))
         return false;
-    uint8_t padding = view->type->padding;
     ct_op *tensor = made->operands[0]->op;
     *out = (cg_lifted){.load = load, .tensor = tensor};
-    return tensor && tensor->opcode == OP_make_tensor_view && cg_is_weak_access(load)
-           && (padding == BC_NO_PADDING || padding == BC_PaddingValue_zero)
-           && bc_kind_memory_bytes(bc_elem_kind(load->results[0].type))
-           && feeds_product(&load->results[0], CG_LIFT_SEEN);
+    return tensor && tensor->opcode == OP_make_tensor_view && may_be_view(load, view->type->padding);
+}
+
+/* A size of the tensor as a term. */
+static cg_term size_term(const ct_op *tensor, int row, const int64_t *sizes, uint32_t d)
+{
+    const ct_value *v = cg_lift_size(tensor, row, sizes, d);
+    cg_term t = {.times = v ? 1 : sizes[d], .count = v != NULL, .dim = CG_NO_DIM, .factors = {v}};
+    return t;
+}
+
+/* The coordinates of the tile along a dimension: a start, plus the position in the tile along the sparse dimension. */
+static bool find_coordinates(cg_func *c, cg_lifted *l, ct_value *index, bool sparse, cg_poly *out)
+{
+    bool follows = !sparse;
+    if (!cg_poly_of(&l->affine, index, out) || !cg_lift_mirror(c, out))
+        return false;
+    for (uint32_t i = out->count; i-- > 0;) {
+        const cg_term *t = &out->terms[i];
+        if (t->dim == CG_NO_DIM)
+            continue;
+        follows = t->times == 1 && !t->count;
+        drop_term(out, i);
+    }
+    return follows && is_positive(out);
 }
 
 static bool is_outside(const cg_term *t, uint32_t count, const ct_block *body)
@@ -300,6 +328,31 @@ static bool is_from_outside(const cg_lifted *l)
         outside = is_outside(&l->dims[d].stride, 1, body)
                   && is_outside(l->dims[d].extent.terms, l->dims[d].extent.count, body);
     return outside;
+}
+
+bool cg_lift_find_gather(cg_func *c, ct_op *load, cg_lifted *out)
+{
+    const ct_value *view = load->opcode == OP_load_view_tko ? load->operands[0] : NULL;
+    const ct_op *made = view ? view->op : NULL;
+    ct_op *tensor = made && made->opcode == OP_make_gather_scatter_view ? made->operands[0]->op : NULL;
+    const bc_type *tile = load->results[0].type, *type = tensor ? tensor->results[0].type : NULL;
+    if (!tensor || tensor->opcode != OP_make_tensor_view || !may_be_view(load, view->type->padding)
+        || tile->rank != type->rank || tile->rank < 2 || tile->rank > CG_AFFINE_DIMS)
+        return false;
+    *out = (cg_lifted){.load = load, .base = tensor->operands[0], .rank = tile->rank, .contiguous = CG_AFFINE_DIMS};
+    uint32_t first = ct_operand_range(load, F_load_view_tko_index).first;
+    for (uint32_t d = 0; d < tile->rank; d++) {
+        cg_lift_dim *dim = &out->dims[d];
+        *dim = (cg_lift_dim){.size = tile->shape[d],
+                             .stride = size_term(tensor, F_make_tensor_view_dynamic_strides, type->strides, d),
+                             .is_masked = true};
+        cg_term extent = size_term(tensor, F_make_tensor_view_dynamic_shape, type->shape, d);
+        if (!cg_poly_add_term(&dim->extent, &extent)
+            || !find_coordinates(c, out, load->operands[first + d], view->type->sparse_dim == d, &dim->start))
+            return false;
+        out->contiguous = dim->stride.times == 1 && !dim->stride.count ? d : out->contiguous;
+    }
+    return out->contiguous < CG_AFFINE_DIMS && out->contiguous + 2 >= out->rank && is_from_outside(out);
 }
 
 bool cg_lift_find(cg_func *c, ct_op *load, cg_lifted *out)

@@ -1,7 +1,7 @@
 /* The loads pass chooses the loads of a loop that are prefetched in earlier iterations (software pipelining), and how.
    Loads that only products read are copied by `cp.async` into a ring of stages in shared memory. They must be weak,
-   read a view from outside the loop or pointers, have an index computed only from the induction variable and outer
-   values, be contiguous in pieces of at least 4 bytes (16 bytes if they go through pointers), and read memory that the
+   read a view from outside the loop or pointers, have an index computed only from the induction variable, outer values
+   and loads that can be started earlier (codegen/rewrite/slice.c), be contiguous in pieces of at least 4 bytes (16 bytes if they go through pointers), and read memory that the
    loop does not write.
 
    Where stages of whole tiles are too large, a stage holds a K slice. A tile that is converted, unpacked or scaled on
@@ -147,13 +147,13 @@ static const char *pointer_obstacle(const candidate *p, ct_op *op, cg_ring_load 
     if (!cg_are_of_indices(p->c, &ptr))
         return "its pointers or mask are not computed from indices alone";
     const char *why = feed_obstacle(p->c, op, p->body, fast, chunk, out);
-    return why ? why : cg_ring_takes_pointers(p->ring, p->body, op);
+    return why ? why : cg_ring_takes_pointers(p->c, p->ring, p->body, op);
 }
 
 static const char *view_obstacle(const candidate *p, ct_op *op, cg_ring_load *out)
 {
     const char *why = cg_load_obstacle(p->c, op, p->body, out);
-    return why ? why : cg_ring_takes_view(p->ring, p->body, op);
+    return why ? why : cg_ring_takes_view(p->c, p->ring, p->body, op);
 }
 
 /* Why the load cannot be prefetched; NULL: it can, and *out says how. */
@@ -186,20 +186,38 @@ static const char *own_obstacle(const void *user, ct_op *op, cg_ring_load *out)
     return why ? why : is_wide(p->c, out) ? NULL : "each thread has too little of it";
 }
 
-/* Examines all loads of the loop; true: some of them are not prefetched. */
+/* Examines a load. Returns whether products read it from a slot, or it provides the address of such a load; if no slot
+   can have it, all->of[i].why says why. */
+static bool find_load(const candidate *p, cg_listed_load *load, bool tell)
+{
+    load->why = NULL;
+    if (cg_is_source_of(p->ring, load->op) || cg_is_source_of(p->own, load->op)) {
+        if (tell)
+            cg_plan_source(p->c, p->loop, load->op, true);
+        return true;
+    }
+    const char *why = load->op->block != p->body ? "not every iteration executes it"
+                                                 : cg_ring_add(p->c, p->ring, obstacle, p, load->op);
+    if (why && cg_ring_add(p->c, p->own, own_obstacle, p, load->op))
+        load->why = why;
+    return !why;
+}
+
+/* Examines all loads of the loop; true: some of them are not prefetched to slots from which products read them. */
 static bool find_loads(candidate *p, bool tell)
 {
-    cg_ring *ring = p->ring;
+    cg_load_list all = cg_loads_of(p->c, p->loop);
     bool others = false;
-    ring->load_count = p->own->load_count = 0;
-    for (ct_op *op = p->body->first; op; op = ct_next_op(op, p->body)) {
-        if (!ct_is_load(op) || ct_loop_around(op) != p->loop)
-            continue;
-        const char *why = op->block != p->body ? "not every iteration executes it" : cg_ring_add(p->c, ring, obstacle, p, op);
-        if (why && cg_ring_add(p->c, p->own, own_obstacle, p, op) && tell)
-            cg_plan_early(p->c, p->loop, op, why, false);
-        others = others || why;
+    p->ring->load_count = p->own->load_count = 0;
+    for (uint32_t i = 0; i < all.count; i++) {
+        if (i == all.others) {
+            cg_ring_find_slice(p->c, p->ring, p->body);
+            cg_ring_find_slice(p->c, p->own, p->body);
+        }
+        others = !find_load(p, &all.of[i], tell) || others;
     }
+    if (tell)
+        cg_plan_listed(p->c, p->loop, &all);
     return others;
 }
 
@@ -214,8 +232,11 @@ static bool is_fed(candidate *p, const ct_op *op, const cg_product *product)
                        *right = cg_ring_load_for(p->ring, op->operands[1]);
     if (!left || !right || !cg_wgmma_reads(product, true, false, &left->encoding))
         return false;
-    if (op->way == CT_TURNED && product->k == product->atom.k_bits && !cg_is_transposed(left))
-        return false; /* no copy is in flight across iterations: `mma.sync`, which can read both, is faster */
+    bool one_step = product->k == product->atom.k_bits, bytes = product->atom.element_bits == 2,
+         transposes = cg_is_transposed(left);
+    if (op->way == CT_TURNED
+        && ((one_step && (bytes || !transposes)) || (bytes && transposes && op->opcode == OP_mmai)))
+        return false; /* no product is in flight, or producers transpose: `mma.sync`, which can read both, is faster */
     return op->way == CT_TURNED ? cg_may_turn(p->c, op, product) || right->feed == CG_FEED_SECONDS
                                 : cg_wgmma_reads(product, false, false, &right->encoding);
 }

@@ -47,8 +47,23 @@ const char *cg_slot_of_threads(cg_func *c, ct_op *op, const cg_layout *home, cg_
    registers; a remark says if that is impossible. no_room: it could use a ring, but there is no room for its slots. */
 void cg_plan_early(cg_func *c, const ct_op *loop, ct_op *load, const char *why, bool no_room);
 /* Plans to prefetch a load of the loop two iterations ahead, because the address of another load depends on it; false:
-   that is not necessary, or not possible. */
-bool cg_plan_source(cg_func *c, const ct_op *loop, ct_op *load);
+   that is not necessary, or not possible. of_ring: it is known to be necessary, for a load of a ring. */
+bool cg_plan_source(cg_func *c, const ct_op *loop, ct_op *load, bool of_ring);
+
+/* The loads of a loop, except those of loops in it: first those on which no other load's address depends, then, from
+   number `others` on, those that others need. */
+typedef struct cg_listed_load {
+    ct_op *op;
+    const char *why; /* why it has no slot: a text for users; NULL: it has one, or needs none */
+} cg_listed_load;
+typedef struct cg_load_list {
+    cg_listed_load *of;
+    uint32_t count, others;
+} cg_load_list;
+/* An empty list: out of memory, which c records, or there are none. */
+cg_load_list cg_loads_of(cg_func *c, const ct_op *loop);
+/* Plans to prefetch those into registers that have no slot. */
+void cg_plan_listed(cg_func *c, const ct_op *loop, const cg_load_list *all);
 /* Carries the plan for the loop out, and returns the loop that carries the tiles. */
 ct_op *cg_load_early(cg_func *c, ct_op *loop);
 

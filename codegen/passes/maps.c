@@ -281,11 +281,22 @@ bool cg_has_short_steps(const cg_splitting *x)
     return is_one_of_one(x) && cycles_of(x, &x->places[0]) < machine_of(x)->slot_turn;
 }
 
+/* Do the bytes of a slot take longer from L2 than one warpgroup takes for a slot? If not, several blocks on a
+   multiprocessor bring more bytes at a time. */
+static bool keeps_pace(const cg_splitting *x, const cg_ring_place *p)
+{
+    double bytes = 0;
+    for (uint32_t i = 0; i < p->ring->load_count; i++)
+        bytes += cg_ring_load_bytes(&p->ring->loads[i]);
+    return bytes / machine_of(x)->l2_bytes >= machine_of(x)->slot_pace;
+}
+
 bool cg_only_waits_are_hidden(const cg_splitting *x)
 {
     const cg_ring_place *p = &x->places[0];
-    return is_one_of_one(x) && !cg_has_short_steps(x) && cycles_of(x, p) < machine_of(x)->hidden_step
-           && !hidden_by_several(p) && !cg_product_of(x->c, p->product).adds_up;
+    return is_one_of_one(x) && keeps_pace(x, p) && !cg_has_short_steps(x)
+           && cycles_of(x, p) < machine_of(x)->hidden_step && !hidden_by_several(p)
+           && !cg_product_of(x->c, p->product).adds_up;
 }
 
 static bool comes_to_all(const cg_ring_place *p)

@@ -5,8 +5,8 @@
    If only one slot fits, it is refilled as soon as its tile is in registers. Why that is right: the thread that reads a
    byte is the one that later starts the copy to it, in its own program order.
 
-   The loads must be weak, through views or pointers that depend only on the loop's counter and values from outside, in
-   accesses of 4 to 16 bytes, in loops that contain no other loop with a ring. Other loads of the loop stay where they
+   The loads must be weak, through views or pointers that depend only on the loop's counter, values from outside and
+   loads that can be started earlier (codegen/rewrite/slice.c), in accesses of 4 to 16 bytes, in loops that contain no other loop with a ring. Other loads of the loop stay where they
    are. Why it is right: no store of the loop that a load may have to follow writes to its tile in an earlier iteration
    (cg_iterations_hold_back), so that it reads the same values when it is moved before them. */
 #include "codegen/analysis/order.h"
@@ -171,8 +171,8 @@ const char *cg_stream_obstacle(cg_func *c, const ct_block *body, cg_ring *ring, 
         return "its memory ordering forbids moving it";
     const char *why = slot_of(c, ring, op, out);
     if (!why)
-        why = op->opcode == OP_load_view_tko ? cg_ring_takes_view(ring, body, op)
-                                             : cg_ring_takes_pointers(ring, body, op);
+        why = op->opcode == OP_load_view_tko ? cg_ring_takes_view(c, ring, body, op)
+                                             : cg_ring_takes_pointers(c, ring, body, op);
     if (!why && cg_iterations_hold_back(c, body, op))
         why = "it may depend on another access in the loop";
     if (!why && !op->results[0].type->rank)
@@ -242,17 +242,23 @@ static const char *obstacle(const void *user, ct_op *op, cg_ring_load *out)
     return cg_stream_obstacle(x->c, x->body, x->ring, op, out);
 }
 
+/* Returns why the load has no slot; NULL: it has one, or provides the address of another load that runs ahead. */
+static const char *find_load(const stream *x, ct_op *op, bool addresses, const char *loop_why)
+{
+    if (addresses && cg_plan_source(x->c, x->loop, op, cg_is_source_of(x->ring, op)))
+        return NULL;
+    return loop_why ? loop_why : cg_ring_add(x->c, x->ring, obstacle, x, op);
+}
+
 static void find_loads(const stream *x, const char *loop_why)
 {
-    for (ct_op *op = x->body->first; op; op = ct_next_op(op, x->body)) {
-        if (!ct_is_load(op) || ct_loop_around(op) != x->loop)
-            continue;
-        if (cg_plan_source(x->c, x->loop, op))
-            continue;
-        const char *why = loop_why ? loop_why : cg_ring_add(x->c, x->ring, obstacle, x, op);
-        if (why)
-            cg_plan_early(x->c, x->loop, op, why, false);
+    cg_load_list all = cg_loads_of(x->c, x->loop);
+    for (uint32_t i = 0; i < all.count; i++) {
+        if (i == all.others)
+            cg_ring_find_slice(x->c, x->ring, x->body);
+        all.of[i].why = find_load(x, all.of[i].op, i >= all.others, loop_why);
     }
+    cg_plan_listed(x->c, x->loop, &all);
 }
 
 void cg_find_streams(cg_func *c, ct_op *loop, bool products)

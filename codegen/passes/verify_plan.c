@@ -8,6 +8,7 @@
 #include "codegen/kernel/limits.h"
 #include "codegen/passes/early.h"
 #include "codegen/passes/pass.h"
+#include "codegen/rewrite/ring.h"
 
 typedef struct checking {
     cg_func *c;
@@ -47,6 +48,8 @@ static bool check_loads(const checking *x, const cg_ring *ring)
     for (uint32_t i = 0; i < ring->load_count; i++) {
         if (!check_load(x, ring, &ring->loads[i], end))
             return false;
+        if (cg_is_source_of(ring, ring->loads[i].op))
+            return is_faulty(x, "a load of its ring provides the address of another one");
         end = ring->loads[i].offset + cg_ring_load_bytes(&ring->loads[i]);
     }
     return true;

@@ -25,7 +25,7 @@ static void lie_alike(cg_func *c, const ct_value *v, const ct_value *like)
 
 bool cg_iteration_at(cg_func *c, const ct_op *loop, ct_value *start, uint32_t n, ct_op *place, cg_iteration *out)
 {
-    *out = (cg_iteration){.loop = loop, .later = loop ? cg_later_new(c, loop, start, n) : NULL};
+    *out = (cg_iteration){.loop = loop, .later = loop ? cg_later_new(c, loop, start, n) : NULL, .ahead = n};
     if ((loop && !out->later) || !ct_map_new(c->ir, &out->map)) {
         cg_no_memory(c);
         return false;
@@ -76,6 +76,29 @@ static ct_value *token_at(cg_func *c, const ct_op *loop, const bc_type *type, ct
     return token || b.failed ? token : ct_build_op(&b, ct_token_new(c->ir, loop, type));
 }
 
+bool cg_is_carried(const ct_value *v, const ct_block *body)
+{
+    return !v->op && v->block == body && v->number > 0;
+}
+
+/* The value of what the loop carries: what each iteration in between passes on for it is what the next one carries, up
+   to a value of the iteration in which this one is seen, or to an initial value. NULL: an iteration in between would
+   have to compute it. */
+static ct_value *carried_value(cg_func *c, cg_iteration *it, ct_value *v, ct_op *place)
+{
+    const ct_block *body = it->loop->regions[0];
+    uint32_t left = it->ahead;
+    for (; left && cg_is_carried(v, body); left--)
+        v = body->last->operands[v->number - 1];
+    if (left)
+        return NULL;
+    if (it->before)
+        return cg_iteration_value(c, it->before, v, place);
+    if (!it->later)
+        return v;
+    return cg_is_carried(v, body) ? it->loop->operands[ct_first_carried(it->loop) + v->number - 1] : NULL;
+}
+
 ct_value *cg_iteration_value(cg_func *c, cg_iteration *it, ct_value *v, ct_op *place)
 {
     const ct_block *body = it->loop->regions[0];
@@ -85,7 +108,7 @@ ct_value *cg_iteration_value(cg_func *c, cg_iteration *it, ct_value *v, ct_op *p
     if (v->type->kind == BC_TOKEN) {
         to = token_at(c, it->loop, v->type, place);
     } else if (!v->op) {
-        to = it->before ? cg_iteration_value(c, it->before, body->last->operands[v->number - 1], place) : v;
+        to = carried_value(c, it, v, place);
     } else {
         bool has = true;
         for (uint32_t i = 0; i < v->op->operand_count && has; i++)

@@ -11,13 +11,16 @@ typedef struct cg_iteration {
     ct_map map;                  /* from values of the loop's body to their values in that iteration */
     ct_op *later;                /* the op that gives its counter; NULL: the current iteration */
     ct_value *exists;            /* whether the iteration exists; NULL: it does */
-    struct cg_iteration *before; /* the iteration that passes carried values on to it; NULL: `map` has all of them that
-                                    are needed */
+    uint32_t ahead;              /* iterations from the one in which it is seen; in front of the loop, from the first */
+    struct cg_iteration *before; /* the iteration in which it is seen; NULL: it is seen in front of the loop, or is that
+                                    iteration itself */
 } cg_iteration;
 
 /* The iteration n after the one whose counter is `start`: creates its counter in front of `place`. loop: NULL for
    the current iteration. False: out of memory, which c records. */
 bool cg_iteration_at(cg_func *c, const ct_op *loop, ct_value *start, uint32_t n, ct_op *place, cg_iteration *out);
+/* Does the loop with that body carry the value, which is not its counter? */
+bool cg_is_carried(const ct_value *v, const ct_block *body);
 /* The value in the iteration of v, which may be a value of the body. Ops that compute v are repeated in front of
    `place` if the iteration does not have them yet. NULL: out of memory, which c records. */
 ct_value *cg_iteration_value(cg_func *c, cg_iteration *it, ct_value *v, ct_op *place);

@@ -52,9 +52,12 @@ static bool passes_on(const step *s)
 }
 
 /* Repeats an op of a ring: a copy, which is executed if its iteration exists, or a commit. What a copy needs stands in
-   the step in front of it, and its ring orders it. False: it is another op. */
-static bool repeat_of_ring(const expansion *x, const cg_iteration *it, const ct_op *op, ct_op *place)
+   the step in front of it, or is carried, and its ring orders it. False: it is another op. */
+static bool repeat_of_ring(const expansion *x, cg_iteration *it, const ct_op *op, ct_op *place)
 {
+    for (uint32_t i = 0; op->opcode == CT_copy && i < op->operand_count && !x->c->failed; i++)
+        if (cg_is_carried(op->operands[i], x->body) && op->operands[i]->type->kind != BC_TOKEN)
+            cg_iteration_value(x->c, it, op->operands[i], place);
     if (op->opcode == CT_copy)
         cg_put_copy(x->c, op->detail, op->operands[op->from->operand_count], it, it->exists, place);
     else if (op->opcode == CT_commit)
@@ -135,19 +138,16 @@ static void let_jump(const step *s, const cg_iteration *it)
         ((cg_distance *)it->later->detail)->ring = ring;
 }
 
-/* Inserts the step, for the iteration n after the one of `start`, in front of `place`. before: the iteration that
-   passes values on to it; NULL: the values are the loop's initial ones. Returns the op that gives its results, if it
+/* Inserts the step, for the iteration n after the one of `start`, in front of `place`. before: the
+   current iteration; NULL: it is in front of the loop. Returns the op that gives its results, if it
    passes some on; NULL also if out of memory. */
 static ct_op *put_step(const expansion *x, const step *s, ct_value *start, uint32_t n, cg_iteration *before,
                        ct_op *place)
 {
     cg_iteration it;
-    bc_range inits = ct_for_inits(x->loop);
     if (x->c->failed || !cg_iteration_at(x->c, x->loop, start, n, place, &it))
         return NULL;
     it.before = before;
-    for (uint32_t i = 0; !before && i < inits.count; i++)
-        ct_map_set(&it.map, &x->body->args[i + 1], x->loop->operands[inits.first + i]);
     if (x->schedule->allow && !ct_add_operands(x->f, it.later, &(ct_value *){x->schedule->allow}, 1))
         cg_no_memory(x->c);
     if (passes_on(s))

@@ -16,8 +16,9 @@ typedef struct cg_scheduled {
 } cg_scheduled;
 
 /* A schedule of one of two forms. Either its ops run ahead of the counter, and all other ops of the body stay where
-   they are: at most one step of them passes on results, and a step ahead by more than one iteration takes nothing but
-   tokens from what the loop carries. Or it has all ops of the body but the last one, and their shifts are 0 or -1: of
+   they are: at most one step of them passes on results. What a step takes from what the loop carries must be known in
+   the current iteration: what it passes on, for a step ahead by one; for others, what an earlier schedule has loaded
+   for their iteration, and tokens. Or it has all ops of the body but the last one, and their shifts are 0 or -1: of
    an op behind the counter, the loop carries only the sum of a product that adds to what it carries. */
 typedef struct cg_schedule {
     ct_op *loop;             /* a `for` whose body ends in one place */

@@ -9,11 +9,18 @@
 
 /* Can the op be repeated for another iteration, if its operands can? tiles: also if its result is a tile. */
 bool cg_is_slice_op(const ct_op *op, bool tiles);
-/* Why the operands of a load in the loop with that body do not depend only on its counter and values from outside: a
-   text for users. NULL: they do; the ops that compute them are added to the slice. Only scalar ops may compute
-   indices of views; ops on tiles may also compute pointers and masks. */
-const char *cg_ring_takes_view(cg_ring *ring, const ct_block *body, const ct_op *op);
-const char *cg_ring_takes_pointers(cg_ring *ring, const ct_block *body, const ct_op *op);
+/* Why the operands of a load in the loop with that body do not depend only on its counter, values from outside, and
+   loads that may run ahead: a text for users. NULL: they do; the ops that compute them are added to the slice. Only
+   ops on scalars and tiles of one element may compute indices of views; other ops on tiles may also compute pointers
+   and masks. */
+const char *cg_ring_takes_view(cg_func *c, cg_ring *ring, const ct_block *body, const ct_op *op);
+const char *cg_ring_takes_pointers(cg_func *c, cg_ring *ring, const ct_block *body, const ct_op *op);
+/* Finds the slice of the ring's loads again, with its sources. */
+void cg_ring_find_slice(cg_func *c, cg_ring *ring, const ct_block *body);
+/* Is the load one of the slice's sources? */
+bool cg_is_source_of(const cg_ring *ring, const ct_op *load);
+/* Removes the ring's sources from the loop if their values only identify tiles that have been replaced by `staged`. */
+void cg_drop_sources(cg_func *c, ct_op *loop, const cg_ring *ring);
 
 /* Are pointers and mask computed from constants, scalars and indices alone? */
 bool cg_are_of_indices(cg_func *c, const cg_ptr_op *p);

@@ -241,8 +241,8 @@ static void *work(void *user)
 static bool takes_target(const cg_target *t)
 {
     char empty[100];
-    int len = snprintf(empty, sizeof empty, ".version %u.%u\n.target %s\n.address_size 64\n", t->ptx / 10u, t->ptx % 10u,
-                       t->name);
+    int len = snprintf(empty, sizeof empty, ".version %u.%u\n.target %s\n.address_size 64\n", t->ptx / 10u,
+                       t->ptx % 10u, t->name);
     return harness_ptxas_quietly(empty, (size_t)len, t->name);
 }
 
