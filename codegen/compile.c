@@ -6,7 +6,7 @@
 #include "codegen/assume.h"
 #include "codegen/module/call.h"
 #include "codegen/module/spell.h"
-#include "codegen/passes/budget.h"
+#include "codegen/plan/budget.h"
 #include "codegen/passes/pass.h"
 #include "codegen/ptx/emit.h"
 #include "codegen/promises.h"

@@ -18,7 +18,7 @@ typedef struct cg_loop_candidate {
     uint64_t offset;       /* of the loop's op in the file: the same in all plans */
     const char *op;        /* its mnemonic; lives forever */
     const char *route;     /* how its tiles are loaded: "TMA", "producer warps", "all threads", "plain loads" ...; */
-    const char *product;   /* its instruction, "wgmma", "mma.sync", "none"; NULL: it does not multiply */
+    const char *product;   /* its instruction (codegen/analysis/instructions.def); NULL: it does not multiply */
     uint32_t loads, ahead; /* loads directly in the loop; how many of them are prefetched */
     uint32_t stages, in_flight; /* the stages of its largest ring; bytes in flight for a thread block */
     double iterations;          /* of a block, on average; negative: not known */

@@ -118,10 +118,14 @@ static void take_ring(cg_weighing *x, const tv_remark *remark)
     }
 }
 
-/* "wgmma.m64n128k16...", "mma.sync.m16n8k16...": if a loop has several versions, the instruction of the best one. */
+/* "mma.sync.m16n8k16..." and so on: if a loop has several versions, the instruction of the best one, which is the last
+   in the table. */
 static void take_product(cg_weighing *x, const tv_remark *remark)
 {
-    static const char *const names[] = {"none", "mma.sync", "wgmma"};
+    static const char *const names[] = {
+#define INSTRUCTION(name, text, rows, columns, warps, align, traits) text,
+#include "codegen/analysis/instructions.def"
+    };
     uint32_t at = op_of(x, remark->offset), now = 0, best = 0;
     if (at == x->op_count)
         return;

@@ -129,10 +129,15 @@ check-threads: tests-threads
 	        { status=1; echo "api: 0 passed, 1 failed"; }; \
 	    exit $$status
 
-## check-debug: test the debugger on a terminal, with ^C, and through a port
+## check-debug: test the debugger on a terminal, with ^C, through a port, and with a client from PyPI
+##   PYTHON: one with dap-python, cuda-tile, numpy
 .PHONY: check-debug
 check-debug: all
 	$(Q)bash tests/shell/debug.sh $(OUT) $(OUT)/debug-work
+	$(Q)if command -v $(PYTHON) >/dev/null; then PYTHONPATH=tools/python$${PYTHONPATH:+:$$PYTHONPATH} \
+	        TILEVM_LIBRARY=$(abspath $(OUT))/libtilevm.so PYTHONDONTWRITEBYTECODE=1 \
+	        $(PYTHON) tests/debug/client.py $(OUT)/tilevm $(OUT)/debug-work/client; \
+	    else echo "dap client: skipped, there is no $(PYTHON)"; fi
 
 ## check-stop: test ^C and the progress display of tilevm run
 .PHONY: check-stop

@@ -62,7 +62,7 @@ check-matrix-ptx: $(OUT)/matrix
 	$(Q)$(OUT)/matrix --part=$(TEST_PART) --quick --ptx=sm_100 arith convert
 	$(Q)$(OUT)/matrix --part=$(TEST_PART) --ptx=sm_120a mma
 
-STRIPS_OBJ := $(patsubst %,$(OUT)/obj/strips/codegen/%.o,passes/budget values/pieces)
+STRIPS_OBJ := $(patsubst %,$(OUT)/obj/strips/codegen/%.o,plan/budget values/pieces)
 $(STRIPS_OBJ): $(OUT)/obj/strips/%.o: %.c $(OUT)/flags
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) -DTV_SMALL_STRIPS -MMD -MP -c $< -o $@

@@ -5,9 +5,13 @@ WEB  := $(BUILD)/web
 # The library without what needs files, processes and a driver; what makes up arguments; the diagnostics.
 WEB_LIB := $(sort $(wildcard $(addsuffix /*.c,bytecode bytecode/* vm vm/* codegen codegen/*)))
 WEB_ARGS := $(filter-out %/json.c %/save.c,$(sort $(wildcard tools/tilevm/args/*.c)))
-WEB_SRC := $(WEB_LIB) $(WEB_ARGS) \
-    $(addprefix tools/tilevm/,cli/diag.c cli/options.c io/io.c io/npy.c) $(wildcard tools/web/*.c)
-WEB_OBJ := $(WEB_SRC:%.c=$(WEB)/obj/%.o) $(WEB)/obj/gen/build_id.o
+# The report: all but what reads kernels from files.
+WEB_REPORT := $(filter-out %/side.c,$(sort $(wildcard tools/tilevm/page/*.c))) $(addprefix tools/tilevm/, \
+    report/report.c report/suppress.c report/json.c run/kernel.c run/tile.c run/made_up.c run/memory.c \
+    compile/remarks.c compile/remarks_json.c)
+WEB_SRC := $(WEB_LIB) $(WEB_ARGS) $(WEB_REPORT) $(wildcard tools/web/*.c) $(addprefix tools/tilevm/,cli/diag.c \
+    cli/files.c cli/message.c cli/options.c cli/show.c io/io.c io/npy.c)
+WEB_OBJ := $(WEB_SRC:%.c=$(WEB)/obj/%.o) $(WEB)/obj/gen/build_id.o $(WEB)/obj/gen/page_text.o
 WEB_CFLAGS := -std=c11 -D_GNU_SOURCE -ffp-contract=off -I. -Iinclude -Wall -Wextra
 # The loops of the machine are compiled for speed, the rest for size.
 WEB_OPT = $(if $(filter vm/%,$<),-O3 -fno-math-errno -fno-trapping-math -fno-strict-aliasing,-Os)
@@ -16,9 +20,9 @@ $(WEB)/obj/%.o: %.c
 	@mkdir -p $(@D)
 	$(if $(Q),@echo "  EMCC  $<")
 	$(Q)$(EMCC) $(WEB_CFLAGS) $(WEB_OPT) -MMD -MP -c $< -o $@
-$(WEB)/obj/gen/build_id.o: $(OUT)/gen/build_id.c
+$(WEB)/obj/gen/%.o: $(OUT)/gen/%.c
 	@mkdir -p $(@D)
-	$(Q)$(EMCC) $(WEB_CFLAGS) -Os -c $< -o $@
+	$(Q)$(EMCC) $(WEB_CFLAGS) -Wno-overlength-strings -Os -c $< -o $@
 
 
 # emcc's own scripts need acorn, which Debian keeps where only its own node looks by itself.
@@ -29,8 +33,10 @@ WEB_PAGE := $(addprefix tools/web/,page.html page.css page.js example.tir pack.p
 $(WEB)/machine.js: $(WEB_OBJ) mk/web.mk
 	$(if $(Q),@echo "  EMLD  $@")
 	$(Q)NODE_PATH=$${NODE_PATH:-/usr/share/nodejs} $(EMCC) $(WEB_LINK) $(WEB_OBJ) -o $@
-$(WEB)/tilevm.html: $(WEB)/machine.js $(WEB_PAGE)
-	$(Q)$(PYTHON) tools/web/pack.py tools/web $< $(<:.js=.wasm) $@
+$(WEB)/tilevm.html: $(WEB)/machine.js $(WEB_PAGE) $(OUT)/tilevm
+	$(Q)$(OUT)/tilevm asm tools/web/example.tir -o $(WEB)/example.tbc
+	$(Q)$(OUT)/tilevm report $(WEB)/example.tbc -o $(WEB)/example.html
+	$(Q)$(PYTHON) tools/web/pack.py tools/web $< $(<:.js=.wasm) $(WEB)/example.html $@
 
 ## web: build the page that runs kernels in a browser, build/web/tilevm.html (EMCC: emscripten's compiler)
 .PHONY: web

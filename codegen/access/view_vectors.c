@@ -498,7 +498,8 @@ void cg_view_vectors(cg_func *c, const cg_view_op *v, const cg_layout *l, uint32
 }
 
 /* Bytes, the same in all threads, in a form that ptxas does not look into: it would make wide multiplications of sums
-   of what it knows to be a product, and those are slow beside wgmma (measured on an H200: 1.1 times at 128x256x64). */
+   of what it knows to be a product, and those are slow beside asynchronous products (measured on an H200: 1.1 times at
+   128x256x64). */
 static cg_val plain_bytes(cg_func *c, cg_val bytes)
 {
     if (bytes.known)

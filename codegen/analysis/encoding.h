@@ -1,6 +1,6 @@
-/* Matrices in shared memory in the form that ldmatrix and wgmma require: rows of 16-byte chunks, swizzled so that
-   the eight rows of an 8x8 matrix are in different banks. An encoding holds a tile; its rows and columns each are
-   one or several dimensions of the tile's index. */
+/* Matrices in shared memory in the form that ldmatrix and asynchronous products require: rows of 16-byte chunks,
+   swizzled so that the eight rows of an 8x8 matrix are in different banks. An encoding holds a tile; its rows and
+   columns each are one or several dimensions of the tile's index. */
 #ifndef TILEVM_CODEGEN_ANALYSIS_ENCODING_H
 #define TILEVM_CODEGEN_ANALYSIS_ENCODING_H
 
@@ -22,7 +22,7 @@ typedef enum cg_feed {
 } cg_feed;
 
 enum { CG_NO_ROW_BIT = 255, CG_PANEL_BIT = 254 /* as row bits: none; the lowest bit of the panel's number */ };
-enum { CG_ENCODING_ALIGN = 1024 }; /* bytes; the period of the swizzle, as wgmma requires */
+enum { CG_ENCODING_ALIGN = 1024 }; /* bytes; the period of the swizzle, as asynchronous products require */
 
 typedef struct cg_encoding {
     uint32_t rows, columns, batch, bytes; /* log2; bytes is that of an element */

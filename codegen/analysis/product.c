@@ -274,12 +274,27 @@ static bool is_blocked(const cg_func *c, cg_product *p)
     return cg_step_fits(c, p);
 }
 
-/* Can wgmma compute the product, which has an atom? */
-static bool fits_wgmma(const cg_func *c, const ct_op *op, const cg_product *p)
+const cg_traits *cg_traits_of(cg_instruction instruction)
+{
+    static const cg_traits rows[] = {
+#define INSTRUCTION(name, text, rows, columns, warps, align, traits) {text, rows, columns, warps, align, traits},
+#include "codegen/analysis/instructions.def"
+    };
+    return &rows[instruction];
+}
+
+bool cg_async_fits(const cg_product *p)
+{
+    const cg_traits *t = cg_traits_of(CG_BY_WGMMA);
+    return !p->batch && p->m >= t->rows && p->n >= t->columns;
+}
+
+/* Can an asynchronous instruction compute the product, which has an atom? */
+static bool is_async(const cg_func *c, const ct_op *op, const cg_product *p)
 {
     bool takes = op->way == CT_DIRECT
                  || ((c->target->features & CG_HAS_WGMMA) && p->atom.element_bits == 1 && p->acc == BC_F32);
-    return takes && cg_wgmma_fits(p) && c->warp_bits >= CG_WARPGROUP_BITS;
+    return takes && cg_async_fits(p) && c->warp_bits >= cg_traits_of(CG_BY_WGMMA)->warps;
 }
 
 static cg_instruction instruction_of(const cg_func *c, const ct_op *op, cg_product *p)
@@ -288,7 +303,7 @@ static cg_instruction instruction_of(const cg_func *c, const ct_op *op, cg_produ
         return is_blocked(c, p) ? CG_BY_BLOCKS : CG_BY_ELEMENT;
     return op->way == CT_TURNED      ? CG_BY_TURNED_WGMMA
            : op->way == CT_REORDERED ? CG_BY_REORDERED_MMA
-           : fits_wgmma(c, op, p)    ? CG_BY_WGMMA
+           : is_async(c, op, p)      ? CG_BY_WGMMA
                                      : CG_BY_MMA;
 }
 
@@ -313,7 +328,7 @@ cg_product cg_product_of(const cg_func *c, const ct_op *op)
     p.scale_kind = p.scaled ? bc_elem_kind(operands[3]->type) : p.in;
     p.instruction = instruction_of(c, op, &p);
     p.chained = cg_has_atom(&p) && is_chained(op);
-    p.adds_up = cg_cuts_sums(c, op) && (p.instruction >= CG_BY_WGMMA || (cg_has_atom(&p) && !p.atom.widened));
+    p.adds_up = cg_cuts_sums(c, op) && (cg_has_trait(&p, CG_ASYNCHRONOUS) || (cg_has_atom(&p) && !p.atom.widened));
     return p;
 }
 
@@ -326,20 +341,20 @@ uint32_t cg_mma_part_bits(const cg_func *c, const ct_op *op, uint32_t *out_k)
 
 bool cg_mma_is_async(const cg_func *c, const ct_op *op)
 {
-    return cg_is_product(op) && cg_product_of(c, op).instruction >= CG_BY_WGMMA;
+    return cg_is_product(op) && cg_traits_of(cg_product_of(c, op).instruction)->traits & CG_ASYNCHRONOUS;
 }
 
-/* ---- wgmma ---- */
+/* ---- asynchronous products ---- */
 
 bool cg_is_mixed_product(const ct_op *op)
 {
     return op->opcode == OP_mmai && ct_attr_u(op, F_mmai_signedness_lhs) != ct_attr_u(op, F_mmai_signedness_rhs);
 }
 
-bool cg_wgmma_takes(const cg_func *c, const ct_op *op, const cg_product *p)
+bool cg_async_takes(const cg_func *c, const ct_op *op, const cg_product *p)
 {
     bool small = p->in == BC_TF32 || p->in == BC_F8E4M3FN || p->in == BC_F8E5M2 || p->in == BC_I8;
     return (c->target->features & CG_HAS_WGMMA) && small && cg_has_atom(p) && !p->scaled && !p->chained && !p->batch
-           && p->acc != BC_F16 && !c->strip_bits && c->warp_bits >= CG_WARPGROUP_BITS
+           && p->acc != BC_F16 && !c->strip_bits && c->warp_bits >= cg_traits_of(CG_BY_WGMMA)->warps
            && (!cg_is_mixed_product(op) || cg_may_use_ptx(c, CG_PTX_OF_MIXED));
 }

@@ -5,11 +5,12 @@
 
 #include "codegen/analysis/encoding.h"
 
-enum { CG_ATOM_ROW_BITS = 4 };                        /* log2 of the rows that mma.sync multiplies */
-enum { CG_WARPGROUP_BITS = 2, CG_PTX_OF_MIXED = 84 }; /* log2 of a warpgroup's warps; for wgmma of mixed signs */
+enum { CG_ATOM_ROW_BITS = 4 }; /* log2 of the rows that mma.sync multiplies */
+/* log2 of a warpgroup's warps; for asynchronous products of mixed signs */
+enum { CG_WARPGROUP_BITS = 2, CG_PTX_OF_MIXED = 84 };
 /* log2 of the elements of K that a blocked product takes at a time */
 enum { CG_BLOCK_K_BITS = 2 };
-/* log2 of the elements along K and the columns that wgmma sums up where a product adds up */
+/* log2 of the elements along K and the columns that an asynchronous product sums up where it adds up */
 enum { CG_ADD_UP_K_BITS = 7, CG_ADD_UP_N_BITS = 7 };
 
 /* One mma instruction: M is 16 rows, N 8 columns. */
@@ -23,16 +24,28 @@ typedef struct cg_atom {
                     widening */
 } cg_atom;
 
-/* What computes a product. */
+/* What computes a product (codegen/analysis/instructions.def). */
 typedef enum cg_instruction {
-    CG_BY_ELEMENT,       /* fma: each element by itself (codegen/ops/mma_plain.c) */
-    CG_BY_BLOCKS,        /* fma: each thread has a block of rows and columns in registers (codegen/ops/mma_blocks.c) */
-    CG_BY_MMA,           /* mma.sync; the forms below also use tensor cores */
-    CG_BY_REORDERED_MMA, /* mma.sync, with K and M reordered so that fragments of A need no conversion
-                            (codegen/analysis/reordered.h) */
-    CG_BY_WGMMA,         /* wgmma, with four warps for 64 rows, if it can read the operands; otherwise mma.sync */
-    CG_BY_TURNED_WGMMA,  /* wgmma, transposed (codegen/ops/mma_turned.c) */
+#define INSTRUCTION(name, text, rows, columns, warps, align, traits) CG_BY_##name,
+#include "codegen/analysis/instructions.def"
+    CG_INSTRUCTIONS
 } cg_instruction;
+
+/* What the code around a product must know of its instruction. */
+typedef enum cg_trait {
+    CG_WITH_ATOM = 1,    /* it is one of tensor cores */
+    CG_ASYNCHRONOUS = 2, /* it goes on while its threads do other work, which must wait for its result; it reads shared
+                            memory by itself, where writes of threads are visible after a fence */
+    CG_READS_PLACED = 4, /* it can read both operands where copies have put them */
+    CG_TRANSPOSES = 8,   /* it computes the transposed product, with fragments of B in registers */
+    CG_ALONG_ROWS = 16,  /* warps share the rows before they share the columns */
+} cg_trait;
+
+typedef struct cg_traits {
+    const char *text;
+    uint32_t rows, columns, warps, align;
+    unsigned traits;
+} cg_traits;
 
 /* How blocks of K are scaled. */
 typedef struct cg_scaling {
@@ -74,9 +87,15 @@ typedef struct cg_product {
     struct cg_scales *scales;    /* as lowered: codegen/ops/mma.h; NULL until then */
 } cg_product;
 
+const cg_traits *cg_traits_of(cg_instruction instruction);
+/* Has the product's instruction the trait? */
+static inline bool cg_has_trait(const cg_product *p, cg_trait trait)
+{
+    return cg_traits_of(p->instruction)->traits & trait;
+}
 static inline bool cg_has_atom(const cg_product *p)
 {
-    return p->instruction >= CG_BY_MMA;
+    return cg_has_trait(p, CG_WITH_ATOM);
 }
 
 /* The detail of a product of K slice `number` of 2^bits; the ring holds only that slice. */
@@ -118,13 +137,10 @@ bool cg_is_loaded_operand(const ct_value *v);
 /* The largest number of bits of K that may number the K slices of a product with an instruction; 0: there can be no
    slices, or the product has no instruction. *out_k: all bits of K. */
 uint32_t cg_mma_part_bits(const cg_func *c, const ct_op *op, uint32_t *out_k);
-/* Can wgmma multiply these 8-bit elements or tf32? */
-bool cg_wgmma_takes(const cg_func *c, const ct_op *op, const cg_product *p);
-/* Does the product have a single batch, and enough rows and columns for its instruction? */
-static inline bool cg_wgmma_fits(const cg_product *p)
-{
-    return !p->batch && p->m >= 6 && p->n >= 4;
-}
+/* Can an asynchronous instruction multiply these 8-bit elements or tf32? */
+bool cg_async_takes(const cg_func *c, const ct_op *op, const cg_product *p);
+/* Does the product have a single batch, and enough rows and columns for such an instruction? */
+bool cg_async_fits(const cg_product *p);
 /* Would the target's instruction keep fewer bits of the product's sums than their type has, although the product
    does not allow that? Source: memory reference, section 7.1 (`fast_acc`). */
 bool cg_cuts_sums(const cg_func *c, const ct_op *op);
@@ -170,7 +186,7 @@ cg_layout cg_lines_layout(const cg_product *p, bool left, uint32_t k, const cg_l
 cg_layout cg_fragment_layout(const cg_func *c, const cg_product *p);
 /* The layout in which scales of A (left) or B are wanted. */
 cg_layout cg_scale_layout(const cg_func *c, const cg_product *p, bool left);
-/* The layout of the accumulator of a product by wgmma, independent of its operands; false: the op is no such
+/* The layout of the accumulator of an asynchronous product, independent of its operands; false: the op is no such
    product. */
 bool cg_mma_accumulator_layout(const cg_func *c, const ct_op *op, cg_layout *out);
 /* Is the op such a product? */
@@ -188,7 +204,8 @@ cg_feed cg_scratch_feed(const cg_product *p, bool left, bool along_last);
 uint32_t cg_mma_chain_warps(const ct_func *f);
 /* The encoding that the operand would get if no other reader had to be considered. */
 cg_encoding cg_regular_encoding(const cg_product *p, bool left, bool across);
-/* Can wgmma read the operand from this encoding? across: K counts rows. NULL: from an encoding that is made for it. */
-bool cg_wgmma_reads(const cg_product *p, bool left, bool across, const cg_encoding *encoding);
+/* Can an asynchronous instruction read the operand from this encoding? across: K counts rows. NULL: from an encoding
+   that is made for it. */
+bool cg_async_reads(const cg_product *p, bool left, bool across, const cg_encoding *encoding);
 
 #endif

@@ -49,12 +49,12 @@ static bool takes_row_pairs(const cg_product *p, const cg_layout *lhs)
 }
 
 /* Distributes the warps along M and N. Each bit goes to the dimension with more instructions left, so that the
-   warps' parts become square. In chained products, warps go along M, so that rows stay in their warp; also for
-   wgmma, because four warps need not read B more than once. */
+   warps' parts become square. In chained products, warps go along M, so that rows stay in their warp; also if
+   four warps execute an instruction together, because they need not read B more than once. */
 static void split_warps(const cg_func *c, cg_product *p)
 {
-    uint32_t m = cg_rows_of_atoms(p), n = p->n - (p->pairs || p->instruction == CG_BY_WGMMA ? 4 : 3);
-    bool together = p->chained || p->instruction == CG_BY_WGMMA || p->instruction == CG_BY_REORDERED_MMA;
+    uint32_t m = cg_rows_of_atoms(p), n = p->n - (p->pairs || cg_has_trait(p, CG_READS_PLACED) ? 4 : 3);
+    bool together = p->chained || cg_has_trait(p, CG_ALONG_ROWS);
     p->along_m = p->along_n = 0;
     for (uint32_t i = 0; i < c->warp_bits; i++) {
         if (m > p->along_m && (together || m - p->along_m + 1 >= n - p->along_n))
@@ -183,10 +183,10 @@ bool cg_mma_accumulator_layout(const cg_func *c, const ct_op *op, cg_layout *out
     if (!cg_is_product(op))
         return false;
     cg_product p = cg_product_of(c, op);
-    if (p.instruction < CG_BY_WGMMA)
+    if (!cg_has_trait(&p, CG_ASYNCHRONOUS))
         return false;
     split_warps(c, &p);
-    *out = p.instruction == CG_BY_TURNED_WGMMA ? cg_turned_layout(c, &p) : cg_accumulator_layout(c, &p);
+    *out = cg_has_trait(&p, CG_TRANSPOSES) ? cg_turned_layout(c, &p) : cg_accumulator_layout(c, &p);
     return true;
 }
 
@@ -284,7 +284,7 @@ cg_feed cg_mma_feed(cg_func *c, const ct_op *op, uint32_t index, const cg_layout
     bool along_k = index ? along_other : along_last;
     if (p.instruction == CG_BY_BLOCKS)
         return along_k ? CG_FEED_FOURTHS : CG_FEED_ONE;
-    if (p.instruction == CG_BY_TURNED_WGMMA && (index || !along_k))
+    if (cg_has_trait(&p, CG_TRANSPOSES) && (index || !along_k))
         return index ? cg_turned_feed(&p, along_k) : CG_FEED_ACROSS;
     if (p.in == BC_F64)
         return CG_FEED_DOUBLES;
@@ -314,7 +314,7 @@ cg_encoding cg_regular_encoding(const cg_product *p, bool left, bool across)
     return s;
 }
 
-bool cg_wgmma_reads(const cg_product *p, bool left, bool across, const cg_encoding *encoding)
+bool cg_async_reads(const cg_product *p, bool left, bool across, const cg_encoding *encoding)
 {
     cg_encoding regular = cg_regular_encoding(p, left, across);
     cg_layout index = {.tile_bits = (uint8_t)(p->k + (left ? p->m : p->n))};

@@ -39,7 +39,7 @@ typedef struct cg_ring_load {
 /* Who copies the tiles of a ring, and who reads them. */
 typedef enum cg_ring_role {
     CG_RING_OF_BLOCK,   /* all threads, with barriers of the block between copies and products */
-    CG_RING_OF_THREADS, /* each thread reads what it has copied itself: no barriers (codegen/passes/streams.c) */
+    CG_RING_OF_THREADS, /* each thread reads what it has copied itself: no barriers (codegen/plan/streams.c) */
     CG_RING_OF_GROUPS,  /* one group of warps copies, the others read, with barriers in shared memory between them */
     CG_RING_OF_MAPS,    /* the same, but one thread has the copy engine bring the tiles, by tensor maps */
 } cg_ring_role;
@@ -79,7 +79,7 @@ typedef struct cg_ring {
     cg_slice slice;
     uint32_t parts;        /* log2 of the K slices of a tile: a slot holds one slice */
     ct_op *product;        /* that reads the tiles, if they come in K slices or it is transposed; otherwise NULL */
-    bool async;            /* wgmma reads it */
+    bool async;            /* an asynchronous product reads it */
     ct_op *behind;         /* a product that every iteration executes and after which copies are started; NULL: they are
                        started at its head */
     uint32_t at_start;     /* by maps: the number of slots that threads fill first, while the maps are built */
@@ -98,7 +98,7 @@ typedef struct cg_ring {
 typedef struct cg_plan {
     cg_ring *ring;   /* the ring of tiles that products, or the threads that copied them, read; NULL: none */
     cg_ring *beside; /* a ring of threads for loads whose tiles are kept for later loops or by an earlier one
-                        (codegen/passes/keep.c), or that products cannot read unchanged (codegen/passes/loads.c);
+                        (codegen/plan/keep.c), or that products cannot read unchanged (codegen/passes/loads.c);
                         NULL: none */
 } cg_plan;
 

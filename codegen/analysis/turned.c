@@ -25,7 +25,7 @@ cg_turned cg_turned_of(const cg_product *p, uint32_t warp_bits)
 bool cg_may_turn(const cg_func *c, const ct_op *op, const cg_product *p)
 {
     enum { MOST_SUMS = 7 }; /* log2, per thread */
-    if (!cg_wgmma_takes(c, op, p) || p->n < CG_TURNED_COLUMN_BITS || p->k < p->atom.k_bits)
+    if (!cg_async_takes(c, op, p) || p->n < CG_TURNED_COLUMN_BITS || p->k < p->atom.k_bits)
         return false;
     cg_turned t = cg_turned_of(p, c->warp_bits); /* few enough sums that an instruction has all rows of a warpgroup */
     return p->m >= CG_TURNED_ROW_BITS + t.along_m && p->m + p->n <= CG_LANE_BITS + c->warp_bits + MOST_SUMS;

@@ -31,7 +31,7 @@ typedef enum cg_gpu {
 
 typedef struct cg_machine {
     const char *name;
-    bool has_wgmma;
+    bool has_async;
     bool measured;        /* false: figures of a similar GPU, and public data (codegen/cost/gpus.def) */
     double tensor_factor; /* the rate of its tensor cores in that of the table */
 #define FIGURE(name, a100, h100, h200, source) double name;
@@ -50,8 +50,8 @@ typedef struct cg_work {
     double latency;
 } cg_work;
 
-/* Cycles of wgmma for a product: its multiplications divided by the rate for elements of that size. */
-double cg_wgmma_cycles(const cg_target *target, const ct_op *product);
+/* Cycles of an asynchronous product: its multiplications divided by the rate for elements of that size. */
+double cg_async_cycles(const cg_target *target, const ct_op *product);
 /* The work of an op without regions. Copies are counted where their tile is read (`staged`). */
 cg_work cg_work_of(cg_func *c, const cg_machine *machine, const ct_op *op);
 /* Adds the cost of the instructions that move a tile in that layout, including copies (codegen/cost/access.c). */

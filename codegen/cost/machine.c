@@ -10,14 +10,14 @@ static const cg_machine a100 = {
 static const cg_machine h100 = {
     .name = "H100",
     .tensor_factor = 1,
-    .has_wgmma = true,
+    .has_async = true,
 #define FIGURE(name, a100, h100, h200, source) .name = h100,
 #include "codegen/cost/cost.def"
 };
 static const cg_machine h200 = {
     .name = "H200",
     .tensor_factor = 1,
-    .has_wgmma = true,
+    .has_async = true,
 #define FIGURE(name, a100, h100, h200, source) .name = h200,
 #include "codegen/cost/cost.def"
 };

@@ -93,7 +93,7 @@ static void add_access(cg_func *c, const cg_machine *m, const ct_op *op, cg_work
 
 /* ---- products ---- */
 
-static double tensor_rate(const cg_machine *m, bc_kind in, bool by_wgmma)
+static double tensor_rate(const cg_machine *m, bc_kind in, bool is_async)
 {
     static const struct {
         bc_kind kind;
@@ -104,11 +104,11 @@ static double tensor_rate(const cg_machine *m, bc_kind in, bool by_wgmma)
     };
     for (size_t i = 0; i < TV_COUNT(rows); i++)
         if (rows[i].kind == in)
-            return m->tensor_factor * rows[i].rates[!m->has_wgmma ? 0 : by_wgmma ? 1 : 2];
-    return m->tensor_factor * rows[0].rates[m->has_wgmma ? 2 : 0];
+            return m->tensor_factor * rows[i].rates[!m->has_async ? 0 : is_async ? 1 : 2];
+    return m->tensor_factor * rows[0].rates[m->has_async ? 2 : 0];
 }
 
-double cg_wgmma_cycles(const cg_target *target, const ct_op *product)
+double cg_async_cycles(const cg_target *target, const ct_op *product)
 {
     const bc_type *left = product->operands[0]->type;
     double all = (double)((uint64_t)1 << cg_shape_of(product->results[0].type).tile_bits)
@@ -116,17 +116,17 @@ double cg_wgmma_cycles(const cg_target *target, const ct_op *product)
     return all / tensor_rate(cg_machine_of(target), bc_elem_kind(left), true);
 }
 
-/* The bytes that a product reads from shared memory: wgmma reads the right operand once for each 64 rows, and the
-   left one unless it is in registers; with mma.sync, each warp reads its parts of both. */
-static double operand_bytes(const cg_product *p, bool by_wgmma, double left, double right)
+/* The bytes that a product reads from shared memory: an asynchronous one reads the right operand once for each 64
+   rows, and the left one unless it is in registers; with mma.sync, each warp reads its parts of both. */
+static double operand_bytes(const cg_product *p, bool is_async, double left, double right)
 {
     enum { ROWS = 6 };
-    double strips = by_wgmma && p->m > ROWS ? (double)(1u << (p->m - ROWS)) : 1;
-    if (p->instruction == CG_BY_TURNED_WGMMA) /* strips of 64 columns read all of the left operand */
+    double strips = is_async && p->m > ROWS ? (double)(1u << (p->m - ROWS)) : 1;
+    if (cg_has_trait(p, CG_TRANSPOSES)) /* strips of 64 columns read all of the left operand */
         return left * (p->n > ROWS ? (double)(1u << (p->n - ROWS)) : 1) + right;
     if (p->instruction == CG_BY_REORDERED_MMA)
         return right * (double)(1u << p->along_m);
-    if (by_wgmma)
+    if (is_async)
         return right * strips + (p->chained ? 0 : left);
     return left * (double)(1u << p->along_n) + right * (double)(1u << p->along_m);
 }
@@ -183,7 +183,7 @@ static void add_product(cg_func *c, const cg_machine *m, const ct_op *op, cg_wor
     };
     cg_product p = settled_product(c, op);
     uint32_t parts = op->detail ? ((const cg_k_part *)op->detail)->bits : 0;
-    bool by_wgmma = cg_mma_is_async(c, op);
+    bool is_async = cg_mma_is_async(c, op);
     double all = (double)((uint64_t)1 << (p.m + p.n + p.k + p.packed + p.batch - parts));
     double left = bytes_of(op->operands[0]->type) / (1u << parts),
            right = bytes_of(op->operands[1]->type) / (1u << parts);
@@ -193,13 +193,13 @@ static void add_product(cg_func *c, const cg_machine *m, const ct_op *op, cg_wor
                                        * (p.instruction == CG_BY_BLOCKS ? words_of_a_block(c, &p) : 1);
         return;
     }
-    w->cycles[CG_TENSOR_CORES] += all / tensor_rate(m, p.in, by_wgmma);
-    w->cycles[CG_SHARED_MEMORY] += operand_bytes(&p, by_wgmma, left, right) / m->shared_bytes;
+    w->cycles[CG_TENSOR_CORES] += all / tensor_rate(m, p.in, is_async);
+    w->cycles[CG_SHARED_MEMORY] += operand_bytes(&p, is_async, left, right) / m->shared_bytes;
     w->cycles[CG_SHARED_MEMORY] += spilled_cycles(c, m, op, &p, parts);
     double of_an_mma = p.in == BC_F64 ? OF_AN_MMA_OF_F64 : OF_AN_MMA;
-    w->cycles[CG_ISSUE] += by_wgmma ? 0 : all / of_an_mma * 1.5 / m->issue; /* and half a load of fragments for each
+    w->cycles[CG_ISSUE] += is_async ? 0 : all / of_an_mma * 1.5 / m->issue; /* and half a load of fragments for each
                                                                                instruction */
-    w->latency = by_wgmma ? m->product_latency : chain_of(m, &p, parts, w->cycles[CG_TENSOR_CORES]);
+    w->latency = is_async ? m->product_latency : chain_of(m, &p, parts, w->cycles[CG_TENSOR_CORES]);
     add_stores(m, op, &p, w);
 }
 

@@ -39,7 +39,7 @@ typedef struct cg_func {
     tv_status status;
 
     /* Results of passes for later passes. */
-    uint32_t warp_bits;                /* of layouts; before the first pass (codegen/passes/budget.h) */
+    uint32_t warp_bits;                /* of layouts; before the first pass (codegen/plan/budget.h) */
     uint32_t strip_bits;               /* the upper bits of these that number trips of a loop over strips, not warps */
     ct_func *ir;                       /* the kernel's IR, which passes rewrite */
     bool is_versioned;                 /* `align`: the kernel has two versions, of which one is executed */

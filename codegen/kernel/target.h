@@ -21,10 +21,11 @@ enum {
     CG_HAS_STMATRIX = 2048,
     CG_HAS_BLOCK_SCALE = 4096,
     CG_CUTS_F8_SUMS = 8192, /* sums of products of 8-bit floats have fewer bits than f32 (docs/reference/numerics.md) */
-    CG_HAS_LONG_MMA = 1 << 16,   /* mma.sync of 16 rows and 32 bytes along K; bf16, tf32 and f64 products */
-    CG_HAS_BF16 = 1 << 17,       /* fma, min, max and conversions of bf16 */
-    CG_HAS_HALF_PAIRS = 1 << 18, /* conversions of two f32 to two f16 or bf16 */
-    CG_HAS_MIN_MAX = 1 << 19,    /* min and max of f16, and those that propagate NaN */
+    CG_HAS_ASYNC_PRODUCTS = CG_HAS_WGMMA, /* products that read shared memory by themselves */
+    CG_HAS_LONG_MMA = 1 << 16,            /* mma.sync of 16 rows and 32 bytes along K; bf16, tf32 and f64 products */
+    CG_HAS_BF16 = 1 << 17,                /* fma, min, max and conversions of bf16 */
+    CG_HAS_HALF_PAIRS = 1 << 18,          /* conversions of two f32 to two f16 or bf16 */
+    CG_HAS_MIN_MAX = 1 << 19,             /* min and max of f16, and those that propagate NaN */
     CG_HAS_REDUX = 1 << 20,
     CG_RAN_ON_HARDWARE = 1 << 21, /* our tests have run on such a GPU */
     CG_ALL_OF_SM_80 = CG_HAS_CP_ASYNC | CG_HAS_LONG_MMA | CG_HAS_BF16 | CG_HAS_HALF_PAIRS | CG_HAS_MIN_MAX

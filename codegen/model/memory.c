@@ -30,7 +30,7 @@ static bool build_ring(cg_func *c, cg_model_ring *out, const ct_op *op, uint32_t
                            .copied = copied_by(ring),
                            .why = ring->why,
                            .by_groups = cg_is_between_groups(ring),
-                           .by_wgmma = ring->async,
+                           .is_async = ring->async,
                            .freed_later = ring->end == CG_FREE_ITERATION_LATER,
                            .loads = loads,
                            .load_count = ring->load_count};

@@ -70,8 +70,8 @@ typedef struct cg_model_ring {
     uint32_t slots, slot_bytes, ahead; /* ahead: the prefetch distance in iterations */
     const char *copied;                /* who copies its tiles, as text */
     const char *why;                   /* why it has this number of slots; NULL: no reason is recorded */
-    bool by_groups, by_wgmma,
-        freed_later; /* between groups of warps; wgmma reads it; a slot is free an iteration later */
+    bool by_groups, is_async,
+        freed_later; /* between groups of warps; an asynchronous product reads it; a slot is free an iteration later */
     const cg_model_load *loads;
     uint32_t load_count;
 } cg_model_ring;

@@ -1,6 +1,6 @@
-/* Tiles of a ring that producers round or transpose, because copies do neither, and wgmma reads bytes and tf32 only if
-   K is contiguous. The tiles are copied to their stage unchanged, some stages ahead, and `put` changes them there. For
-   rounding, each thread changes the f32 elements that it copied itself. For transposing, all threads pass the tile
+/* Tiles of a ring that producers round or transpose, because copies do neither, and products read bytes and tf32 only
+   if K is contiguous. The tiles are copied to their stage unchanged, some stages ahead, and `put` changes them there.
+   For rounding, each thread changes the f32 elements that it copied itself. For transposing, all threads pass the tile
    through registers:
 
        copy     A thread copies blocks of four elements along memory and 16 bytes across: words of four bytes, or chunks

@@ -1,6 +1,6 @@
 /* Fills the first slots of rings whose other slots the copy engine fills: until the tensor maps exist, threads copy.
    They start the copies of all these slots, and then hand each slot over as the copy engine would: by one arrival,
-   after a fence that makes the threads' writes visible to wgmma. Source: PTX ISA, "Async proxy",
+   after a fence that makes the threads' writes visible to products. Source: PTX ISA, "Async proxy",
    "cp.async.wait_group". */
 #include "codegen/kernel/groups.h"
 #include "codegen/ops/hooks.h"

@@ -55,7 +55,7 @@ bool cg_can_multiply_async(const cg_product *p, const cg_operand *operands)
     for (int i = 0; i < 2; i++) {
         const cg_operand *o = &operands[i];
         if (o->source != CG_FROM_REGISTERS
-            && !cg_wgmma_reads(p, o->left, o->across, o->source == CG_FROM_RING ? cg_encoding_of(o->v) : NULL))
+            && !cg_async_reads(p, o->left, o->across, o->source == CG_FROM_RING ? cg_encoding_of(o->v) : NULL))
             return false;
     }
     return true;

@@ -28,7 +28,7 @@
 #include "codegen/analysis/shared.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
-#include "codegen/passes/budget.h"
+#include "codegen/plan/budget.h"
 #include "codegen/rewrite/iteration.h"
 #include "codegen/passes/pass.h"
 #include "codegen/passes/loads.h"
@@ -75,27 +75,36 @@ static bool is_known(const candidate *x, const ct_value *v, uint32_t depth)
     return true;
 }
 
-static const char *obstacle(const void *user, ct_op *op, cg_ring_load *out)
+static const char *precedes_accesses(cg_query *q)
 {
-    const candidate *x = user;
-    if (!cg_is_weak_access(op))
-        return "its memory ordering forbids moving it";
-    if (cg_order_holds_back(x->c, x->around, op))
-        return "it may depend on another access in its loop over strips";
-    for (uint32_t i = 0; i < op->operand_count; i++)
-        if (op->operands[i]->type->kind != BC_TOKEN && !is_known(x, op->operands[i], CG_SLICE_DEPTH))
+    const candidate *x = q->user;
+    return cg_order_holds_back(q->c, x->around, q->load) ? "it may depend on another access in its loop over strips"
+                                                         : NULL;
+}
+
+static const char *is_known_in_front(cg_query *q)
+{
+    for (uint32_t i = 0; i < q->load->operand_count; i++)
+        if (q->load->operands[i]->type->kind != BC_TOKEN && !is_known(q->user, q->load->operands[i], CG_SLICE_DEPTH))
             return "its address is computed in its loop over strips";
-    return cg_slot_of_threads(x->c, op, cg_value_of(x->c, cg_result(op, 0))->home, out);
+    return NULL;
+}
+
+static const char *fits_threads(cg_query *q)
+{
+    return cg_slot_of_threads(q->c, q->load, cg_value_of(q->c, cg_result(q->load, 0))->home, q->out);
 }
 
 /* Returns the number of loads that are not prefetched. */
-static uint32_t find_loads(const candidate *x, bool tells)
+static uint32_t find_loads(candidate *x, bool tells)
 {
+    static cg_condition *const list[] = {cg_is_movable, precedes_accesses, is_known_in_front, fits_threads, NULL};
+    cg_query q = {.c = x->c, .body = x->body, .ring = x->ring, .user = x};
     uint32_t others = 0;
     for (ct_op *op = x->body->first; op; op = op->next) {
         if (!ct_is_load(op))
             continue;
-        const char *why = cg_ring_add(x->c, x->ring, obstacle, x, op);
+        const char *why = cg_obstacle_to_ring(&q, list, op);
         if (why && tells)
             cg_remark_stays(x->c, op, why);
         others += why != NULL;

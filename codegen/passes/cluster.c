@@ -20,7 +20,7 @@
 #include "codegen/analysis/product.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
-#include "codegen/passes/budget.h"
+#include "codegen/plan/budget.h"
 #include "codegen/passes/cluster.h"
 #include "codegen/passes/pass.h"
 
@@ -38,7 +38,7 @@ static bool is_persistent(const ct_func *f)
 static bool is_long_enough(const bc_type *product, uint32_t blocks, bool columns)
 {
     int64_t side = product->shape[product->rank - 2 + columns];
-    return side / blocks >= (!columns && side >= CG_WARPGROUP_ROWS ? CG_WARPGROUP_ROWS : CG_WGMMA_LEAST);
+    return side / blocks >= (!columns && side >= CG_WARPGROUP_ROWS ? CG_WARPGROUP_ROWS : CG_ASYNC_COLUMNS);
 }
 
 /* product may be NULL. */

@@ -1,10 +1,10 @@
-/* Gives each thread block of a cluster its part of the tiles that codegen/passes/cluster_find.c divides: tiles get
+/* Gives each thread block of a cluster its part of the tiles that codegen/plan/cluster_find.c divides: tiles get
    their new types in place, and a value needed both whole and in parts is computed twice. The rank of a block
    determines the differences between blocks: the tile of a view with smaller tiles, and the first number of an iota. If
    a single block takes turns, the turn replaces the rank.
 
    Why it is right: each element is stored by one block, and the accesses that every block repeats for itself are loads
-   (codegen/passes/cluster_order.c). */
+   (codegen/plan/cluster_order.c). */
 #include <string.h>
 
 #include "codegen/analysis/product.h"

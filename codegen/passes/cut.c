@@ -9,10 +9,10 @@
                                                          }
                                                      }
 
-   This applies to f32 that is rounded to tf32, which only warp-specialised kernels feed from a ring to wgmma and
-   which needs three stages, as with 256 elements of K. It also applies to 16-bit operands of which fewer than four
-   tiles fit (128x128x128), because warp specialisation needs four stages. Other products have rings that hold K
-   slices of a tile.
+   This applies to f32 that is rounded to tf32, which only warp-specialised kernels feed from a ring to asynchronous
+   products and which needs three stages, as with 256 elements of K. It also applies to 16-bit operands of which fewer
+   than four tiles fit (128x128x128), because warp specialisation needs four stages. Other products have rings that
+   hold K slices of a tile.
 
    Why it is right: the loop carries only the sums and tokens, since the rest of its body is executed again for each
    slice; and the slices are added in the order in which the instruction would add them. */
@@ -20,7 +20,7 @@
 #include "codegen/analysis/product.h"
 #include "codegen/analysis/turned.h"
 #include "codegen/kernel/limits.h"
-#include "codegen/passes/budget.h"
+#include "codegen/plan/budget.h"
 #include "codegen/passes/pass.h"
 #include "codegen/tile/build.h"
 
@@ -142,10 +142,10 @@ static bool is_wanted(cutting *x)
         return false;
     cg_product p = cg_product_of(x->c, x->product);
     bool turned = x->k[0] != 1 || x->k[1] != 0; /* in memory */
-    bool tf32 = p.in == BC_TF32 && !turned && cg_wgmma_takes(x->c, x->product, &p) && cg_may_turn(x->c, x->product, &p);
-    x->parts = tf32                                         ? parts_of(x, CG_SLOTS_IN_FLIGHT)
-               : p.instruction == CG_BY_WGMMA && !p.adds_up ? parts_of(x, CG_CUT_GOOD_SLOTS)
-                                                            : 0;
+    bool tf32 = p.in == BC_TF32 && !turned && cg_async_takes(x->c, x->product, &p) && cg_may_turn(x->c, x->product, &p);
+    x->parts = tf32                                              ? parts_of(x, CG_SLOTS_IN_FLIGHT)
+               : cg_has_trait(&p, CG_READS_PLACED) && !p.adds_up ? parts_of(x, CG_CUT_GOOD_SLOTS)
+                                                                 : 0;
     return x->parts;
 }
 
@@ -230,7 +230,7 @@ static void cut(const cutting *x)
 void cg_pass_cut(cg_func *c)
 {
     bool any = false;
-    if (cg_loops_stay_plain(c) || !(c->target->features & CG_HAS_WGMMA))
+    if (cg_loops_stay_plain(c) || !(c->target->features & CG_HAS_ASYNC_PRODUCTS))
         return;
     for (ct_op *op = c->ir->body->first, *next; op && !c->failed; op = next) {
         cutting x = {.c = c, .loop = op};

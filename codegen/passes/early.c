@@ -16,10 +16,11 @@
    address of another one is prefetched two iterations ahead, so that its result is available when the other one starts.
    The loads pass plans this, and the expand pass carries it out, after loops have their rings. Why it is right: %more
    is the condition of the loop, so that no load is executed that the kernel does not execute, and
-   codegen/passes/early_find.c decides which loads may be moved. */
-#include "codegen/passes/early.h"
+   codegen/plan/early_find.c decides which loads may be moved. */
+#include "codegen/plan/early.h"
 
 #include "codegen/kernel/remarks.h"
+#include "codegen/passes/loads.h"
 #include "codegen/rewrite/pipeline.h"
 
 typedef struct early {

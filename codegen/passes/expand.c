@@ -13,7 +13,7 @@
                                                         }
 
    `later` gives the counter of a later iteration and whether that iteration exists; a cursor holds the address of the
-   next tile. With wgmma, the copies are started while it multiplies. With one stage, an iteration waits until all
+   next tile. If the product is asynchronous, copies are started meanwhile. With one stage, an iteration waits until all
    threads have read it, and then for its own copies. Where a stage holds a K slice, the product is executed once per
    slice, each between an await and a release.
 
@@ -220,7 +220,7 @@ static ct_op *expand(cg_func *c, ct_op *loop, cg_ring *ring)
     return loop;
 }
 
-/* ---- two rings (codegen/passes/keep.c, loads.c) ---- */
+/* ---- two rings (codegen/plan/keep.c, loads.c) ---- */
 
 /* Makes the ring read the slots of the first loop's ring, which hold all tiles if each tile has a slot of its own. */
 static void go_through_again(expansion *x)

@@ -6,7 +6,7 @@
    ops afterwards keep them up to date. The records of views (`cg_view`) are not printed in dumps. */
 #include "codegen/analysis/view.h"
 #include "codegen/kernel/remarks.h"
-#include "codegen/passes/block_order.h"
+#include "codegen/plan/block_order.h"
 #include "codegen/passes/pass.h"
 
 static void between(bc_text *out)

@@ -6,12 +6,12 @@
        }                                    }
                                             c = permute t
 
-   For elements of 16 bits, the product has 16 or 32 rows and at least 64 columns. wgmma has 64 rows and any multiple of
-   eight columns, and it reads both operands in place from a ring, in either order, once. With `mma.sync`, each warp
-   would read fragments that other warps read as well. For a split-K product of 32x64x256 the cost model predicts 768
-   cycles of shared memory per iteration in place of 1,152; this was not measured on a GPU.
+   For elements of 16 bits, the product has 16 or 32 rows and at least 64 columns. An asynchronous instruction has 64
+   rows and any multiple of eight columns, and it reads both operands in place from a ring, in either order, once. With
+   `mma.sync`, each warp would read fragments that other warps read as well. For a split-K product of 32x64x256 the
+   cost model predicts 768 cycles of shared memory per iteration in place of 1,152; this was not measured on a GPU.
 
-   For elements of 8 bits and tf32, wgmma reads its right operand from a ring only if K is contiguous in it. Its left
+   For elements of 8 bits and tf32, it reads its right operand from a ring only if K is contiguous in it. Its left
    operand can come from registers, in either order. This pass decides, by how the tiles are stored in memory, which
    operand of the product becomes which of the instruction; codegen/ops/mma_turned.c multiplies. If K is contiguous in
    neither, the smaller tile is transposed.
@@ -31,7 +31,7 @@
 #include "codegen/analysis/reordered.h"
 #include "codegen/analysis/turned.h"
 #include "codegen/kernel/limits.h"
-#include "codegen/passes/budget.h"
+#include "codegen/plan/budget.h"
 #include "codegen/passes/pass.h"
 #include "codegen/rewrite/ring.h"
 #include "codegen/tile/build.h"
@@ -58,7 +58,7 @@ static bool has_few_rows(const ct_op *product)
 {
     const bc_type *type = product->results[0].type;
     bc_kind in = bc_elem_kind(product->operands[0]->type);
-    return product->opcode == OP_mmaf && type->rank == 2 && type->shape[0] >= CG_WGMMA_LEAST
+    return product->opcode == OP_mmaf && type->rank == 2 && type->shape[0] >= CG_ASYNC_COLUMNS
            && type->shape[0] < CG_WARPGROUP_ROWS && type->shape[1] >= CG_WARPGROUP_ROWS && bc_elem_kind(type) == BC_F32
            && (in == BC_F16 || in == BC_BF16);
 }
@@ -75,10 +75,10 @@ static bool runs_along_k(const flipping *x, uint32_t i)
     return cg_view_contiguous(&v, &fast) && low.reg[0] == (uint32_t)1 << of_tile.shift[fast];
 }
 
-/* For 8-bit elements and tf32: can wgmma read the operands as they are stored only if they are swapped? From a ring,
-   wgmma reads its right operand if that is contiguous along K. Its left operand, which has 64 rows, passes through
-   registers, in either order. In a transposed product, the right operand of the product is the left one of wgmma. If
-   one operand must be transposed in any case, the smaller one is. */
+/* For 8-bit elements and tf32: can the instruction read the operands as they are stored only if they are swapped? From
+   a ring, it reads its right operand if that is contiguous along K. Its left operand, which has 64 rows, passes
+   through registers, in either order. In a transposed product, the right operand of the product is the left one of the
+   instruction. If one operand must be transposed in any case, the smaller one is. */
 static bool turns_better(const flipping *x)
 {
     const ct_op *op = x->product;
@@ -88,8 +88,8 @@ static bool turns_better(const flipping *x)
     if (!cg_may_turn(x->c, op, &q))
         return false;
     bool left = runs_along_k(x, 0), right = runs_along_k(x, 1), as_it_is = cg_may_turn(x->c, op, &p);
-    if (left && right && cg_wgmma_fits(&p))
-        return false; /* wgmma reads both in place, rounded by tensor maps if needed */
+    if (left && right && cg_async_fits(&p))
+        return false; /* it reads both in place, rounded by tensor maps if needed */
     return !as_it_is || (!left && (right || p.n < p.m));
 }
 
@@ -105,10 +105,10 @@ static bool is_carried(flipping *x)
     return acc == &body->args[1 + x->sum] && !acc->uses->next;
 }
 
-/* Can wgmma read both operands from a ring? */
+/* Can an asynchronous instruction read both operands from a ring? */
 static bool are_loaded(const flipping *x)
 {
-    return x->c->target->features & CG_HAS_WGMMA && x->c->warp_bits >= CG_WARPGROUP_BITS
+    return x->c->target->features & CG_HAS_ASYNC_PRODUCTS && x->c->warp_bits >= CG_WARPGROUP_BITS
            && is_loaded(x, x->product->operands[1]);
 }
 

@@ -1,7 +1,7 @@
-/* The groups pass divides the warps of a kernel whose loops feed wgmma into producers, which copy, and consumers,
-   which multiply (warp specialisation). Each group gets a copy of the whole kernel. The consumers' copy loses the
-   copies: its loads become `staged` tiles, and products stay in flight over iterations. The producers' copy loses
-   everything that the copies do not need.
+/* The groups pass divides the warps of a kernel whose loops feed asynchronous products into producers, which copy, and
+   consumers, which multiply (warp specialisation). Each group gets a copy of the whole kernel. The consumers' copy
+   loses the copies: its loads become `staged` tiles, and products stay in flight over iterations. The producers' copy
+   loses everything that the copies do not need.
 
    A stage of a ring passes between the groups by two barriers in shared memory, so that copies run as far ahead as
    there are stages, even across the ends of loops. This requires a kernel whose control flow around the loops depends
@@ -17,7 +17,7 @@
 #include "codegen/kernel/groups.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/passes/groups_find.h"
-#include "codegen/passes/block_order.h"
+#include "codegen/plan/block_order.h"
 #include "codegen/passes/maps.h"
 #include "codegen/passes/pass.h"
 #include "codegen/passes/persist.h"

@@ -202,8 +202,10 @@ static cg_group_work work_of(const cg_splitting *x)
                           .rows = first->shape[first->rank - 2],
                           .is_persistent = cg_is_persistent(x, &x->places[0])};
     for (uint32_t i = 0; i < x->count; i++) {
-        const bc_type *type = x->places[i].last->results[0].type;
-        work.columns = type->shape[type->rank - 1] > work.columns ? type->shape[type->rank - 1] : work.columns;
+        const ct_op *last = x->places[i].last;
+        const bc_type *type = last->results[0].type;
+        int64_t columns = type->shape[type->rank - (last->way == CT_TURNED ? 2 : 1)]; /* of the instruction */
+        work.columns = columns > work.columns ? columns : work.columns;
     }
     return work;
 }
@@ -304,13 +306,13 @@ static bool choose_slots(const cg_splitting *x)
     return share_room(x, room_for_rings(x, most));
 }
 
-/* Can wgmma compute the transposed products? Some of them may have been planned untransposed, with tensor maps that
+/* Can the transposed products be computed? Some of them may have been planned untransposed, with tensor maps that
    round. */
 static bool is_computed(const cg_splitting *x)
 {
     for (uint32_t i = 0; i < x->count; i++) {
         cg_product p = cg_product_of(x->c, x->places[i].product);
-        if (p.instruction == CG_BY_TURNED_WGMMA && !cg_may_turn(x->c, x->places[i].product, &p))
+        if (cg_has_trait(&p, CG_TRANSPOSES) && !cg_may_turn(x->c, x->places[i].product, &p))
             return false;
     }
     return true;

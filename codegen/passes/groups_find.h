@@ -4,7 +4,7 @@
 #define TILEVM_CODEGEN_PASSES_GROUPS_FIND_H
 
 #include "codegen/analysis/boxes.h"
-#include "codegen/passes/budget.h"
+#include "codegen/plan/budget.h"
 
 enum { CG_MOST_RINGS = 8, CG_MOST_KEPT = 4 };
 

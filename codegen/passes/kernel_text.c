@@ -6,7 +6,7 @@
 #include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/module/spell.h"
-#include "codegen/passes/budget.h"
+#include "codegen/plan/budget.h"
 #include "codegen/passes/lower.h"
 #include "codegen/passes/pass.h"
 #include "codegen/ptx/emit.h"

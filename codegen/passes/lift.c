@@ -17,7 +17,7 @@
 #include "codegen/facts/facts.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
-#include "codegen/passes/budget.h"
+#include "codegen/plan/budget.h"
 #include "codegen/passes/hoist.h"
 #include "codegen/passes/pass.h"
 #include "codegen/passes/simplify.h"
@@ -488,10 +488,10 @@ static ct_block *lift_asked(lifting *x)
     return otherwise;
 }
 
-/* Are versions worthwhile? They are if the target has wgmma and may use tensor maps. */
+/* Are versions worthwhile? They are if the target has asynchronous products and may use tensor maps. */
 static bool gains(const cg_func *c)
 {
-    return c->target->features & CG_HAS_WGMMA && !cg_loops_stay_plain(c);
+    return c->target->features & CG_HAS_ASYNC_PRODUCTS && !cg_loops_stay_plain(c);
 }
 
 /* Lifts the loads of the block. Returns the version that keeps its loads, if those can be lifted to other views;

@@ -1,13 +1,13 @@
 /* The loads pass chooses the loads of a loop that are prefetched in earlier iterations (software pipelining), and how.
    Loads that only products read are copied by `cp.async` into a ring of stages in shared memory. They must be weak,
    read a view from outside the loop or pointers, have an index computed only from the induction variable, outer values
-   and loads that can be started earlier (codegen/rewrite/slice.c), be contiguous in pieces of at least 4 bytes (16 bytes if they go through pointers), and read memory that the
-   loop does not write.
+   and loads that can be started earlier (codegen/rewrite/slice.c), be contiguous in pieces of at least 4 bytes (16
+   bytes if they go through pointers), and read memory that the loop does not write.
 
    Where stages of whole tiles are too large, a stage holds a K slice. A tile that is converted, unpacked or scaled on
    its way to a product uses a second ring if each thread has at least 16 bytes of the tile. Each thread reads its own
-   copies from that ring, as in kernels without products (codegen/passes/streams.c). Loads into registers are chosen in
-   codegen/passes/early_find.c. The plan, which holds the rings, becomes the loop's detail; the groups pass or the
+   copies from that ring, as in kernels without products (codegen/plan/streams.c). Loads into registers are chosen in
+   codegen/plan/early_find.c. The plan, which holds the rings, becomes the loop's detail; the groups pass or the
    expand pass carries it out. Every load of a loop gets a remark. The rules are in
    docs/internals/codegen/pipelining.md.
 
@@ -20,7 +20,7 @@
 #include "codegen/analysis/turned.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
-#include "codegen/passes/budget.h"
+#include "codegen/plan/budget.h"
 #include "codegen/passes/pass.h"
 #include "codegen/passes/loads.h"
 
@@ -74,8 +74,8 @@ static const char unaligned[] = "base, strides, extent and index are not known t
 
 /* The obstacle for a load whose tile consists of aligned pieces of 2^piece elements, at least 4 bytes, along
    dimension `fast`. */
-static const char *feed_obstacle(cg_func *c, ct_op *op, const ct_block *body, uint32_t fast, uint32_t piece,
-                                 cg_ring_load *out)
+static const char *feed_fits(cg_func *c, ct_op *op, const ct_block *body, uint32_t fast, uint32_t piece,
+                             cg_ring_load *out)
 {
     const ct_value *tile = cg_result(op, 0);
     cg_shape s = cg_shape_of(tile->type);
@@ -101,10 +101,9 @@ static const char *feed_obstacle(cg_func *c, ct_op *op, const ct_block *body, ui
     return NULL;
 }
 
-const char *cg_load_obstacle(cg_func *c, ct_op *op, const ct_block *body, cg_ring_load *out)
+/* Can threads copy the tile of a load of a view to a slot from which products read it? */
+static const char *view_fits(cg_func *c, ct_op *op, const ct_block *body, cg_ring_load *out)
 {
-    if (!cg_is_weak_access(op))
-        return "its memory ordering forbids moving it";
     cg_view_op v = cg_view_op_of(op);
     uint32_t fast;
     uint8_t padding = v.view->type->padding;
@@ -117,7 +116,7 @@ const char *cg_load_obstacle(cg_func *c, ct_op *op, const ct_block *body, cg_rin
     uint32_t aligned = cg_view_vector(c, &v, fast), chunk = cg_chunk_bits(v.tile_type);
     if (aligned < chunk && cg_memory_bytes(bc_elem_kind(v.tile_type)) << aligned < CG_COPY_BYTES)
         return unaligned;
-    return feed_obstacle(c, op, body, fast, aligned < chunk ? aligned : chunk, out);
+    return feed_fits(c, op, body, fast, aligned < chunk ? aligned : chunk, out);
 }
 
 /* Is every element zero? False if that is not obvious. */
@@ -129,41 +128,38 @@ static bool is_zero(const ct_value *v)
 }
 
 /* The same for a load through pointers. */
-static const char *pointer_obstacle(const candidate *p, ct_op *op, cg_ring_load *out)
+static const char *pointers_fit(cg_func *c, ct_op *op, const ct_block *body, cg_ring_load *out)
 {
     cg_ptr_op ptr = cg_ptr_op_of(op);
     const bc_type *tile = op->results[0].type;
     const ct_value *padding = ptr.mask ? ct_operand(op, F_load_ptr_tko_padding_value) : NULL;
     uint32_t fast, chunk = cg_chunk_bits(tile);
-    if (!cg_is_weak_access(op))
-        return "its memory ordering forbids moving it";
     ptr.most_bits = chunk;
-    if (bc_kind_memory_bytes(bc_elem_kind(tile)) == 0 || cg_pointer_vector(p->c, &ptr, &fast) < chunk)
+    if (bc_kind_memory_bytes(bc_elem_kind(tile)) == 0 || cg_pointer_vector(c, &ptr, &fast) < chunk)
         return "within aligned pieces of 16 bytes its pointers are not known to be consecutive and its mask uniform";
     if (fast + 2 < tile->rank)
         return "neither of its last two dimensions is known to be contiguous";
     if (padding && !is_zero(padding))
         return "its padding is not zero";
-    if (!cg_are_of_indices(p->c, &ptr))
+    if (!cg_are_of_indices(c, &ptr))
         return "its pointers or mask are not computed from indices alone";
-    const char *why = feed_obstacle(p->c, op, p->body, fast, chunk, out);
-    return why ? why : cg_ring_takes_pointers(p->c, p->ring, p->body, op);
+    return feed_fits(c, op, body, fast, chunk, out);
 }
 
-static const char *view_obstacle(const candidate *p, ct_op *op, cg_ring_load *out)
+static const char *fits_products(cg_query *q)
 {
-    const char *why = cg_load_obstacle(p->c, op, p->body, out);
-    return why ? why : cg_ring_takes_view(p->c, p->ring, p->body, op);
+    return q->load->opcode == OP_load_ptr_tko ? pointers_fit(q->c, q->load, q->body, q->out)
+                                              : view_fits(q->c, q->load, q->body, q->out);
 }
 
-/* Why the load cannot be prefetched; NULL: it can, and *out says how. */
-static const char *obstacle(const void *user, ct_op *op, cg_ring_load *out)
+/* For slots from which products read. */
+static cg_condition *const of_products[] = {cg_in_each_iteration,   cg_is_movable,      fits_products,
+                                            cg_is_known_by_counter, cg_precedes_writes, NULL};
+
+const char *cg_load_obstacle(cg_func *c, ct_op *op, const ct_block *body, cg_ring_load *out)
 {
-    const candidate *p = user;
-    const char *why = op->opcode == OP_load_ptr_tko ? pointer_obstacle(p, op, out) : view_obstacle(p, op, out);
-    if (!why && cg_order_holds_back(p->c, p->body, op))
-        why = "it may depend on another access in the loop";
-    return why;
+    static cg_condition *const copied[] = {cg_is_movable, fits_products, NULL};
+    return cg_obstacle(&(cg_query){.c = c, .body = body, .load = op, .out = out}, copied);
 }
 
 /* Does each thread have 16 contiguous bytes of the tile? Smaller tiles are loaded into registers, because they need
@@ -175,30 +171,35 @@ static bool is_wide(const cg_func *c, const cg_ring_load *load)
     return (bytes << cg_shape_of(type).tile_bits) / cg_threads(c) >= 16 && load->vector_bits == cg_chunk_bits(type);
 }
 
-/* Why the load cannot use a ring from which each thread reads its own copies; NULL: it can, and *out says how.
-   Products without an instruction leave no registers for that. */
-static const char *own_obstacle(const void *user, ct_op *op, cg_ring_load *out)
+/* Products without an instruction leave no registers for tiles that threads read. */
+static const char *has_registers(cg_query *q)
 {
-    const candidate *p = user;
-    if (op->detail || has_blocked(p->c, p->body))
-        return "it has been planned otherwise, or products leave no registers for it";
-    const char *why = cg_stream_obstacle(p->c, p->body, p->own, op, out);
-    return why ? why : is_wide(p->c, out) ? NULL : "each thread has too little of it";
+    bool has = !q->load->detail && !has_blocked(q->c, q->body);
+    return has ? NULL : "it has been planned otherwise, or products leave no registers for it";
 }
+
+static const char *is_worth_a_slot(cg_query *q)
+{
+    return is_wide(q->c, q->out) ? NULL : "each thread has too little of it";
+}
+
+/* For slots from which each thread reads its own copies, in loops with products. */
+static cg_condition *const of_threads[] = {has_registers, cg_stream_obstacle, is_worth_a_slot, NULL};
 
 /* Examines a load. Returns whether products read it from a slot, or it provides the address of such a load; if no slot
    can have it, all->of[i].why says why. */
 static bool find_load(const candidate *p, cg_listed_load *load, bool tell)
 {
+    cg_query to_ring = {.c = p->c, .loop = p->loop, .body = p->body, .ring = p->ring}, to_own = to_ring;
+    to_own.ring = p->own;
     load->why = NULL;
     if (cg_is_source_of(p->ring, load->op) || cg_is_source_of(p->own, load->op)) {
         if (tell)
             cg_plan_source(p->c, p->loop, load->op, true);
         return true;
     }
-    const char *why = load->op->block != p->body ? "not every iteration executes it"
-                                                 : cg_ring_add(p->c, p->ring, obstacle, p, load->op);
-    if (why && cg_ring_add(p->c, p->own, own_obstacle, p, load->op))
+    const char *why = cg_obstacle_to_ring(&to_ring, of_products, load->op);
+    if (why && cg_obstacle_to_ring(&to_own, of_threads, load->op))
         load->why = why;
     return !why;
 }
@@ -223,14 +224,14 @@ static bool find_loads(candidate *p, bool tell)
 
 /* ---- products of bytes and tf32 ---- */
 
-/* Are both operands prefetched, and can wgmma read A, and B unless the product is transposed, in the resulting
-   encoding? */
+/* Are both operands prefetched, and can an asynchronous instruction read A, and B unless the product is transposed, in
+   the resulting encoding? */
 static bool is_fed(candidate *p, const ct_op *op, const cg_product *product)
 {
     find_loads(p, false);
     const cg_ring_load *left = cg_ring_load_for(p->ring, op->operands[0]),
                        *right = cg_ring_load_for(p->ring, op->operands[1]);
-    if (!left || !right || !cg_wgmma_reads(product, true, false, &left->encoding))
+    if (!left || !right || !cg_async_reads(product, true, false, &left->encoding))
         return false;
     bool one_step = product->k == product->atom.k_bits, bytes = product->atom.element_bits == 2,
          transposes = cg_is_transposed(left);
@@ -238,33 +239,33 @@ static bool is_fed(candidate *p, const ct_op *op, const cg_product *product)
         && ((one_step && (bytes || !transposes)) || (bytes && transposes && op->opcode == OP_mmai)))
         return false; /* no product is in flight, or producers transpose: `mma.sync`, which can read both, is faster */
     return op->way == CT_TURNED ? cg_may_turn(p->c, op, product) || right->feed == CG_FEED_SECONDS
-                                : cg_wgmma_reads(product, false, false, &right->encoding);
+                                : cg_async_reads(product, false, false, &right->encoding);
 }
 
-/* Finds out whether wgmma can compute the only product of the body, if its elements are 8-bit or tf32: directly, or
-   transposed if N is contiguous in B or elements still have to be rounded. A product that cannot be transposed is
-   marked as transposed, too, if wgmma can compute it directly once tensor maps have rounded its operands
+/* Finds out whether an asynchronous instruction can compute the only product of the body, if its elements are 8-bit or
+   tf32: directly, or transposed if N is contiguous in B or elements still have to be rounded. A product that cannot be
+   transposed is marked as transposed, too, if that can compute it directly once tensor maps have rounded its operands
    (codegen/rewrite/turn.c). */
-static void choose_wgmma(candidate *p)
+static void choose_async(candidate *p)
 {
     ct_op *found = cg_only_product(p->body);
     if (!found)
         return;
     cg_product product = cg_product_of(p->c, found);
-    if (!cg_wgmma_takes(p->c, found, &product))
+    if (!cg_async_takes(p->c, found, &product))
         return;
     found->way = CT_DIRECT;
     if (cg_mma_is_async(p->c, found) && is_fed(p, found, &product))
         return;
     found->way = CT_AS_IT_IS;
-    cg_set_turned(found, cg_may_turn(p->c, found, &product) || cg_wgmma_fits(&product));
+    cg_set_turned(found, cg_may_turn(p->c, found, &product) || cg_async_fits(&product));
     if (found->way == CT_TURNED && !is_fed(p, found, &product))
         cg_set_turned(found, false);
 }
 
 /* ---- loops ---- */
 
-/* The first product of the body that wgmma computes; NULL: none. */
+/* The first asynchronous product of the body; NULL: none. */
 static ct_op *first_async(cg_func *c, const ct_block *body)
 {
     for (ct_op *op = body->first; op; op = op->next)
@@ -440,7 +441,7 @@ static void look_at_loop(cg_func *c, ct_op *loop, bool is_inner, bool may_turn)
     if (!p.ring || !p.own)
         return;
     if (may_turn)
-        choose_wgmma(&p);
+        choose_async(&p);
     bool others = find_loads(&p, may_turn);
     if (!p.ring->load_count && !p.own->load_count)
         return;

@@ -3,8 +3,7 @@
 #ifndef TILEVM_CODEGEN_PASSES_LOADS_H
 #define TILEVM_CODEGEN_PASSES_LOADS_H
 
-#include "codegen/passes/budget.h"
-#include "codegen/rewrite/ring.h"
+#include "codegen/plan/loads.h"
 
 /* Why threads cannot copy the load's tile to a slot from which products read it (if body is not NULL, all of these must
    be in it): a text for users. NULL: they can, and *out says how. */
@@ -13,57 +12,10 @@ const char *cg_load_obstacle(cg_func *c, ct_op *op, const ct_block *body, cg_rin
    be transposed (codegen/passes/loads.c). */
 void cg_loads_straight(cg_func *c);
 
-/* The load of the ring that a product's operand refers to, if it is a load from a view; NULL: none.
-   cg_words_of_thread gives the number of words that a thread has of a tile. */
-const cg_ring_load *cg_ring_load_for(const cg_ring *ring, const ct_value *operand);
-uint32_t cg_words_of_thread(const cg_func *c, const bc_type *tile);
-/* The number of slots for a loop with that body that has both kinds of rings (codegen/passes/loads_budget.c). */
-cg_slot_budget cg_budget_with_own(cg_func *c, const ct_block *body, const cg_ring *ring, const cg_ring *own,
-                                  const cg_slot_work *work);
-
-/* Chooses the prefetched loads of a loop without products (codegen/passes/streams.c). products: the kernel has products
-   elsewhere. */
-void cg_find_streams(cg_func *c, ct_op *loop, bool products);
-
-/* Why a load of the loop with that body cannot be prefetched, in addition to the ring's loads, into slots from which
-   each thread reads its own copies: a text for users. NULL: it can, and *out says how (codegen/passes/streams.c). */
-const char *cg_stream_obstacle(cg_func *c, const ct_block *body, cg_ring *ring, ct_op *op, cg_ring_load *out);
-
 /* In kernels with products: removes the rings from which each thread reads its own copies; their loads are prefetched
    into registers where possible (codegen/passes/loads.c). */
 void cg_drop_streams(cg_func *c);
 
-/* In kernels without products: keeps the tiles of a loop in their slots for later loops that load them again, if there
-   are no more tiles than slots (codegen/passes/keep.c). */
-void cg_keep_tiles(cg_func *c);
-
-/* Why a slot from which each thread reads its own copies cannot hold the load's tile in the layout `home` (NULL: in a
-   suitable layout): a text for users. NULL: it can, and *out says how (codegen/passes/streams.c). */
-const char *cg_slot_of_threads(cg_func *c, ct_op *op, const cg_layout *home, cg_ring_load *out);
-
-/* ---- loads that are prefetched into registers (codegen/passes/early_find.c, early.c) ---- */
-
-/* Plans to prefetch a load of the loop, which cannot use a ring for the reason `why`, one iteration ahead into
-   registers; a remark says if that is impossible. no_room: it could use a ring, but there is no room for its slots. */
-void cg_plan_early(cg_func *c, const ct_op *loop, ct_op *load, const char *why, bool no_room);
-/* Plans to prefetch a load of the loop two iterations ahead, because the address of another load depends on it; false:
-   that is not necessary, or not possible. of_ring: it is known to be necessary, for a load of a ring. */
-bool cg_plan_source(cg_func *c, const ct_op *loop, ct_op *load, bool of_ring);
-
-/* The loads of a loop, except those of loops in it: first those on which no other load's address depends, then, from
-   number `others` on, those that others need. */
-typedef struct cg_listed_load {
-    ct_op *op;
-    const char *why; /* why it has no slot: a text for users; NULL: it has one, or needs none */
-} cg_listed_load;
-typedef struct cg_load_list {
-    cg_listed_load *of;
-    uint32_t count, others;
-} cg_load_list;
-/* An empty list: out of memory, which c records, or there are none. */
-cg_load_list cg_loads_of(cg_func *c, const ct_op *loop);
-/* Plans to prefetch those into registers that have no slot. */
-void cg_plan_listed(cg_func *c, const ct_op *loop, const cg_load_list *all);
 /* Carries the plan for the loop out, and returns the loop that carries the tiles. */
 ct_op *cg_load_early(cg_func *c, ct_op *loop);
 

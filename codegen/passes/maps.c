@@ -249,10 +249,10 @@ static bool is_one_of_one(const cg_splitting *x)
     return cg_threads(x->c) == GROUP && x->count == 1 && !cg_product_before(p->last) && p->product->way != CT_TURNED;
 }
 
-/* Cycles of wgmma for an iteration's product. */
+/* Cycles of an iteration's product. */
 static double cycles_of(const cg_splitting *x, const cg_ring_place *p)
 {
-    return cg_wgmma_cycles(x->c->target, p->product);
+    return cg_async_cycles(x->c->target, p->product);
 }
 
 static const cg_machine *machine_of(const cg_splitting *x)

@@ -1,5 +1,5 @@
 /* The narrow pass computes only the rows of a product that can be stored. Attention kernels use tiles of 64 queries
-   even for a single query: the tile has as many rows as wgmma, but the tensor has one.
+   even for a single query: the tile has as many rows as the instruction, but the tensor has one.
 
    If the tensor's extent is known and at most 16, the product gets as many rows as lie inside the tensor, rounded up to
    a power of two, and so do the ops that compute its operands and use its result. Such products are bound by memory and
@@ -9,12 +9,12 @@
    Of loads of which only single elements are used, those elements are loaded (codegen/passes/narrow_loads.c).
 
    Why it is right: the omitted rows lie outside every tensor that is stored to. They are found as the parts that
-   the blocks of a cluster other than the first would compute (codegen/passes/cluster_find.c). The pass runs early,
+   the blocks of a cluster other than the first would compute (codegen/plan/cluster_find.c). The pass runs early,
    so that all later passes see the smaller tiles. */
 #include "codegen/analysis/product.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
-#include "codegen/passes/budget.h"
+#include "codegen/plan/budget.h"
 #include "codegen/passes/cluster.h"
 #include "codegen/passes/narrow.h"
 #include "codegen/passes/pass.h"

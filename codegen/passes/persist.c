@@ -14,7 +14,7 @@
 
 #include "codegen/kernel/remarks.h"
 #include "codegen/ops/blocks.h"
-#include "codegen/passes/block_order.h"
+#include "codegen/plan/block_order.h"
 #include "codegen/passes/cluster.h"
 #include "codegen/passes/maps.h"
 #include "codegen/passes/pass.h"

@@ -21,7 +21,7 @@
 
 #include "codegen/analysis/order.h"
 #include "codegen/facts/facts.h"
-#include "codegen/passes/budget.h"
+#include "codegen/plan/budget.h"
 #include "codegen/passes/pass.h"
 
 /* ---- ops that give an operand ---- */

@@ -29,7 +29,7 @@ static uint32_t slots_at_start(const cg_splitting *x)
         most = ring->slots < most ? ring->slots : most;
         bytes += ring->slot_bytes;
         rings++;
-        cycles += cg_wgmma_cycles(x->c->target, x->places[i].product) * x->budget->blocks;
+        cycles += cg_async_cycles(x->c->target, x->places[i].product) * x->budget->blocks;
     }
     while (count < most && (count + 1) * rings + x->kept_count <= CG_MOST_STARTS && count * cycles < enough
            && (count + 1) * bytes <= CG_START_BYTES)

@@ -17,8 +17,8 @@
    ops end the loop, unless they can move in front of it.
 
    A tile that is read after its loop is in local memory from the `keep` that writes it to its last read
-   (codegen/passes/strips_lives.c); a value that a loop carries has the same storage throughout. A strip is read before
-   it is overwritten, if no other strip shares the storage (codegen/passes/strips_local.c). The pass runs after convert,
+   (codegen/plan/strips_lives.c); a value that a loop carries has the same storage throughout. A strip is read before
+   it is overwritten, if no other strip shares the storage (codegen/plan/strips_local.c). The pass runs after convert,
    when layouts and conversions are known, and before shared and sync, for which a loop over strips is an ordinary loop.
    docs/internals/codegen/large-tiles.md has the rules.
 

@@ -1,5 +1,5 @@
 /* The sync pass places the barriers at which threads wait for each other, and the fences that make their writes visible
-   to wgmma.
+   to asynchronous products.
 
    It follows the ops as threads execute them, with the set of effects that may not be complete for all threads. An
    effect that accesses the memory of one of them gets a barrier in front of it: of the warp, if each warp has a part of
@@ -8,12 +8,12 @@
    stood for another address there. Each group of a warp-specialised kernel has a barrier of its own (number 1 for
    consumers, 2 for producers).
 
-   wgmma reads shared memory through the async proxy, to which the writes of a thread are visible only after that thread
-   has executed a fence. Every write that wgmma reads, and that has not been fenced on some path, is fenced right after
-   it. Data that TMA copies is visible to wgmma already.
+   Asynchronous products read shared memory through the async proxy, to which the writes of a thread are visible only
+   after that thread has executed a fence. Every write that they read, and that has not been fenced on some path, is
+   fenced right after it. Data that TMA copies is visible to them already.
 
    Why it is right: `--verify-each` checks the result with another algorithm: it follows all paths from each effect to
-   the first barrier, and from each write to the first fence (codegen/passes/verify_sync.c). The trips of a loop over
+   the first barrier, and from each write to the first fence (codegen/check/verify_sync.c). The trips of a loop over
    strips access different elements of the same tiles: scratch needs a barrier between trips, global accesses do not. */
 #include <string.h>
 
@@ -158,7 +158,7 @@ static bool have_others(const walk *x, pending p)
     return false;
 }
 
-/* Fences writes that wgmma reads, right after they happen. */
+/* Fences writes that asynchronous products read, right after they happen. */
 static void visit_proxies(walk *x, pending p, cg_effect *e)
 {
     uint32_t row = x->words * WORD_BITS;

@@ -1,6 +1,6 @@
 /* The widen pass gives products more bits where that makes them faster or possible. It keeps sums of products in f32 if
-   the kernel asks for f16 and wgmma can compute the product. A sum that a loop carries is f32 in the loop and is rounded
-   once after it.
+   the kernel asks for f16 and the product can be asynchronous. A sum that a loop carries is f32 in the loop and is
+   rounded once after it.
 
        for c = start : f16 {                    for c = ftof start : f32 {
            c = mmaf a, b, c : f16       ->          c = mmaf a, b, c : f32
@@ -12,30 +12,31 @@
 
        mmaf a, b, c : bf16, f32             ->      mmaf (ftof a), (ftof b), c : f32, f32
 
-   wgmma takes as long for f32 sums as for f16 sums, and all later passes deal with f32 sums: rings, warp
-   specialisation, products in flight. Small products, which use `mma.sync`, keep f16 sums, as do targets without wgmma,
-   some of which compute f16 sums twice as fast.
+   Asynchronous instructions take as long for f32 sums as for f16 sums, and all later passes deal with f32 sums: rings,
+   warp specialisation, products in flight. Small products, which use `mma.sync`, keep f16 sums, as do targets without
+   them, some of which compute f16 sums twice as fast.
 
    Why it is right: no access to memory moves. The instruction set leaves open how often a sum of products is rounded
-   inside mmaf; a result in f16 differs from the sum by the roundings that are left out, so it is at least as exact. Operands are converted without rounding. A
-   sum above 65,504 that later becomes smaller stays finite (docs/reference/numerics.md, "Order of operations"). */
+   inside mmaf; a result in f16 differs from the sum by the roundings that are left out, so it is at least as exact.
+   Operands are converted without rounding. A sum above 65,504 that later becomes smaller stays finite
+   (docs/reference/numerics.md, "Order of operations"). */
 #include "codegen/analysis/product.h"
 #include "codegen/kernel/limits.h"
-#include "codegen/passes/budget.h"
+#include "codegen/plan/budget.h"
 #include "codegen/passes/pass.h"
 #include "codegen/passes/simplify.h"
 #include "codegen/tile/build.h"
 
 /* ---- products ---- */
 
-/* Has the product a shape that wgmma computes, as it is or with swapped operands? */
+/* Has the product a shape that asynchronous instructions compute, as it is or with swapped operands? */
 static bool is_wide(const cg_func *c, const ct_op *op)
 {
     const bc_type *type = op->results[0].type;
     if (op->opcode != OP_mmaf || type->rank != 2 || bc_elem_kind(type) != BC_F16 || c->warp_bits < CG_WARPGROUP_BITS)
         return false;
     int64_t m = type->shape[0], n = type->shape[1], more = m > n ? m : n, less = m > n ? n : m;
-    return more >= CG_WARPGROUP_ROWS && less >= CG_WGMMA_LEAST;
+    return more >= CG_WARPGROUP_ROWS && less >= CG_ASYNC_COLUMNS;
 }
 
 /* The initial sum in f32. Zero stays a constant. */
@@ -57,7 +58,7 @@ static bool widen(cg_func *c, ct_op *op)
     ct_value *sum = ct_build(&b, OP_mmaf, wide, (ct_value *[]){op->operands[0], op->operands[1], acc}, 3);
     if (!sum)
         return false;
-    if (bc_kind_bits(bc_elem_kind(op->operands[0]->type)) == 8) /* wgmma keeps 13 bits of such sums; f16 has 10 */
+    if (bc_kind_bits(bc_elem_kind(op->operands[0]->type)) == 8) /* they keep 13 bits of such sums; f16 has 10 */
         bc_attr_of(sum->op->from, F_mmaf_fast_acc)->u = 1;
     ct_value *rounded = ct_build(&b, OP_ftof, narrow, &sum, 1);
     if (!rounded)
@@ -147,7 +148,7 @@ static bool carry_wide(cg_func *c, ct_op *loop, uint32_t index)
 
 static bool widen_products(cg_func *c, ct_block *block)
 {
-    bool any = false, sums = c->target->features & CG_HAS_WGMMA;
+    bool any = false, sums = c->target->features & CG_HAS_ASYNC_PRODUCTS;
     for (ct_op *op = block->first, *next; op && !c->failed; op = next) {
         next = op->next;
         for (uint32_t r = 0; r < op->region_count; r++)
@@ -168,7 +169,7 @@ static bool widen_products(cg_func *c, ct_block *block)
 
 void cg_pass_widen(cg_func *c)
 {
-    if (c->target->features & CG_HAS_LONG_MMA && !(c->target->features & CG_HAS_WGMMA))
+    if (c->target->features & CG_HAS_LONG_MMA && !(c->target->features & CG_HAS_ASYNC_PRODUCTS))
         return;
     if (!widen_products(c, c->ir->body) || c->failed)
         return;

@@ -1,7 +1,7 @@
 /* Repeats ops of loops for other iterations; see the header. Why it is right: what is repeated depends only on the
    loop's counter, on values that the loop passes on, and on values from outside, so that it gives the same results in
    front of the loop, or an iteration early, as in its own iteration (codegen/rewrite/slice.c,
-   codegen/passes/early_find.c, ahead.c). */
+   codegen/plan/early_find.c, ahead.c). */
 #include "codegen/rewrite/iteration.h"
 
 #include "codegen/rewrite/ring.h"

@@ -39,19 +39,6 @@ void cg_remark_few_slots(const cg_func *c, const ct_op *loop, const char *why, u
               2 * bytes, room);
 }
 
-/* ---- its loads ---- */
-
-const char *cg_ring_add(const cg_func *c, cg_ring *ring, cg_obstacle_fn *obstacle, const void *user, ct_op *load)
-{
-    if (!(c->target->features & CG_HAS_CP_ASYNC))
-        return "the target has no asynchronous copies";
-    if (ring->load_count == CG_RING_LOADS)
-        return "the limit of prefetched loads is reached";
-    const char *why = obstacle(user, load, &ring->loads[ring->load_count]);
-    ring->load_count += !why;
-    return why;
-}
-
 /* ---- its ops ---- */
 
 ct_op *cg_ring_op(cg_func *c, ct_opcode opcode, const ct_op *from, ct_value *ring)

@@ -25,19 +25,11 @@ void cg_drop_sources(cg_func *c, ct_op *loop, const cg_ring *ring);
 /* Are pointers and mask computed from constants, scalars and indices alone? */
 bool cg_are_of_indices(cg_func *c, const cg_ptr_op *p);
 
-/* ---- the loads of a ring ---- */
+/* ---- remarks about loads ---- */
 
-/* Why a load cannot be one of the ring: a text for users. NULL: it can, and *out says how. */
-typedef const char *cg_obstacle_fn(const void *user, ct_op *load, cg_ring_load *out);
-/* Adds the load to the ring. NULL: it was added; otherwise the reason why not: from the function, the size of the ring
-   or the target. */
-const char *cg_ring_add(const cg_func *c, cg_ring *ring, cg_obstacle_fn *obstacle, const void *user, ct_op *load);
 /* Reports that the loop gets fewer than two slots of so many bytes. why: NULL: because of the size of shared memory,
    or because the user asked for it. */
 void cg_remark_few_slots(const cg_func *c, const ct_op *loop, const char *why, uint32_t bytes, uint32_t room);
-
-/* ---- remarks about loads ---- */
-
 /* Reports that a load of a loop is not prefetched. */
 void cg_remark_stays(const cg_func *c, const ct_op *load, const char *why);
 /* Reports that the ring's loads are prefetched, in earlier iterations of the loop; loop NULL: in front of all loops. */
@@ -84,7 +76,7 @@ ct_op *cg_turned_product(const ct_block *body);
 /* Replaces its operands by those of the roundings, which are removed. */
 void cg_take_roundings(ct_op *product);
 /* Chooses the tiles of the ring that are rounded while they are copied, and how: tensor maps round both operands;
-   otherwise tiles that wgmma reads from the ring pass through registers. This may change whether the product is
+   otherwise tiles that the product reads from the ring pass through registers. This may change whether the product is
    transposed. */
 void cg_set_roundings(const cg_func *c, ct_op *product, cg_ring *ring, bool maps);
 

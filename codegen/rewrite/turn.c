@@ -1,6 +1,6 @@
 /* Transposed products (codegen/ops/mma_turned.c), and the changes that loop passes make to the ops around them: the
    product itself rounds f32 to tf32, and producers round or transpose tiles of A that need it (codegen/ops/put.c),
-   since copies do neither and wgmma truncates. */
+   since copies do neither and the instruction truncates. */
 #include "codegen/analysis/product.h"
 #include "codegen/rewrite/ring.h"
 
@@ -65,8 +65,8 @@ static void set_straight(ct_op *product, cg_ring_load *right, bool straight)
     read_by(right, straight ? CG_FEED_ROWS : CG_FEED_SECONDS);
 }
 
-/* For a product whose operands both have K contiguous: wgmma reads both from the ring, if they are rounded there;
-   otherwise the product is transposed, and rounds the right operand in fragments. */
+/* For a product whose operands both have K contiguous: the instruction reads both from the ring, if they are rounded
+   there; otherwise the product is transposed, and rounds the right operand in fragments. */
 static void choose_side(const cg_func *c, ct_op *product, cg_ring *ring, bool maps)
 {
     cg_ring_load *left = load_of(ring, product->operands[0]), *right = load_of(ring, product->operands[1]);
@@ -75,8 +75,8 @@ static void choose_side(const cg_func *c, ct_op *product, cg_ring *ring, bool ma
     set_straight(product, right, maps);
     cg_product p = cg_product_of(c, product);
     if (maps
-        && !(p.instruction == CG_BY_WGMMA && cg_wgmma_reads(&p, true, false, &left->encoding)
-             && cg_wgmma_reads(&p, false, false, &right->encoding)))
+        && !(cg_has_trait(&p, CG_READS_PLACED) && cg_async_reads(&p, true, false, &left->encoding)
+             && cg_async_reads(&p, false, false, &right->encoding)))
         set_straight(product, right, false);
 }
 

@@ -35,8 +35,8 @@ enum { CT_READ_IN_SEVERAL = UINT16_MAX };
 /* How passes have a product computed. */
 typedef enum ct_way {
     CT_AS_IT_IS,  /* by what its shape and types allow */
-    CT_DIRECT,    /* by loads: wgmma reads its bytes or tf32 where the ring has them */
-    CT_TURNED,    /* by loads: by wgmma, transposed (codegen/ops/mma_turned.c) */
+    CT_DIRECT,    /* by loads: asynchronously, from its bytes or tf32 where the ring has them */
+    CT_TURNED,    /* by loads: asynchronously, transposed (codegen/ops/mma_turned.c) */
     CT_REORDERED, /* by flip: K and rows counted as threads hold the left operand (codegen/analysis/reordered.h) */
 } ct_way;
 

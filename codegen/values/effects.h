@@ -7,9 +7,9 @@
    in both. Without a token there is no order (memory reference, 3.4). Accesses through the same parameter or allocation
    keep the order of the program nevertheless, because hand-written kernels often omit tokens.
 
-   wgmma reads shared memory through a proxy of its own (PTX ISA, "async proxy"), to which writes of threads are visible
-   only after a fence. The fence follows the write, if wgmma reads it on some path before another fence. TMA writes
-   through that proxy already.
+   An asynchronous product reads shared memory through a proxy of its own (PTX ISA, "async proxy"), to which writes of
+   threads are visible only after a fence. The fence follows the write, if such a product reads it on some path before
+   another fence. TMA writes through that proxy already.
 
    A loop over strips (CT_strips) goes through the elements of its ops. Its trips are not iterations, and no access
    waits for one of another trip. Threads wait once, when the loop begins, before the accesses in it. */
@@ -26,7 +26,7 @@ typedef enum cg_effect_kind {
     CG_FILLS_RING,   /* writes the memory of rings, from here on */
     CG_READS_RING,   /* may still read it */
     CG_WRITTEN,      /* threads have written shared memory, by instructions or by cp.async */
-    CG_READS_ASYNC   /* wgmma reads it, through another proxy that sees fenced writes */
+    CG_READS_ASYNC   /* an asynchronous product reads it, through another proxy that sees fenced writes */
 } cg_effect_kind;
 
 /* The threads that wait for each other before an effect. */

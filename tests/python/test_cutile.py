@@ -184,6 +184,15 @@ if len(sys.argv) == 1:              # a program that this one starts
 print("fine")
 """
 
+DEBUGGED = HEAD + """
+import sys
+for n in range(2):
+    ct.launch(0, (4,), vadd, (x, x * 2, out, 256))
+    x += 1
+print(out[0] - 2, out[1] - 3)
+sys.exit(3)
+"""
+
 TESTS = HEAD + """
 def test_sum():
     ct.launch(0, (4,), vadd, (x, x, out, 256))
@@ -394,6 +403,49 @@ class CuTile(unittest.TestCase):
                     self.assertIn(words, result.stdout)
         said = self.python(CAPTURED, "--tile-capture", "script.py", status=2)
         self.assertIn("cannot make the folder 'script.py'", said)
+
+    def test_dap(self):
+        """An editor stops in the second of two launches, sees what its arrays held, and the program goes on."""
+        from tilevm.cutile._debug import Wire
+        script = self.folder / "script.py"
+        script.write_text(DEBUGGED)
+        tilevm = Path(os.environ["TILEVM_LIBRARY"]).parent / "tilevm"
+        with subprocess.Popen([sys.executable, "-m", "tilevm.cutile", "--dap", script], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, env={**self.environment, "TILEVM_COMMAND": str(tilevm)}) as adapter:
+            wire = Wire(adapter.stdout, adapter.stdin)
+
+            def until(kind, name):
+                while (message := wire.read()) is not None:
+                    if message.get(kind) == name:
+                        return message.get("body")
+                self.fail(f"{name} does not come")
+
+            def ask(name, **arguments):
+                wire.send(type="request", command=name, arguments=arguments)
+                return until("command", name)
+
+            self.assertTrue(ask("initialize", adapterID="tilevm")["supportsStepBack"])
+            ask("launch")
+            line = 1 + DEBUGGED[:DEBUGGED.index("ct.store")].count("\n")
+            early = ask("setBreakpoints", source={"path": str(script)},
+                        breakpoints=[{"line": line, "condition": "bid == (3, 0, 0) and x[0] == 1"}])["breakpoints"][0]
+            self.assertFalse(early["verified"])
+            self.assertEqual(ask("threads")["threads"], [{"id": 1, "name": "Python"}])
+            ask("configurationDone")
+            changed = until("event", "breakpoint")["breakpoint"]
+            self.assertEqual((changed["id"], changed["verified"]), (early["id"], True))
+            stop = until("event", "stopped")
+            self.assertEqual((stop["reason"], stop["hitBreakpointIds"]), ("breakpoint", [early["id"]]))
+            self.assertEqual(ask("evaluate", expression="x[0]", context="watch")["result"], "1")
+            self.assertEqual(ask("stackTrace", threadId=stop["threadId"])["stackFrames"][0]["line"], line)
+            ask("continue", threadId=stop["threadId"])
+            self.assertEqual(until("event", "stopped")["reason"], "end")
+            ask("continue", threadId=stop["threadId"])
+            self.assertEqual(until("event", "output")["output"], "1.0 3.0\n")
+            self.assertEqual(until("event", "exited")["exitCode"], 3)
+            ask("disconnect")
+        said = self.python(DEBUGGED, "--dap", "--tile-capture", "all", status=2)
+        self.assertIn("--dap and --tile-capture exclude each other", said)
 
     def test_capture_of_shared_memory(self):
         """Arguments share memory that changes again where one of them holds all of it; else the script says so."""

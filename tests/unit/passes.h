@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "codegen/passes/budget.h"
+#include "codegen/plan/budget.h"
 #include "codegen/passes/pass.h"
 #include "codegen/ptx/emit.h"
 #include "tests/unit/test.h"

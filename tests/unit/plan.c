@@ -3,7 +3,7 @@
 #include "codegen/analysis/product.h"
 #include "codegen/analysis/ring.h"
 #include "codegen/kernel/groups.h"
-#include "codegen/passes/early.h"
+#include "codegen/plan/early.h"
 #include "tests/unit/passes.h"
 
 #define MATRIX(elem) "tensor_view<4096x4096x" elem ", strides=[4096,1]>"

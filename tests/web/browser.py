@@ -202,6 +202,46 @@ def check_ptx(browser, counts):
                      f"PTX for {target}: " + browser.text("ptx-state"))
 
 
+IN_REPORT = "document.getElementById('report-page').contentDocument"
+
+
+def check_report(browser, counts, shots):
+    """The report of the example: its parts are there and answer, with a run and without, and it can be saved."""
+    browser.value("document.getElementById('target').value = 'sm_90a'; document.getElementById('grid-x').value = '4';"
+                  "document.querySelector('#report-form button').click()")
+    counts.check(browser.wait("document.getElementById('report-state').textContent.startsWith('Made')"),
+                 "a report: " + browser.text("report-state") + browser.text("report-findings"))
+    counts.check(browser.wait(IN_REPORT + "?.querySelectorAll('section').length > 5"), "the report is drawn")
+    sections = browser.value(f"[...{IN_REPORT}.querySelectorAll('section')].map(s => s.id)")
+    counts.check({"summary", "code", "layouts", "registers", "roofline", "run", "heat"} <= set(sections), f"parts: {sections}")
+    counts.check("4 x 1 x 1 tile blocks" in browser.value(IN_REPORT + ".getElementById('run').textContent"), "the run is in the report")
+    browser.value(IN_REPORT + ".querySelector('#sections a[href=\"#layouts\"]').click()")
+    counts.check(browser.wait(IN_REPORT + ".documentElement.scrollTop > 0", 5), "a link of the report goes to its part")
+    counts.check(browser.value(IN_REPORT + ".querySelectorAll('section').length") == len(sections), "and the report stays")
+    browser.value(f"""(() => {{
+        const line = [...{IN_REPORT}.querySelectorAll('#code [data-at]')].find(e => e.textContent.includes('addf'));
+        line.click();
+    }})()""")
+    counts.check(browser.value(IN_REPORT + ".querySelectorAll('#code .near, #code .chosen').length") > 1,
+                 "a line of the report is linked")
+    counts.check(browser.value("document.getElementById('report-save').href").startswith("blob:"), "the report can be saved")
+    for width in (1200, 360):
+        for is_dark in (False, True):
+            browser.size(width)
+            browser.dark(is_dark)
+            wide = browser.value("document.documentElement.scrollWidth")
+            inner = browser.value(IN_REPORT + ".documentElement.scrollWidth - " + IN_REPORT + ".documentElement.clientWidth")
+            counts.check(wide <= width and inner <= 0, f"with a report, the page is {wide} pixels wide on {width}, and {inner} more inside")
+            browser.value("document.getElementById('report').scrollIntoView(); " + IN_REPORT + ".documentElement.scrollTop = 0")
+            browser.shot(os.path.join(shots, f"report-{'narrow' if width < 600 else 'wide'}-{'dark' if is_dark else 'light'}.png"))
+    browser.size(1200)
+    browser.value("document.getElementById('report-run').click(); document.getElementById('report-state').textContent = '';"
+                  "document.querySelector('#report-form button').click()")
+    counts.check(browser.wait("document.getElementById('report-state').textContent.startsWith('Made')")
+                 and browser.wait(IN_REPORT + "?.querySelectorAll('section').length > 5")
+                 and not browser.value(IN_REPORT + ".getElementById('run')"), "a report without a run")
+
+
 def check_files(browser, counts, folder):
     """Files by the dialog and by drag and drop; what is wrong with them is shown with carets."""
     for name, content, verdict in (("broken.tir", BROKEN_RULE, "The kernel breaks rules."),
@@ -253,6 +293,7 @@ def main():
             seconds = check_example(browser, counts)
             check_ptx(browser, counts)
             check_looks(browser, counts, shots)
+            check_report(browser, counts, shots)
             check_checks(browser, counts)
             check_files(browser, counts, folder)
             others = [r for r in browser.requests if r != url and not r.startswith("data:")]

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Puts the page together: one file with its style, its scripts, the machine and the example in it.
 
-pack.py FOLDER SCRIPT MACHINE OUT: FOLDER has page.html, page.css, page.js and example.tir; SCRIPT is what emcc made
-around MACHINE, the WebAssembly. The policy of the page allows exactly these scripts and this style, by their sums, and
-no connection at all.
+pack.py FOLDER SCRIPT MACHINE REPORT OUT: FOLDER has page.html, page.css, page.js and example.tir; SCRIPT is what emcc made
+around MACHINE, the WebAssembly; REPORT is any page of `tilevm report`. The policy of the page allows exactly these scripts
+and styles, by their sums, and no connection at all. Reports that the page makes are under it, too.
 """
 import base64
 import hashlib
 import os
+import re
 import sys
 
 MOST_BYTES = 3_000_000
@@ -30,15 +31,18 @@ def data(name, text):
 
 
 def main():
-    folder, script, machine, out = sys.argv[1:]
+    folder, script, machine, report, out = sys.argv[1:]
     style, page = read(f"{folder}/page.css"), read(f"{folder}/page.html")
     code = read(script) + "\n" + read(f"{folder}/page.js")
     if "</script" in code:
         sys.exit("pack.py: the script cannot stand in a page")
     with open(machine, "rb") as file:
         encoded = base64.b64encode(file.read()).decode()
-    policy = (f"default-src 'none'; script-src {sum_of(code)} 'wasm-unsafe-eval'; style-src {sum_of(style)}; "
-              "base-uri 'none'; form-action 'none'")
+    of_report = read(report)
+    report_code = re.findall("<script>(.*?)</script>", of_report, re.S)[-1]
+    report_style = re.search("<style>(.*?)</style>", of_report, re.S)[1]
+    policy = (f"default-src 'none'; script-src {sum_of(code)} {sum_of(report_code)} 'wasm-unsafe-eval'; "
+              f"style-src {sum_of(style)} {sum_of(report_style)}; base-uri 'none'; form-action 'none'")
     blocks = data("machine", encoded) + data("example-text", read(f"{folder}/example.tir"))
     page = page.replace("<script>@SCRIPT@</script>", blocks + "<script>@SCRIPT@</script>")
     for key, value in (("@POLICY@", policy), ("@STYLE@", style), ("@SCRIPT@", code)):

@@ -4,7 +4,7 @@
 (async () => {
     const part = {
         findings: 0, listing: 1, kernels: 2, targets: 3, arrays: 4, figures: 5, runFindings: 6, output: 7, ptx: 8,
-        ptxFindings: 9,
+        ptxFindings: 9, report: 10, reportFindings: 11,
     };
     const byId = (id) => document.getElementById(id);
     const say = (id, text, kind) => {
@@ -50,11 +50,22 @@
     }));
 
     const forget = () => {
-        for (const id of ["run-findings", "output", "ptx-text"])
+        for (const id of ["run-findings", "output", "ptx-text", "report-findings"])
             show(id, "");
-        for (const id of ["outcome", "ptx-state"])
+        for (const id of ["outcome", "ptx-state", "report-state"])
             say(id, "");
+        showReport("");
         byId("arrays-box").hidden = byId("figures-box").hidden = true;
+    };
+
+    // A report is a page of its own, under the same policy.
+    const showReport = (html) => {
+        const frame = byId("report-page"), save = byId("report-save");
+        URL.revokeObjectURL(save.href);
+        frame.hidden = save.hidden = !html;
+        frame.srcdoc = html;
+        if (html)
+            save.href = URL.createObjectURL(new Blob([html], {type: "text/html"}));
     };
 
     const open = (name, content) => {
@@ -70,7 +81,7 @@
             valid ? "good" : "bad");
         show("text", readable ? text(part.listing) : "");
         byId("listing").hidden = !readable;
-        byId("run").hidden = byId("ptx").hidden = !valid;
+        byId("run").hidden = byId("ptx").hidden = byId("report").hidden = !valid;
         if (valid) {
             machine._web_list_kernels(page);
             machine._web_list_targets(page);
@@ -147,12 +158,28 @@
         show("ptx-text", good ? text(part.ptx) : text(part.ptxFindings));
     });
 
+    const report = guarded("report-state", async () => {
+        const number = (id) => Number(byId(id).value);
+        const target = byId("target").value;
+        say("report-state", "Compiling, and weighing other plans.");
+        await painted();
+        const start = performance.now();
+        const good = withString(target, (at) => machine._web_report(page, number("kernel"), at,
+            byId("report-run").checked ? 1 : 0, number("grid-x"), number("grid-y"), number("grid-z"), number("seed"),
+            1000 * number("seconds"))) !== 0;
+        say("report-state", good ? `Made for ${target} in ${((performance.now() - start) / 1000).toFixed(1)} s.`
+            : `There is no report for ${target}.`, good ? "good" : "bad");
+        show("report-findings", text(part.reportFindings));
+        showReport(good ? text(part.report) : "");
+    });
+
     const submits = (id, f) => byId(id).addEventListener("submit", (event) => {
         event.preventDefault();
         f();
     });
     submits("run-form", run);
     submits("ptx-form", compile);
+    submits("report-form", report);
     byId("file").addEventListener("change", () => byId("file").files[0] && openFile(byId("file").files[0]));
     byId("example").addEventListener("click", guarded("state", () =>
         open("example.tir", new TextEncoder().encode(byId("example-text").textContent))));

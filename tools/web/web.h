@@ -2,9 +2,8 @@
 #ifndef TILEVM_TOOLS_WEB_WEB_H
 #define TILEVM_TOOLS_WEB_WEB_H
 
-#include "bytecode/base/text.h"
 #include "bytecode/base/visible.h"
-#include "tilevm/tilevm.h"
+#include "tools/tilevm/page/page.h"
 
 /* Texts, by the numbers that page.js has. */
 typedef enum web_part_kind {
@@ -18,6 +17,8 @@ typedef enum web_part_kind {
     WEB_OUTPUT,       /* what the kernel printed */
     WEB_PTX,
     WEB_PTX_FINDINGS,
+    WEB_REPORT, /* a page of its own */
+    WEB_REPORT_FINDINGS,
     WEB_PART_COUNT
 } web_part_kind;
 
@@ -39,5 +40,27 @@ struct web_page {
 
 /* Empties a part; diagnostics then go to it as text. */
 tv_sink web_sink(web_page *page, web_part_kind part);
+
+/* ---- running (work.c) ---- */
+
+typedef struct web_launch {
+    unsigned entry;
+    uint32_t grid[3];
+    uint64_t seed;
+    double most_ms;
+} web_launch;
+
+/* A prepared job: the machine's callbacks get its address, which is that of the tiles and of the job. */
+typedef struct web_work {
+    page_tiles tiles;
+    double deadline; /* in ms of emscripten_get_now */
+} web_work;
+
+/* Makes arguments up, and lays the call out. sink: where findings go; no function: into the job's report. NULL: there
+   is no such kernel, or the part says why not. */
+web_work *web_work_open(web_page *page, const web_launch *launch, tv_sink sink, web_part_kind part);
+void web_work_close(web_work *work);
+/* Runs the job's kernel: a page_runner. */
+int web_run_once(run_job *job, tv_vm_options *options);
 
 #endif

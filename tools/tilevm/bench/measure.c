@@ -13,9 +13,10 @@ enum {
     WHATEVER_ROUNDS = 3,    /* taken however long they take */
     LEAST_SAMPLED = 500000, /* us of a subject: clocks change slowly, and samples that follow each other share one */
     WARM_UP_US = 300000,
-    OTHERS = 10,       /* warm-up takes a tenth of that */
-    LEAST_WARM_UP = 3, /* samples: the first launch takes longer */
-    MOST_WARM_UP = 1000,
+    WINDOW_US = 100000, /* two in a row that agree end the warm-up */
+    OTHERS = 10,        /* warm-up takes a tenth of that */
+    LEAST_WARM_UP = 3,  /* samples: the first launch takes longer */
+    MOST_WARM_UP = 4000,
     SAMPLE_US = 500, /* duration that a sample should have, so that the resolution of the clock does not matter */
     MOST_LAUNCHES = 256
 };
@@ -42,19 +43,39 @@ static unsigned choose_launches(const bench_options *o, double us)
     return o->cold || o->restore || wanted < 1 ? 1 : wanted > MOST_LAUNCHES ? MOST_LAUNCHES : (unsigned)wanted;
 }
 
-/* Runs a subject until everything is loaded and cached, for at most a quarter of the time. The first subject also runs
-   until clocks have risen. */
+/* Whether samples still become longer or shorter: the mean of a window beside that of the one before. */
+typedef struct drift {
+    double us, samples, before; /* of this window; the mean of the one before, or 0 */
+    bool steady;
+} drift;
+
+static void add_to_drift(drift *d, double us, unsigned launches)
+{
+    static const double little = 0.002;
+    d->us += us * launches;
+    d->samples += launches;
+    if (d->us < WINDOW_US)
+        return;
+    double mean = d->us / d->samples;
+    *d = (drift){.before = mean, .steady = fabs(mean - d->before) <= little * mean};
+}
+
+/* Runs a subject until everything is loaded and cached, for at most a quarter of the time. On a GPU, the first
+   subject also runs until clocks have risen, or fallen under the load. */
 static bool warm_up(measuring *m, bench_subject *s, io_error *error)
 {
     double wanted = s == m->subjects ? WARM_UP_US : WARM_UP_US / OTHERS;
     const bench_options *o = m->bed->options;
     double us = 0, least = 0, all = 0;
+    drift d = {.steady = s != m->subjects || !m->bed->on_gpu};
     uint64_t start = cli_clock_ns();
     s->launches = 1;
-    for (unsigned i = 0; i < LEAST_WARM_UP || (i < MOST_WARM_UP && all < wanted); i++) {
+    for (unsigned i = 0; i < LEAST_WARM_UP || (i < MOST_WARM_UP && (all < wanted || !d.steady)); i++) {
         if (!bench_bed_sample(m->bed, s, s->launches, &us, error))
             return false;
         all += us * s->launches;
+        if (s == m->subjects && m->bed->on_gpu)
+            add_to_drift(&d, us, s->launches);
         least = i == 0 || us < least ? us : least; /* other programs make single launches longer */
         s->launches = choose_launches(o, least);
         if (i + 1 >= LEAST_WARM_UP && seconds_since(start) * 4 * (double)m->count > o->seconds)

@@ -2,11 +2,9 @@
 #include <stdlib.h>
 
 #include "tools/tilevm/page/page.h"
-#include "tools/tilevm/run/memory.h"
 #include "tools/tilevm/run/watch.h"
 
 enum { OPT_TARGET = RUN_OPT_COUNT, OPT_OUTPUT, OPT_LEVEL, OPT_SOURCE, OPT_DIFF, OPT_RUN, OPT_JSON };
-enum { DEFAULT_STEPS = 200000000 }; /* of the run with checks, as of `tilevm check` */
 
 static const cli_option options[] = {
     {OPT_TARGET, 't', "target", "sm_XX", "GPU to compile for (default sm_80, or that of a program's image)"},
@@ -114,43 +112,11 @@ static int run_once(run_job *job, tv_vm_options *vm)
     return run_watch_end(&watch, cli_exit_of(status, job->options.path));
 }
 
-/* Runs the kernel once with tiles and figures, then again with checks from the same arrays. The findings belong to the
-   report, whatever the result of the first run. */
-static int run_twice(report_job *report)
-{
-    run_job *job = &report->tiles.job;
-    run_memory memory;
-    run_copy before = {0};
-    tv_vm_options vm = job->options.vm, checked = vm;
-    int code = CLI_OK;
-    if (!run_memory_collect(&job->arena, &job->set, &memory) || !run_memory_save(&memory, &before)
-        || !page_tiles_begin(&report->tiles, &vm)) {
-        code = cli_error("out of memory");
-    } else if ((code = run_once(job, &vm)) != CLI_INTERRUPTED && code != CLI_ERROR) {
-        tv_vm *plain = job->vm;
-        job->vm = NULL;
-        tv_vm_stats stats = job->stats;
-        report_file first = job->report;
-        report_file_init(&job->report, first.path);
-        run_memory_restore(&memory, &before);
-        job->observer = &report->watch.observer;
-        checked.checks = TV_CHECK_ALL;
-        checked.step_limit = checked.step_limit ? checked.step_limit : DEFAULT_STEPS;
-        code = run_once(job, &checked);
-        tv_vm_free(job->vm);
-        report_file_release(&first);
-        job->vm = plain;
-        job->stats = stats;
-    }
-    run_copy_free(&before);
-    return code;
-}
-
 /* Errors of the kernel are not failures of the report. */
 static int add_run(report_job *report, cJSON *root)
 {
     run_job *job = &report->tiles.job;
-    int code = run_twice(report);
+    int code = page_run_twice(&report->tiles, &report->watch, run_once);
     if (code == CLI_ERROR || code == CLI_INTERRUPTED)
         return code;
     cJSON *item = page_add_run(&report->doc, root, job, &report->watch);

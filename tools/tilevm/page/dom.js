@@ -6,6 +6,8 @@ function element(namespace, tag, attributes, children) {
             continue;
         if (typeof value === "function")
             made.addEventListener(name, value);
+        else if (name === "style")
+            made.style.cssText = value; /* policies without unsafe-inline forbid the attribute */
         else
             made.setAttribute(name, value === true ? "" : value);
     }

@@ -85,5 +85,14 @@ function show_report(report) {
     show_kernel(report, kernels[0]);
 }
 
+/* In a frame without an address of its own (make web), a link to a part would lead to the page around it. */
+document.addEventListener("click", event => {
+    const link = event.target.closest("a[href^='#']");
+    if (!link || document.URL !== "about:srcdoc")
+        return;
+    event.preventDefault();
+    document.getElementById(link.getAttribute("href").slice(1))?.scrollIntoView();
+});
+
 document.addEventListener("DOMContentLoaded",
                           () => show_report(JSON.parse(document.getElementById("document").textContent)));

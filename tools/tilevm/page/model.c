@@ -177,7 +177,7 @@ static void add_ring(json_doc *doc, cJSON *list, const cg_model *m, const cg_mod
     json_uint(doc, item, "ahead", r->ahead);
     json_text(doc, item, "copied_by", r->copied);
     json_bool(doc, item, "between_groups", r->by_groups);
-    json_bool(doc, item, "read_by_wgmma", r->by_wgmma);
+    json_bool(doc, item, "read_by_wgmma", r->is_async);
     json_bool(doc, item, "freed_later", r->freed_later);
     if (r->why)
         json_text(doc, item, "why", r->why);

@@ -2,12 +2,14 @@
    (docs/reference/json.md) of what the code generator and the virtual machine know; the page draws it. The page's own
    files, page.html, page.css and the scripts, are put into the command when it is built.
 
-     side.c     a version of the kernel: compiled, and added to the document
+     side.c     a version of the kernel in a file
+     module.c   its kernels: compiled, and added to the document
      model.c    a compiled kernel as part of the document
      plans.c    the plans that were weighed
      source.c   the lines of the source
      launch.c   what the arguments of a run say of a launch
      run.c      a run on the virtual machine
+     twice.c    two runs from the same arrays: as it is, and with checks
      watch.c    what checks tell while it is under way
      tiles.c    tiles of one tile block
      heat.c     tiles and arrays as heat maps
@@ -45,7 +47,17 @@ typedef struct page_options {
     const cli_file *input;   /* contents of standard input, which cannot be read again; NULL: not read */
 } page_options;
 
-/* Adds the kernels of a file to the object; returns CLI_OK, or the exit code after a message. */
+/* What is compiled. */
+typedef struct page_subject {
+    tv_module *module;
+    const char *name, *target;  /* of the file, for messages; "sm_90a" */
+    const char *const *folders; /* where source files may be */
+    size_t folder_count;
+    tv_sink sink;
+} page_subject;
+/* Adds its kernels to the object; returns CLI_OK, or the exit code after a message. */
+int page_add_module(json_doc *doc, cJSON *item, const page_options *options, const page_subject *subject);
+/* The same with a file. */
 int page_add_side(json_doc *doc, cJSON *item, const page_options *options, const char *path);
 
 /* Adds the kernel to the list, and returns its position. */
@@ -97,6 +109,12 @@ bool page_tiles_begin(page_tiles *tiles, tv_vm_options *options);
 void page_tiles_add(json_doc *doc, cJSON *run, const page_tiles *tiles);
 void page_tiles_release(page_tiles *tiles);
 
+/* Runs the kernel of a prepared job once as it is, with tiles, then again with all checks from the same arrays, which
+   the watch hears. The findings of the second run are the job's, and its machine and figures those of the first. `run`
+   runs it once. Returns CLI_OK or CLI_FAILED, or the exit code after a message. */
+typedef int page_runner(run_job *job, tv_vm_options *options);
+int page_run_twice(page_tiles *tiles, page_watch *watch, page_runner *run);
+
 /* Adds a run that has ended, and returns its position. */
 cJSON *page_add_run(json_doc *doc, cJSON *root, run_job *job, const page_watch *watch);
 
@@ -105,6 +123,8 @@ void page_add_heat(json_doc *doc, cJSON *item, const arg_array *array, unsigned 
 
 /* ---- the page ---- */
 
+/* Appends the page of a document, and releases the document. False: out of memory. */
+bool page_print(json_doc *doc, bc_text *out);
 /* Writes the page of a document to a file (NULL: named like the kernel's file), and releases the document. Returns the
    exit code. */
 int page_write_file(json_doc *doc, const char *output, const char *path);

@@ -1,6 +1,7 @@
 /* One run of a kernel: its options, and its results.
 
      job.c         everything before the kernel starts; `tilevm check` takes it too
+     kernel.c      the call, the machine, the kernel itself
      cmd/run.c     tilevm run
      cmd/check.c   tilevm check
      made_up.c     findings that made-up arguments may have led to
@@ -13,6 +14,7 @@
      replay.c      both sides once more, with the values of ops exposed
      report.c      tells about it
      trace.c       values of chosen ops: --trace, --dump-tile
+     tile.c        values of ops as arrays
      events.c      when ops ran: --trace-events
      coverage.c    which ops ran: --coverage
      precision.c   where digits are lost: --precision */
@@ -186,6 +188,8 @@ bool run_take_checks(cli_args *args, const char *what, const char *value, uint32
    for the kernel. */
 tv_status run_job_call(run_job *job, void *(*address)(const void *user, const arg_array *array), const void *user,
                        tv_call **out_call);
+/* The same with the addresses that they have here, as the job's call. */
+tv_status run_job_call_here(run_job *job);
 /* A machine for the job's module, or one like it, that knows the arrays. */
 tv_status run_job_machine(const run_job *job, const tv_module *module, const tv_vm_options *options, tv_vm **out_vm);
 /* Records the contents of the arrays; called before the kernel runs. */

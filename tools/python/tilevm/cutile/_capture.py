@@ -52,7 +52,10 @@ class Capture:
 
     def before(self, args: tuple[Any, ...]) -> "Launch | None":
         number = next(self._numbers)
-        return Launch(self._folder, number, args, self._separate) if number <= _MOST else None
+        return Launch(self, self._folder, number, args, self._separate) if number <= _MOST else None
+
+    def written(self, folder: Path) -> None:
+        """Called for each launch, once its folder is complete."""
 
     def summary(self) -> list[str]:
         """What is to be said at the end: launches whose arguments share memory in a way that cannot be repeated."""
@@ -64,8 +67,8 @@ class Capture:
 class Launch:
     """One launch: the arguments are copied before it, the results when it has ended."""
 
-    def __init__(self, folder: Path, number: int, args: tuple[Any, ...], separate: list[Path]):
-        self._folder, self._number, self._args, self._separate = folder, number, args, separate
+    def __init__(self, capture: Capture, folder: Path, number: int, args: tuple[Any, ...], separate: list[Path]):
+        self._capture, self._folder, self._number, self._args, self._separate = capture, folder, number, args, separate
         self._before = [_copies(arg) for arg in args]
 
     def after(self) -> None:
@@ -89,6 +92,7 @@ class Launch:
         _write(folder / "run.sh", _RUN.format(name=name, notes=_notes(written.notes)).encode(), executable=True)
         if written.notes:
             self._separate.append(folder)
+        self._capture.written(folder)
 
 
 def _notes(notes: list[str]) -> str:

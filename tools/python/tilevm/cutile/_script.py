@@ -10,7 +10,7 @@ import types
 from pathlib import Path
 from typing import Any, Callable
 
-from tilevm.cutile import _client, enable
+from tilevm.cutile import _client, _debug, enable
 from tilevm.cutile._findings import CONFIG, session
 from tilevm.diagnostics import Error, UsageError
 
@@ -69,6 +69,8 @@ def main(args: list[str]) -> int:
         prog="python -m tilevm.cutile", allow_abbrev=False, usage="%(prog)s [options] SCRIPT | -m MODULE | -c CODE [ARGS]",
         description="Runs a program, with cuTile kernels on the virtual machine instead of a GPU.")
     add_options(parser.add_argument)
+    parser.add_argument("--dap", action="store_true",
+                        help="be a debug adapter on standard input and output: an editor stops in kernels of the program")
     parser.add_argument("-m", action="store_const", const="m", dest="form", help="the program is a module")
     parser.add_argument("-c", action="store_const", const="c", dest="form", help="the program is this text")
     parser.add_argument("script", help="a Python file; with -m, a module's name; with -c, the program itself")
@@ -77,11 +79,34 @@ def main(args: list[str]) -> int:
     try:
         if given.form is None:
             _check_script(given.script)
+        if given.dap and given.tile_capture:
+            raise UsageError("--dap and --tile-capture exclude each other")
         enable_as(given)
+        if given.dap:
+            _debug.command()  # is it there?
     except Error as error:
         print(f"{parser.prog}: {error}", file=sys.stderr)
         return 2
     atexit.register(_report_at_exit, given)
+    return _debugged(given) if given.dap else _run(given)
+
+
+def _debugged(given: Any) -> int:
+    server = _debug.start()
+    _client.capture = _debug.Debugging(server)
+    server.wait_for_start()
+    code = 1
+    try:
+        code = _run(given)
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BaseException:
+        sys.excepthook(*sys.exc_info())  # type: ignore[arg-type]
+    server.end(code)
+    return code
+
+
+def _run(given: Any) -> int:
     sys.excepthook = _short_traceback
     sys.argv = ["-c" if given.form == "c" else given.script, *given.args]
     if given.form == "m":

@@ -1,7 +1,7 @@
 /* Checks the result of the sync pass; see the header. The ops are turned into a list of effects and jumps, in the order
    of the instructions; from each effect that other threads can observe later, all paths are followed to the first
    barrier, and from each write to the first fence. */
-#include "codegen/passes/pass.h"
+#include "codegen/check/check.h"
 #include "codegen/values/effects.h"
 
 typedef enum step_kind {
@@ -205,7 +205,8 @@ static const cg_effect *find_too_early(search *s, uint32_t at, size_t places)
     return NULL;
 }
 
-/* An effect of wgmma that reads what this step wrote, on a path without a fence. NULL: there is none. */
+/* An effect of an asynchronous product that reads what this step wrote, on a path without a fence. NULL: there is
+   none. */
 static const cg_effect *find_unfenced(search *s, uint32_t at, size_t places)
 {
     s->from = s->p->steps[at].effect;
@@ -248,7 +249,8 @@ bool cg_verify_sync(cg_func *c, ct_fault *out_fault)
             return is_faulty(out_fault, early,
                              "no barrier before it accesses memory that another thread may still use");
         if (unfenced)
-            return is_faulty(out_fault, unfenced, "no fence between its wgmma read and the write of the same memory");
+            return is_faulty(out_fault, unfenced,
+                             "no fence between its asynchronous read and the write of the same memory");
     }
     return true;
 }

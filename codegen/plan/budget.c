@@ -1,4 +1,4 @@
-#include "codegen/passes/budget.h"
+#include "codegen/plan/budget.h"
 
 #include <assert.h>
 
@@ -114,7 +114,8 @@ static void look_at(tiles *t, const cg_func *c, const ct_op *op)
         t->bytes = bytes > t->bytes ? bytes : t->bytes;
         t->rows = loads_rows(op) && bits > t->rows ? bits : t->rows;
         t->has_products = t->has_products || cg_is_product(op);
-        t->adds_up = t->adds_up || (c->target->features & CG_HAS_WGMMA && cg_is_product(op) && cg_cuts_sums(c, op));
+        t->adds_up = t->adds_up
+                     || (c->target->features & CG_HAS_ASYNC_PRODUCTS && cg_is_product(op) && cg_cuts_sums(c, op));
         if (cg_is_product(op))
             look_at_operands(t, op);
         if ((op->opcode == OP_mmaf || op->opcode == OP_mmai) && bits > t->product) {
@@ -252,8 +253,9 @@ uint32_t cg_product_registers(const cg_func *c)
 static bool needs_room(const cg_func *c, const tiles *t)
 {
     enum { STEPS = 2, HALF = 2 };
-    return c->target->features & CG_HAS_WGMMA && t->sums <= CG_REGISTERS / 4 * 3 && t->product < t->held && !t->is_wide
-           && STEPS * t->step > ((uint64_t)c->target->shared_kib << 10) / HALF && cg_mma_chain_warps(c->ir);
+    return c->target->features & CG_HAS_ASYNC_PRODUCTS && t->sums <= CG_REGISTERS / 4 * 3 && t->product < t->held
+           && !t->is_wide && STEPS * t->step > ((uint64_t)c->target->shared_kib << 10) / HALF
+           && cg_mma_chain_warps(c->ir);
 }
 
 uint32_t cg_least_blocks(const cg_func *c)
@@ -282,12 +284,12 @@ typedef struct row {
                       || (consumers) * (own) + CG_PRODUCER_THREADS * (others)                                     \
                              <= ((consumers) + CG_PRODUCER_THREADS) * (launched),                                 \
                   "more registers than the block was launched with");
-#include "codegen/passes/budget.def"
+#include "codegen/plan/budget.def"
 
 static const row group_rows[] = {
 #define GROUPS(consumers, kind, rows, columns, most, persistent, maps, blocks, slots, launched, own, others, why) \
     {{blocks, slots, launched, own, others, maps, why}, consumers, CG_##kind, rows, columns, most, persistent},
-#include "codegen/passes/budget.def"
+#include "codegen/plan/budget.def"
 };
 
 static bool fits(const row *r, const cg_group_work *w)
@@ -318,7 +320,7 @@ typedef struct slot_row {
 
 static const slot_row slot_rows[] = {
 #define SLOTS(kind, least, most, bytes, threads, why) {CG_##kind, least, most, bytes, threads, why},
-#include "codegen/passes/budget.def"
+#include "codegen/plan/budget.def"
 };
 
 /* The number of blocks that the hint requests. Without products, there must be registers for their tiles. */
@@ -372,7 +374,7 @@ cg_slot_budget cg_slot_budget_of(cg_func *c, const cg_slot_work *work)
 
 static const cg_kept_row kept_rows[] = {
 #define KEPT(least, most, ahead, fewest, threads, why) {least, most, ahead, fewest, threads, why},
-#include "codegen/passes/budget.def"
+#include "codegen/plan/budget.def"
 };
 
 const cg_kept_row *cg_kept_row_at(size_t i)
@@ -384,7 +386,7 @@ const cg_kept_row *cg_kept_row_at(size_t i)
 
 static const cg_early_row early_rows[] = {
 #define EARLY(kind, iterations, most, all, why) {CG_EARLY_##kind, iterations, most, all, why},
-#include "codegen/passes/budget.def"
+#include "codegen/plan/budget.def"
 };
 
 const cg_early_row *cg_early_row_of(cg_early_kind kind)

@@ -1,4 +1,4 @@
-#include "codegen/passes/block_order.h"
+#include "codegen/plan/block_order.h"
 
 #include "codegen/analysis/bands.h"
 #include "codegen/analysis/order.h"
@@ -6,7 +6,6 @@
 #include "codegen/facts/facts.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
-#include "codegen/passes/pass.h"
 
 bool cg_blocks_are_apart(const ct_func *f)
 {
@@ -34,11 +33,12 @@ void cg_order_longest_first(cg_func *c)
               "longest first: blocks with higher numbers along x have more iterations and start earlier");
 }
 
-/* For each cycle of wgmma, a multiprocessor reads 4096 bytes / side of the operand that neighbours along x do not
+/* For each cycle of the product, a multiprocessor reads 4096 bytes / side of the operand that neighbours along x do not
    share, whatever the type. 128 bytes are six times the memory bandwidth of a multiprocessor. */
 static bool is_narrow(const cg_func *c, const ct_op *product, int64_t side)
 {
-    return side <= CG_NARROW_SIDE && cg_product_of(c, product).instruction == CG_BY_WGMMA;
+    cg_product p = cg_product_of(c, product);
+    return side <= CG_NARROW_SIDE && cg_has_trait(&p, CG_READS_PLACED);
 }
 
 cg_bands cg_bands_of(cg_func *c)

@@ -6,17 +6,18 @@
    byte is the one that later starts the copy to it, in its own program order.
 
    The loads must be weak, through views or pointers that depend only on the loop's counter, values from outside and
-   loads that can be started earlier (codegen/rewrite/slice.c), in accesses of 4 to 16 bytes, in loops that contain no other loop with a ring. Other loads of the loop stay where they
-   are. Why it is right: no store of the loop that a load may have to follow writes to its tile in an earlier iteration
-   (cg_iterations_hold_back), so that it reads the same values when it is moved before them. */
+   loads that can be started earlier (codegen/rewrite/slice.c), in accesses of 4 to 16 bytes, in loops that contain no
+   other loop with a ring. Other loads of the loop stay where they are. Why it is right: no store of the loop that a
+   load may have to follow writes to its tile in an earlier iteration (cg_iterations_hold_back), so that it reads the
+   same values when it is moved before them. */
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/reordered.h"
 #include "codegen/analysis/shared.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/ops/fold.h"
-#include "codegen/passes/budget.h"
-#include "codegen/passes/loads.h"
+#include "codegen/plan/budget.h"
+#include "codegen/plan/loads.h"
 
 typedef struct stream {
     cg_func *c;
@@ -163,21 +164,22 @@ static const char *slot_of(cg_func *c, const cg_ring *ring, ct_op *op, cg_ring_l
     return why;
 }
 
-const char *cg_stream_obstacle(cg_func *c, const ct_block *body, cg_ring *ring, ct_op *op, cg_ring_load *out)
+static const char *fits_threads(cg_query *q)
 {
-    if (op->block != body)
-        return "it is conditional";
-    if (!cg_is_weak_access(op))
-        return "its memory ordering forbids moving it";
-    const char *why = slot_of(c, ring, op, out);
-    if (!why)
-        why = op->opcode == OP_load_view_tko ? cg_ring_takes_view(c, ring, body, op)
-                                             : cg_ring_takes_pointers(c, ring, body, op);
-    if (!why && cg_iterations_hold_back(c, body, op))
-        why = "it may depend on another access in the loop";
-    if (!why && !op->results[0].type->rank)
-        why = "each thread would copy the same element";
-    return why;
+    return slot_of(q->c, q->ring, q->load, q->out);
+}
+
+static const char *differs_by_thread(cg_query *q)
+{
+    return q->load->results[0].type->rank ? NULL : "each thread would copy the same element";
+}
+
+const char *cg_stream_obstacle(cg_query *q)
+{
+    static cg_condition *const list[] = {
+        cg_in_each_iteration,         cg_is_movable,     fits_threads, cg_is_known_by_counter,
+        cg_precedes_other_iterations, differs_by_thread, NULL};
+    return cg_obstacle(q, list);
 }
 
 /* ---- how many slots ---- */
@@ -236,18 +238,14 @@ static const char *loop_obstacle(const stream *x, bool products)
                                      : NULL;
 }
 
-static const char *obstacle(const void *user, ct_op *op, cg_ring_load *out)
-{
-    const stream *x = user;
-    return cg_stream_obstacle(x->c, x->body, x->ring, op, out);
-}
-
 /* Returns why the load has no slot; NULL: it has one, or provides the address of another load that runs ahead. */
 static const char *find_load(const stream *x, ct_op *op, bool addresses, const char *loop_why)
 {
+    static cg_condition *const list[] = {cg_stream_obstacle, NULL};
     if (addresses && cg_plan_source(x->c, x->loop, op, cg_is_source_of(x->ring, op)))
         return NULL;
-    return loop_why ? loop_why : cg_ring_add(x->c, x->ring, obstacle, x, op);
+    cg_query q = {.c = x->c, .loop = x->loop, .body = x->body, .ring = x->ring};
+    return loop_why ? loop_why : cg_obstacle_to_ring(&q, list, op);
 }
 
 static void find_loads(const stream *x, const char *loop_why)

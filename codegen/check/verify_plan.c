@@ -6,8 +6,8 @@
 #include "codegen/analysis/ring.h"
 #include "codegen/kernel/groups.h"
 #include "codegen/kernel/limits.h"
-#include "codegen/passes/early.h"
-#include "codegen/passes/pass.h"
+#include "codegen/plan/early.h"
+#include "codegen/check/check.h"
 #include "codegen/rewrite/ring.h"
 
 typedef struct checking {
@@ -78,7 +78,7 @@ static bool check_kinds(const checking *x, const cg_ring *ring)
     if (ring->parts && (ring->role != CG_RING_OF_BLOCK || !ring->product || ring->slots < 2))
         return is_faulty(x, "its ring comes in parts of no product");
     if (ring->async && ring->role == CG_RING_OF_THREADS)
-        return is_faulty(x, "wgmma would read what threads keep to themselves");
+        return is_faulty(x, "a product would read what threads keep to themselves");
     if (ring->behind && !ring->async)
         return is_faulty(x, "its copies are started behind a product that threads wait for");
     if (ring->again
@@ -124,13 +124,14 @@ static bool check_early(const checking *x, const cg_early_plan *p)
 
 static bool check_way(const checking *x, const ct_op *op)
 {
-    bool is_product = cg_is_product(op), by_wgmma = op->way == CT_DIRECT || op->way == CT_TURNED;
+    bool is_product = cg_is_product(op), is_async = op->way == CT_DIRECT || op->way == CT_TURNED;
     if (op->way == CT_AS_IT_IS || (op->opcode == OP_ftof && op->way == CT_TURNED))
         return true;
     if (!is_product)
         return is_faulty(x, "it is computed in a way that only products have");
     cg_product p = cg_product_of(x->c, op);
-    if (by_wgmma ? p.instruction < CG_BY_WGMMA || !cg_wgmma_takes(x->c, op, &p) : p.instruction != CG_BY_REORDERED_MMA)
+    if (is_async ? !cg_has_trait(&p, CG_ASYNCHRONOUS) || !cg_async_takes(x->c, op, &p)
+                 : p.instruction != CG_BY_REORDERED_MMA)
         return is_faulty(x, "it has a way that no instruction goes");
     return true;
 }

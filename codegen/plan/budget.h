@@ -1,14 +1,14 @@
 /* The share of a multiprocessor that a kernel uses: warps, registers, blocks, slots of rings. It is decided here, from
    measurements; hints take precedence where possible. */
-#ifndef TILEVM_CODEGEN_PASSES_BUDGET_H
-#define TILEVM_CODEGEN_PASSES_BUDGET_H
+#ifndef TILEVM_CODEGEN_PLAN_BUDGET_H
+#define TILEVM_CODEGEN_PLAN_BUDGET_H
 
 #include "codegen/kernel/kernel.h"
 
 /* Chooses the kernel's number of warps: before all passes, and again after a pass that changes the tiles. */
 void cg_set_warps(cg_func *c);
 /* log2 of the elements of its largest tile, which has 2^tile_bits elements, that a thread of a map should compute at
-   once; tile_bits if the kernel is not a map (codegen/passes/at_once.c). */
+   once; tile_bits if the kernel is not a map (codegen/plan/at_once.c). */
 uint32_t cg_elements_at_once(cg_func *c, uint32_t tile_bits);
 /* Does it compute all its tiles element by element? */
 bool cg_is_map(const cg_func *c);
@@ -18,7 +18,7 @@ bool cg_is_strip_map(const cg_func *c);
    multiprocessor, so that a thread has enough registers for its sums and operands; 0: any. */
 uint32_t cg_blocks_that_suit(const cg_func *c);
 /* The registers of each thread that products need for their sums and operands: with fewer, sums would be spilled, or
-   ptxas would refuse wgmma. 0: there are no products. */
+   ptxas would refuse asynchronous products. 0: there are no products. */
 uint32_t cg_product_registers(const cg_func *c);
 /* Thread blocks of a cluster that a tile block needs so that the sums of its products fit their registers: 1, 2, 4 ...
  */
@@ -35,12 +35,12 @@ typedef enum cg_group_kind {
 typedef struct cg_group_work {
     uint32_t consumers; /* threads */
     cg_group_kind kind;
-    int64_t rows, columns; /* of the first product; of the widest one */
+    int64_t rows, columns; /* of the first product; of the instruction of the widest one */
     bool is_persistent;    /* the loops stand in another one */
     bool maps;             /* all tiles can come by tensor maps, and that pays (codegen/passes/maps.h) */
 } cg_group_work;
 
-/* A row of codegen/passes/budget.def. */
+/* A row of codegen/plan/budget.def. */
 typedef struct cg_group_budget {
     uint32_t blocks, slots;                  /* of a multiprocessor; of the longest ring, at least */
     uint32_t launched, consumers, producers; /* registers of a thread; launched 0: 255 throughout */
@@ -79,7 +79,7 @@ typedef struct cg_slot_budget {
 
 cg_slot_budget cg_slot_budget_of(cg_func *c, const cg_slot_work *work);
 
-/* Tiles that are kept for later loops (codegen/passes/keep.c). */
+/* Tiles that are kept for later loops (codegen/plan/keep.c). */
 typedef struct cg_kept_row {
     uint32_t least, most;   /* tiles */
     uint32_t ahead, fewest; /* slots of other loads: wanted, needed */
@@ -90,7 +90,7 @@ typedef struct cg_kept_row {
 /* The rows in the order in which they are tried; NULL past the end. */
 const cg_kept_row *cg_kept_row_at(size_t i);
 
-/* Loads that are prefetched into registers (codegen/passes/early_find.c). */
+/* Loads that are prefetched into registers (codegen/plan/early_find.c). */
 typedef enum cg_early_kind {
     CG_EARLY_SOURCES, /* that say where another one loads from, and that one */
     CG_EARLY_NO_ROOM, /* for whose slots there is no room */

@@ -1,7 +1,7 @@
 /* The order in which a kernel's blocks start. The hardware starts them in the order of their indices, which the kernel
    may map to others (cg_block_order). */
-#ifndef TILEVM_CODEGEN_PASSES_BLOCK_ORDER_H
-#define TILEVM_CODEGEN_PASSES_BLOCK_ORDER_H
+#ifndef TILEVM_CODEGEN_PLAN_BLOCK_ORDER_H
+#define TILEVM_CODEGEN_PLAN_BLOCK_ORDER_H
 
 #include "codegen/kernel/kernel.h"
 

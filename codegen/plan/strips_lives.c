@@ -1,5 +1,5 @@
-/* Finds the live ranges of values; see codegen/passes/strips.h. */
-#include "codegen/passes/strips.h"
+/* Finds the live ranges of values; see codegen/plan/strips.h. */
+#include "codegen/plan/strips.h"
 
 typedef struct walk {
     cg_func *c;

@@ -2,8 +2,8 @@
 #include "codegen/analysis/boxes.h"
 #include "codegen/analysis/product.h"
 #include "codegen/kernel/groups.h"
-#include "codegen/passes/early.h"
-#include "codegen/passes/pass.h"
+#include "codegen/plan/early.h"
+#include "codegen/check/check.h"
 #include "codegen/tile/print.h"
 #include "codegen/values/strips.h"
 #include "codegen/values/values.h"
@@ -20,7 +20,7 @@ static void say_ring(const cg_ring *ring, bc_text *out)
     bc_text_printf(out, "%u slots of %u bytes for %u loads", ring->slots, ring->slot_bytes, ring->load_count);
     if (ring->parts)
         bc_text_printf(out, ", %u parts of K", 1u << ring->parts);
-    bc_text_puts(out, ring->async ? ", read by wgmma" : "");
+    bc_text_puts(out, ring->async ? ", read asynchronously" : "");
     bc_text_puts(out, ring->end == CG_FREE_ITERATION_LATER ? ", released an iteration later" : "");
     bc_text_puts(out, ring->role == CG_RING_OF_THREADS ? ", each thread reads what it copied" : "");
     bc_text_puts(out, ring->again ? ", or what an earlier loop has" : "");
@@ -99,7 +99,7 @@ static void say_product(const ct_op *op, const cg_k_part *part, bc_text *out)
     if (op->in_place)
         bc_text_printf(out, "%sin place", out->len ? ", " : "");
     static const char *const ways[] = {
-        [CT_DIRECT] = "read by wgmma", [CT_TURNED] = "transposed", [CT_REORDERED] = "reordered"};
+        [CT_DIRECT] = "read in place", [CT_TURNED] = "transposed", [CT_REORDERED] = "reordered"};
     if (op->way != CT_AS_IT_IS)
         bc_text_printf(out, "%s%s", out->len ? ", " : "", ways[op->way]);
 }

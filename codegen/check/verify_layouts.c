@@ -1,5 +1,5 @@
 /* Checks the results of the layouts and convert passes; see the header. */
-#include "codegen/passes/pass.h"
+#include "codegen/check/check.h"
 
 static bool is_faulty(ct_fault *fault, const ct_op *op, const char *what)
 {

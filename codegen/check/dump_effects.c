@@ -1,5 +1,5 @@
 /* Prints effects on memory that is visible to other threads: their addresses, and the barriers before them. */
-#include "codegen/passes/pass.h"
+#include "codegen/check/check.h"
 #include "codegen/values/effects.h"
 
 static void put_span(const cg_span *s, bc_text *out)
@@ -14,7 +14,7 @@ static void put_effect(const cg_effect *e, bool synced, bc_text *out)
     static const char *const kinds[] = {[CG_USES_SCRATCH] = "scratch",    [CG_ACCESSES] = "",
                                         [CG_MEETS] = "barrier",           [CG_BEGINS] = "accesses begin",
                                         [CG_FILLS_RING] = "fills rings,", [CG_READS_RING] = "read rings,",
-                                        [CG_WRITTEN] = "written",         [CG_READS_ASYNC] = "wgmma reads"};
+                                        [CG_WRITTEN] = "written",         [CG_READS_ASYNC] = "product reads"};
     static const char *const before[] = {[CG_EACH_WARP] = "barrier of each warp; ", [CG_ALL_WARPS] = "barrier; "};
     bool needless = synced && e->kind == CG_MEETS && cg_meeting_within(e) == CG_NOBODY;
     bc_text_puts(out, synced && e->before ? before[e->before] : "");

@@ -9,7 +9,7 @@
 #include "codegen/facts/facts.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
-#include "codegen/passes/early.h"
+#include "codegen/plan/early.h"
 
 /* ---- what is known at the head of an iteration ---- */
 
@@ -142,54 +142,59 @@ static void find_accesses(cg_func *c, ct_op *load, uint32_t *inside, uint32_t *e
     *edge = n.edge;
 }
 
-/* Words with several elements are unpacked as soon as they arrive, which would wait for the load. Pairs of 2-byte
-   elements are an exception, because a loop carries them as pairs. */
-static const char *set_access(cg_func *c, ct_op *load, cg_early_plan *p)
+/* Can registers hold the tile as it arrives? Words with several elements are unpacked as soon as they arrive, which
+   would wait for the load. Pairs of 2-byte elements are an exception, because a loop carries them as pairs. */
+static const char *fits_registers(cg_query *q)
 {
-    const bc_type *tile = load->results[0].type;
+    cg_early_plan *p = q->user;
+    const bc_type *tile = q->load->results[0].type;
     bc_kind kind = bc_elem_kind(tile);
     uint32_t inside, edge, bytes = cg_memory_bytes(kind);
     if (kind == BC_PTR || !bc_kind_memory_bytes(kind))
         return "no register would hold a single element";
-    find_accesses(c, load, &inside, &edge);
+    find_accesses(q->c, q->load, &inside, &edge);
     p->access = bytes << (edge < inside ? edge : inside);
     p->apart = bytes == 2 && inside == 0;
-    p->registers = registers_of(c, tile, p->apart);
+    p->registers = registers_of(q->c, tile, p->apart);
     bool in_words = (bytes == 1 && inside) || (bytes == 2 && edge < inside);
     return in_words ? "registers that pack several elements would have to be unpacked" : NULL;
 }
 
-/* Do all iterations end where the body does? */
-static bool ends_once(const ct_block *body)
+static const char *ends_in_one_place(cg_query *q)
 {
-    for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
-        if (op->opcode == OP_continue && op->block != body && ct_loop_around(op) == body->parent)
-            return false;
-    return true;
+    return ct_ends_in_one_place(q->body->parent) ? NULL : "the loop body ends in several places";
 }
 
-const char *cg_early_obstacle(cg_func *c, const ct_block *body, const ct_op *load, cg_early_plan *p)
+static const char *carries_few(cg_query *q)
 {
-    if (!ends_once(body))
-        return "the loop body ends in several places";
-    if (body->arg_count > CG_CARRIED_VALUES)
-        return "its loop carries too many values";
-    return is_known_ahead(c, body, load, p) ? NULL : "its address is not known an iteration ahead";
+    return q->body->arg_count <= CG_CARRIED_VALUES ? NULL : "its loop carries too many values";
+}
+
+static const char *is_known_at_head(cg_query *q)
+{
+    return is_known_ahead(q->c, q->body, q->load, q->user) ? NULL : "its address is not known an iteration ahead";
+}
+
+static const char *is_worthwhile(cg_query *q)
+{
+    const cg_early_row *row = cg_early_row_of(cg_early_kind_of(q->c, q->body, q->load, q->user));
+    return cg_iterations_of(q->loop) < row->iterations ? "the loop has too few iterations"
+           : row->most                                 ? NULL
+                                                       : row->why;
+}
+
+const char *cg_early_obstacle(cg_func *c, const ct_block *body, ct_op *load, cg_early_plan *p)
+{
+    static cg_condition *const at_head[] = {ends_in_one_place, carries_few, is_known_at_head, NULL};
+    return cg_obstacle(&(cg_query){.c = c, .body = body, .load = load, .user = p}, at_head);
 }
 
 /* Why the load cannot be prefetched at the plan's distance; NULL: it can. */
-static const char *obstacle(cg_func *c, const ct_op *loop, ct_op *load, cg_early_plan *p)
+static const char *obstacle_to_registers(cg_func *c, const ct_op *loop, ct_op *load, cg_early_plan *p)
 {
-    const ct_block *body = loop->regions[0];
-    const char *why = cg_early_obstacle(c, body, load, p);
-    if (why)
-        return why;
-    if (cg_order_holds_back(c, body, load))
-        return "it may depend on another access in the loop";
-    if ((why = set_access(c, load, p)))
-        return why;
-    const cg_early_row *row = cg_early_row_of(cg_early_kind_of(c, body, load, p));
-    return cg_iterations_of(loop) < row->iterations ? "the loop has too few iterations" : row->most ? NULL : row->why;
+    static cg_condition *const list[] = {
+        ends_in_one_place, carries_few, is_known_at_head, cg_precedes_writes, fits_registers, is_worthwhile, NULL};
+    return cg_obstacle(&(cg_query){.c = c, .loop = loop, .body = loop->regions[0], .load = load, .user = p}, list);
 }
 
 /* Can the load be considered? If not, a remark says elsewhere why it is not prefetched. */
@@ -236,7 +241,7 @@ static bool is_taken(cg_func *c, const ct_op *loop, const ct_op *load)
     uint32_t budget = 32;
     cg_early_plan later = {.distance = 1};
     ct_op *taker = taker_of(&load->results[0], &budget);
-    return taker && may_move(c, loop, taker) && !obstacle(c, loop, taker, &later);
+    return taker && may_move(c, loop, taker) && !obstacle_to_registers(c, loop, taker, &later);
 }
 
 bool cg_plan_source(cg_func *c, const ct_op *loop, ct_op *load, bool of_ring)
@@ -244,7 +249,7 @@ bool cg_plan_source(cg_func *c, const ct_op *loop, ct_op *load, bool of_ring)
     if (!bc_kind_in(bc_elem_kind(load->results[0].type), BC_SET_INT) || !may_move(c, loop, load))
         return false;
     cg_early_plan *p = new_plan(c, "another load needs it for its address", 2);
-    if (!p || obstacle(c, loop, load, p) || p->registers > CG_SOURCE_REGISTERS)
+    if (!p || obstacle_to_registers(c, loop, load, p) || p->registers > CG_SOURCE_REGISTERS)
         return false;
     load->detail = p;
     if (!of_ring && !is_taken(c, loop, load))
@@ -261,7 +266,7 @@ void cg_plan_early(cg_func *c, const ct_op *loop, ct_op *load, const char *why, 
     cg_early_plan *p = cg_plan_source(c, loop, load, false) ? NULL : new_plan(c, why, 1);
     if (p)
         p->no_room = no_room;
-    const char *either = p ? obstacle(c, loop, load, p) : NULL;
+    const char *either = p ? obstacle_to_registers(c, loop, load, p) : NULL;
     if (p && !either)
         load->detail = p;
     else if (p && strcmp(why, either) == 0)

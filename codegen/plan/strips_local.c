@@ -1,4 +1,4 @@
-/* Allocates local memory for tiles that are kept from one loop over strips to another; see codegen/passes/strips.h.
+/* Allocates local memory for tiles that are kept from one loop over strips to another; see codegen/plan/strips.h.
 
    A tile has storage from the time it is written to its last read. A value that a loop or a branch passes on gets the
    storage of the value that it becomes, if that is no longer needed: then no move is necessary. A trip reads its
@@ -7,7 +7,7 @@
 
 #include "codegen/kernel/limits.h"
 #include "codegen/ops/hooks.h"
-#include "codegen/passes/strips.h"
+#include "codegen/plan/strips.h"
 
 enum { MAX_LOCAL = CG_LOCAL_BYTES - CG_LOCAL_FOR_SPILLS };
 

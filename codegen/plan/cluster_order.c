@@ -5,7 +5,7 @@
 #include "codegen/analysis/apart.h"
 #include "codegen/analysis/order.h"
 #include "codegen/kernel/limits.h"
-#include "codegen/passes/cluster.h"
+#include "codegen/plan/cluster.h"
 
 /* Does the access go through a view whose tiles are divided? *out_axis: the dimension. */
 static bool is_parted_view(const cg_spreading *x, const ct_op *op, uint32_t *out_axis)

@@ -4,15 +4,15 @@
    slots, which is tested at run time, no slot of its ring is overwritten, and the later loops read their tiles from the
    slots. If there are more iterations, the later loops copy as the first one does.
 
-   This applies only to rings of which each thread reads its own copies (codegen/passes/streams.c), so that no barriers
+   This applies only to rings of which each thread reads its own copies (codegen/plan/streams.c), so that no barriers
    are needed. Why it is right: a load that is dropped would have read the same elements, because the block of the loops
    has no write that the load may have to follow (cg_order_holds_back). */
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/shared.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
-#include "codegen/passes/budget.h"
-#include "codegen/passes/loads.h"
+#include "codegen/plan/budget.h"
+#include "codegen/plan/loads.h"
 #include "codegen/tile/same.h"
 
 enum {

@@ -2,7 +2,7 @@
    along some dimension, and goes back through the ops that compute them. */
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
-#include "codegen/passes/cluster.h"
+#include "codegen/plan/cluster.h"
 
 /* A value that is needed whole, or in parts. */
 typedef struct wanted {

@@ -1,10 +1,10 @@
-/* Loads that are prefetched into registers: the loads pass plans them (codegen/passes/early_find.c), and the expand
+/* Loads that are prefetched into registers: the loads pass plans them (codegen/plan/early_find.c), and the expand
    pass carries the plan out (codegen/passes/early.c). */
-#ifndef TILEVM_CODEGEN_PASSES_EARLY_H
-#define TILEVM_CODEGEN_PASSES_EARLY_H
+#ifndef TILEVM_CODEGEN_PLAN_EARLY_H
+#define TILEVM_CODEGEN_PLAN_EARLY_H
 
-#include "codegen/passes/budget.h"
-#include "codegen/passes/loads.h"
+#include "codegen/plan/budget.h"
+#include "codegen/plan/loads.h"
 
 /* The detail of a load that is to be prefetched in this way. */
 typedef struct cg_early_plan {
@@ -19,7 +19,7 @@ typedef struct cg_early_plan {
 
 /* Why the load cannot be repeated at the head of an iteration, because of its place in the loop or its operands: a text
    for users. NULL: it can. */
-const char *cg_early_obstacle(cg_func *c, const ct_block *body, const ct_op *load, cg_early_plan *p);
+const char *cg_early_obstacle(cg_func *c, const ct_block *body, ct_op *load, cg_early_plan *p);
 /* The row that applies to the other ops of the loop. */
 cg_early_kind cg_early_kind_of(const cg_func *c, const ct_block *body, const ct_op *load, const cg_early_plan *p);
 /* Registers of a thread for what the loop carries, its products, and the largest tile that it moves to or from memory.

@@ -12,7 +12,7 @@
    get more warps. */
 #include "codegen/analysis/order.h"
 #include "codegen/cost/cost.h"
-#include "codegen/passes/budget.h"
+#include "codegen/plan/budget.h"
 
 /* ---- what goes in strips ---- */
 

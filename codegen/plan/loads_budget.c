@@ -3,8 +3,8 @@
 #include "codegen/cost/cost.h"
 #include "codegen/analysis/product.h"
 #include "codegen/kernel/limits.h"
-#include "codegen/passes/budget.h"
-#include "codegen/passes/loads.h"
+#include "codegen/plan/budget.h"
+#include "codegen/plan/loads.h"
 
 const cg_ring_load *cg_ring_load_for(const cg_ring *ring, const ct_value *operand)
 {

@@ -6,7 +6,7 @@
 #include "codegen/analysis/boxes.h"
 #include "codegen/analysis/encoding.h"
 #include "codegen/kernel/groups.h"
-#include "codegen/passes/pass.h"
+#include "codegen/check/check.h"
 #include "codegen/values/effects.h"
 #include "codegen/values/strips.h"
 
