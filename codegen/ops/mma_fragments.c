@@ -206,7 +206,7 @@ cg_val cg_add_up(cg_func *c, cg_val sum, cg_val part)
     return out;
 }
 
-/* out = a * b + sums by the instructions that the atom consists of: registers of A are numbered by the half of the rows,
+/* sums += a * b by the instructions that the atom consists of. Registers of A are numbered by the half of the rows,
    then that of K, those of B by the half of K, those of sums by the half of the rows. Sums go along K in order. */
 static void multiply_parts(cg_func *c, const cg_product *p, const cg_val *a, const cg_val *b, uint32_t count,
                            cg_val *sums)

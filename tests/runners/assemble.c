@@ -1,5 +1,5 @@
-/* Every kernel of the corpus for every target of codegen/kernel/targets.def, through ptxas. Targets that ptxas lists and
-   the table does not have get the code that a device of theirs would get: that for the latest target before them.
+/* Every kernel of the corpus for every target of codegen/kernel/targets.def, through ptxas. Targets that ptxas lists
+   and the table does not have get the code that a device of theirs would get: that for the latest target before them.
 
      assemble FOLDER NEEDS [--part I/N] [--jobs N] [--filter TEXT] [--target NAME]
 
@@ -7,9 +7,9 @@
    (tests/corpus/unsupported.txt). For those below, the compiler must say that the target has not got it; for all others
    it must give PTX that ptxas takes.
    --part takes every Nth pair of kernel and target, from the one with number I on, --filter cases whose name holds the
-   text, --target one target; --jobs is the number of threads. ptxas takes milliseconds to start, so kernels whose names differ go to it as
-   one module, and one by one when it refuses that. Ends with `ptxas: N passed, N failed`, or with `ptxas: skipped,
-   there is no ptxas`. */
+   text, --target one target; --jobs is the number of threads. ptxas takes milliseconds to start, so kernels whose names
+   differ go to it as one module, and one by one when it refuses that. Ends with `ptxas: N passed, N failed`, or with
+   `ptxas: skipped, there is no ptxas`. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>

@@ -194,8 +194,8 @@ static unsigned warps_of(const fleet_needs *needs)
 }
 
 /* Registers are given to warps in units of 256, each quarter of a multiprocessor has 16384; shared memory comes in
-   units of 128 bytes, and the driver takes 1 KiB of every block's from sm_80 on. Source: the occupancy calculator of CUDA's toolkit.
- */
+   units of 128 bytes, and the driver takes 1 KiB of every block's from sm_80 on. Source: the occupancy calculator of
+   CUDA's toolkit. */
 unsigned fleet_blocks(const fleet_needs *needs, const fleet_capability *c)
 {
     enum { REGISTER_UNIT = 256, QUARTERS = 4, QUARTER_REGISTERS = 16384, SHARED_UNIT = 128, FIRST_WITH_DRIVER = 80 };
