@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "codegen/analysis/scaling.h"
+#include "codegen/analysis/tcgen05.h"
 
 /* Bytes of shared memory for one step of the instruction along K of an operand, including alignment. */
 static uint64_t step_bytes(const cg_product *p, bool left)
@@ -283,10 +284,16 @@ const cg_traits *cg_traits_of(cg_instruction instruction)
     return &rows[instruction];
 }
 
+/* Does the product have what the table asks of products by the instruction? */
+static bool fits_row(const cg_product *p, cg_instruction instruction)
+{
+    const cg_traits *t = cg_traits_of(instruction);
+    return !p->batch && p->m >= t->rows && p->n >= t->columns;
+}
+
 bool cg_async_fits(const cg_product *p)
 {
-    const cg_traits *t = cg_traits_of(CG_BY_WGMMA);
-    return !p->batch && p->m >= t->rows && p->n >= t->columns;
+    return fits_row(p, CG_BY_WGMMA);
 }
 
 /* Can an asynchronous instruction compute the product, which has an atom? */
@@ -301,10 +308,11 @@ static cg_instruction instruction_of(const cg_func *c, const ct_op *op, cg_produ
 {
     if (!find_atom(c, op, p))
         return is_blocked(c, p) ? CG_BY_BLOCKS : CG_BY_ELEMENT;
-    return op->way == CT_TURNED      ? CG_BY_TURNED_WGMMA
-           : op->way == CT_REORDERED ? CG_BY_REORDERED_MMA
-           : is_async(c, op, p)      ? CG_BY_WGMMA
-                                     : CG_BY_MMA;
+    return op->way == CT_TURNED                                  ? CG_BY_TURNED_WGMMA
+           : op->way == CT_REORDERED                             ? CG_BY_REORDERED_MMA
+           : is_async(c, op, p)                                  ? CG_BY_WGMMA
+           : fits_row(p, CG_BY_TCGEN05) && cg_tcgen05_fits(c, p) ? CG_BY_TCGEN05
+                                                                 : CG_BY_MMA;
 }
 
 cg_product cg_product_of(const cg_func *c, const ct_op *op)
@@ -337,6 +345,11 @@ uint32_t cg_mma_part_bits(const cg_func *c, const ct_op *op, uint32_t *out_k)
     cg_product p = cg_product_of(c, op);
     *out_k = p.k + p.packed;
     return cg_has_atom(&p) ? p.k - p.atom.k_bits : 0;
+}
+
+bool cg_sums_in_tensor(const cg_func *c, const ct_op *op)
+{
+    return cg_is_product(op) && cg_traits_of(cg_product_of(c, op).instruction)->traits & CG_IN_TENSOR;
 }
 
 bool cg_mma_is_async(const cg_func *c, const ct_op *op)

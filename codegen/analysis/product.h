@@ -39,6 +39,7 @@ typedef enum cg_trait {
     CG_READS_PLACED = 4, /* it can read both operands where copies have put them */
     CG_TRANSPOSES = 8,   /* it computes the transposed product, with fragments of B in registers */
     CG_ALONG_ROWS = 16,  /* warps share the rows before they share the columns */
+    CG_IN_TENSOR = 32,   /* its sums are in tensor memory (codegen/analysis/tensor.h) */
 } cg_trait;
 
 typedef struct cg_traits {
@@ -191,6 +192,8 @@ cg_layout cg_scale_layout(const cg_func *c, const cg_product *p, bool left);
 bool cg_mma_accumulator_layout(const cg_func *c, const ct_op *op, cg_layout *out);
 /* Is the op such a product? */
 bool cg_mma_is_async(const cg_func *c, const ct_op *op);
+/* Is it a product with sums in tensor memory? */
+bool cg_sums_in_tensor(const cg_func *c, const ct_op *op);
 
 /* How the op reads its operand `index` from an encoding in which the registers of `run` are the elements of a
    16-byte chunk. CG_NO_FEED: it does not. */

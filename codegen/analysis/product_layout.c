@@ -5,6 +5,7 @@
 #include "codegen/analysis/reordered.h"
 #include "codegen/analysis/ring.h"
 #include "codegen/analysis/scaling.h"
+#include "codegen/analysis/tcgen05.h"
 #include "codegen/analysis/turned.h"
 
 bool cg_runs_along_last(const cg_layout *l, uint32_t bits)
@@ -53,6 +54,10 @@ static bool takes_row_pairs(const cg_product *p, const cg_layout *lhs)
    four warps execute an instruction together, because they need not read B more than once. */
 static void split_warps(const cg_func *c, cg_product *p)
 {
+    if (p->instruction == CG_BY_TCGEN05) {
+        cg_tcgen05_split(c, p);
+        return;
+    }
     uint32_t m = cg_rows_of_atoms(p), n = p->n - (p->pairs || cg_has_trait(p, CG_READS_PLACED) ? 4 : 3);
     bool together = p->chained || cg_has_trait(p, CG_ALONG_ROWS);
     p->along_m = p->along_n = 0;
@@ -68,7 +73,7 @@ static void split_warps(const cg_func *c, cg_product *p)
 
 void cg_settle_product(const cg_func *c, cg_product *p, const cg_layout *lhs, const cg_layout *rhs)
 {
-    p->pairs = takes_pairs(p, rhs);
+    p->pairs = p->instruction != CG_BY_TCGEN05 && takes_pairs(p, rhs);
     p->row_pairs = takes_row_pairs(p, lhs);
     split_warps(c, p);
 }
@@ -95,6 +100,8 @@ static void put_rows(const cg_product *p, uint32_t first, cg_layout *l)
 
 cg_layout cg_accumulator_layout(const cg_func *c, const cg_product *p)
 {
+    if (p->instruction == CG_BY_TCGEN05)
+        return cg_tcgen05_layout(c, p);
     const uint8_t *n = column_bits(p);
     cg_layout l = {.tile_bits = (uint8_t)(p->m + p->n + p->batch), .warp_bits = (uint8_t)c->warp_bits};
     uint32_t one = 1, w = 0;
@@ -262,6 +269,12 @@ static cg_feed halves_feed(const cg_product *p, uint32_t index, bool along_k)
     return along_k ? CG_FEED_VECTORS : CG_NO_FEED;
 }
 
+/* tcgen05 reads tf32 only with K contiguous, in these encodings. */
+static cg_feed tcgen05_feed(const cg_product *p, bool along_k)
+{
+    return along_k || p->in != BC_TF32 ? CG_FEED_ROWS : CG_NO_FEED;
+}
+
 /* The feed for bytes and tf32: pairs of rows or columns where takes_pairs or takes_row_pairs will decide so. */
 static cg_feed other_feed(const cg_product *p, uint32_t index, bool along_k, bool along_last)
 {
@@ -284,6 +297,8 @@ cg_feed cg_mma_feed(cg_func *c, const ct_op *op, uint32_t index, const cg_layout
     bool along_k = index ? along_other : along_last;
     if (p.instruction == CG_BY_BLOCKS)
         return along_k ? CG_FEED_FOURTHS : CG_FEED_ONE;
+    if (p.instruction == CG_BY_TCGEN05)
+        return tcgen05_feed(&p, along_k);
     if (cg_has_trait(&p, CG_TRANSPOSES) && (index || !along_k))
         return index ? cg_turned_feed(&p, along_k) : CG_FEED_ACROSS;
     if (p.in == BC_F64)

@@ -50,6 +50,8 @@ typedef enum cg_slot_end {
     CG_FREE_ONCE_READ,       /* in rings of threads: as soon as its tiles are in registers, so that one slot is
                                 enough */
     CG_FREE_ITERATION_LATER, /* between groups: the product of an iteration is still in flight in the next one */
+    CG_FREE_WHEN_MULTIPLIED, /* between groups: one thread awaits slots and issues products, whose completion frees
+                                the slots (tcgen05) */
 } cg_slot_end;
 
 /* A load of which addresses of a ring's loads depend, such as that of an entry of a page table. It runs further ahead

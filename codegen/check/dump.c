@@ -1,6 +1,6 @@
 /* The parts that printers of passes have in common, and the printer of the last pass. */
 #include "codegen/analysis/boxes.h"
-#include "codegen/analysis/product.h"
+#include "codegen/analysis/tensor.h"
 #include "codegen/kernel/groups.h"
 #include "codegen/plan/early.h"
 #include "codegen/check/check.h"
@@ -21,7 +21,9 @@ static void say_ring(const cg_ring *ring, bc_text *out)
     if (ring->parts)
         bc_text_printf(out, ", %u parts of K", 1u << ring->parts);
     bc_text_puts(out, ring->async ? ", read asynchronously" : "");
-    bc_text_puts(out, ring->end == CG_FREE_ITERATION_LATER ? ", released an iteration later" : "");
+    bc_text_puts(out, ring->end == CG_FREE_ITERATION_LATER   ? ", released an iteration later"
+                      : ring->end == CG_FREE_WHEN_MULTIPLIED ? ", released by the product"
+                                                             : "");
     bc_text_puts(out, ring->role == CG_RING_OF_THREADS ? ", each thread reads what it copied" : "");
     bc_text_puts(out, ring->again ? ", or what an earlier loop has" : "");
     bc_text_puts(out, cg_is_between_groups(ring) ? ", between groups" : "");
@@ -122,12 +124,23 @@ static void say_trips(const cg_func *c, const cg_trips *trips, bc_text *out)
     bc_text_puts(out, trips->descending ? ", from the last one on" : "");
 }
 
+/* Where a sum is in tensor memory, or how much of that the kernel allocates. */
+static void say_tensor(const cg_func *c, const ct_op *op, bc_text *out)
+{
+    const cg_sum *sum = cg_sum_of(c, op);
+    if (sum && op != sum->taken)
+        bc_text_printf(out, "%s%u columns from %u on", out->len ? ", " : "", sum->columns, sum->column);
+    else if (c->tensor && op->opcode == CT_tensor)
+        bc_text_printf(out, "%u columns", c->tensor->columns);
+}
+
 static void say_detail(cg_func *c, const ct_op *op, bc_text *out)
 {
     if (cg_is_product(op))
         say_product(op, op->detail, out);
     else if (op->opcode == CT_convert)
         say_conversion(c, op, out);
+    say_tensor(c, op, out);
     if (!op->detail)
         return;
     switch ((int)op->opcode) {

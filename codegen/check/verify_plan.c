@@ -68,6 +68,8 @@ static bool check_slots(const checking *x, const cg_ring *ring)
         return is_faulty(x, "the one slot of threads would be filled while it is read");
     if (ring->end == CG_FREE_ITERATION_LATER && (!groups || !ring->behind || ring->slots < CG_SLOTS_IN_FLIGHT))
         return is_faulty(x, "its ring has no slot for a product that runs on");
+    if (ring->end == CG_FREE_WHEN_MULTIPLIED && !groups)
+        return is_faulty(x, "its slots are released by a product that other threads wait for");
     if (ring->at_start > ring->slots || (ring->at_start && !groups))
         return is_faulty(x, "threads fill slots at the start that its ring does not have");
     return true;

@@ -47,6 +47,7 @@ typedef struct cg_func {
     uint32_t cluster;                  /* `cluster`: thread blocks that compute a tile block together; 0: one does */
     bool takes_over;                   /* `groups`: the kernel is persistent: passes/persist.h */
     const struct cg_groups *groups;    /* `groups`: codegen/kernel/groups.h; NULL: all threads do the same */
+    struct cg_tensor *tensor;          /* `tensor`: codegen/analysis/tensor.h; NULL: no sum is in tensor memory */
     cg_value *values;                  /* `layouts`: by ct_value.id */
     const struct cg_kernel_cost *cost; /* `cost`: codegen/cost/cost.h; NULL: not requested */
     uint32_t local_bytes;              /* `strips`: local memory of a thread for values that are kept between loops */

@@ -194,10 +194,10 @@ static uint32_t slot_count(cg_func *c, const ct_value *v)
     return cg_layout_regs(cg_value_of(c, v)->home) >> is_paired(c, v);
 }
 
-/* New registers. NULL: the value needs none, or is a tile in strips, which is in local memory. */
+/* New registers. NULL: the value needs none, because it is no tile, or is in strips or tensor memory. */
 static cg_val *slots_for(cg_func *c, const ct_value *v)
 {
-    if (!bc_is_tile(v->type) || cg_strip_varies(c, cg_value_of(c, v)->home))
+    if (!bc_is_tile(v->type) || v->in_tensor || cg_strip_varies(c, cg_value_of(c, v)->home))
         return NULL;
     uint32_t count = slot_count(c, v);
     cg_val *slots = cg_vals(c, count);

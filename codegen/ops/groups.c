@@ -6,6 +6,7 @@
 #include "codegen/ops/hooks.h"
 #include "codegen/ops/mma.h"
 #include "codegen/ops/slots.h"
+#include "codegen/ops/tcgen05.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/effects.h"
 #include "codegen/values/homes.h"
@@ -38,7 +39,8 @@ static void init_barriers(cg_func *c, const cg_ring *ring)
     /* arrivals of a thread: one when its copies are complete, and one when it has written back the other tiles; with
        maps, one thread announces the bytes */
     uint32_t full = ring->role == CG_RING_OF_MAPS ? 1 : CG_PRODUCER_THREADS * (cg_ring_puts(ring) ? 2 : 1);
-    uint32_t empty = (cg_threads(c) >> CG_LANE_BITS) * (cg_ring_to_all(ring) ? c->cluster : 1);
+    uint32_t of_block = ring->end == CG_FREE_WHEN_MULTIPLIED ? 1 : cg_threads(c) >> CG_LANE_BITS;
+    uint32_t empty = of_block * (cg_ring_to_all(ring) ? c->cluster : 1);
     for (uint32_t i = 0; i < ring->slots; i++) {
         cg_ins(c, "mbarrier.init.shared::cta.b64 [%v+%u], %u", ring->state->full, 8 * i, full);
         cg_ins(c, "mbarrier.init.shared::cta.b64 [%v+%u], %u", ring->state->full, 8 * (ring->slots + i), empty);
@@ -214,14 +216,17 @@ void cg_groups_await(cg_func *c, const ct_op *op, cg_val more)
 {
     cg_ring *ring = cg_ring_of(op, 0);
     uint32_t behind = cg_label(c);
-    if (!more.known)
+    bool by_one = ring->end == CG_FREE_WHEN_MULTIPLIED;
+    if (by_one) /* others could miss two phases, since no slot waits for them */
+        cg_ins(c, "@!%v bra %l", cg_tensor_issuer(c), behind);
+    else if (!more.known)
         cg_ins(c, "@!%v bra.uni %l", more, behind);
     wait(c, cg_groups_barrier(c, ring, ring->state->read, 0), ring->state->read_phase);
     if (ring->role != CG_RING_OF_MAPS)
         cg_take_effect(c, op, CG_WRITTEN);
     if (ring->end == CG_FREE_ITERATION_LATER && ring->product)
         cg_turned_begin(c, ring);
-    if (!more.known)
+    if (by_one || !more.known)
         cg_place_label(c, behind);
 }
 
@@ -237,6 +242,11 @@ static cg_val empty_barrier(cg_func *c, const cg_ring *ring)
 void cg_groups_release(cg_func *c, const ct_op *op, cg_val more)
 {
     cg_ring *ring = cg_ring_of(op, 0);
+    if (ring->end == CG_FREE_WHEN_MULTIPLIED) {
+        cg_tensor_commit(c, cg_groups_barrier(c, ring, ring->state->read, 8 * ring->slots), cg_ring_to_all(ring));
+        advance(c, ring, ring->state->read, ring->state->read_phase);
+        return;
+    }
     cg_val empty = empty_barrier(c, ring);
     advance(c, ring, ring->state->read, ring->state->read_phase);
     if (ring->end != CG_FREE_ITERATION_LATER) {

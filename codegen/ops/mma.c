@@ -297,6 +297,8 @@ static void lower_product(cg_func *c, const ct_op *op)
         cg_need_ptx(c, 84);
     if (p.instruction == CG_BY_BLOCKS)
         lower_blocked(c, op, &p);
+    else if (p.instruction == CG_BY_TCGEN05)
+        cg_multiply_tcgen05(c, op, &p);
     else if (p.instruction == CG_BY_TURNED_WGMMA || p.instruction == CG_BY_ELEMENT)
         lower_otherwise(c, op, &p);
     else if (p.together->ops[0] == op)

@@ -132,6 +132,11 @@ void cg_wgmma_add_up(cg_func *c, const cg_val *parts, uint32_t count, cg_val *ac
    write them instead of adding. NULL: out of memory. */
 cg_val *cg_wgmma_sums(cg_func *c, const ct_op *op, const cg_val *acc, uint32_t count, bool *out_from_zero);
 
+/* ---- tcgen05 (codegen/ops/tcgen05.c) ---- */
+
+/* Computes the product, and sets its result unless the sum stays in tensor memory. */
+void cg_multiply_tcgen05(cg_func *c, const ct_op *op, const cg_product *p);
+
 /* ---- transposed (codegen/ops/mma_turned.c) ---- */
 
 /* Computes a product whose operands are in a ring between groups: acc holds the accumulator, then the result. */

@@ -1,6 +1,7 @@
 /* The operands of products in shared memory: their encodings, their places in scratch and how they get there, and the
    effects of products on memory. */
 #include "codegen/analysis/scaling.h"
+#include "codegen/analysis/tensor.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/ops/mma.h"
 #include "codegen/ops/slots.h"
@@ -92,6 +93,13 @@ static bool goes_along_last(const cg_func *c, const cg_product *p, bool left, ui
     return cg_runs_along_last(l, left ? p->k : p->n) || (!left && !parts && goes_by_matrices(c, p, l));
 }
 
+/* tcgen05 reads bytes in either order, if a row has at least two chunks of 16 bytes. */
+static bool reads_bytes_across(const cg_product *p, bool left)
+{
+    enum { TWO_CHUNKS = 5 };
+    return p->instruction == CG_BY_TCGEN05 && p->atom.element_bits == 2 && (left ? p->m : p->n) >= TWO_CHUNKS;
+}
+
 /* Describes an operand. parts: bits of K that number the slices in which it is stored to scratch. */
 static cg_operand operand_of(cg_func *c, const cg_product *p, bool left, uint32_t parts)
 {
@@ -108,7 +116,8 @@ static cg_operand operand_of(cg_func *c, const cg_product *p, bool left, uint32_
         o.encoding = *ring;
         o.base = cg_tile_in_slot(cg_source_of(o.v)->op);
         o.across = cg_encoding_layout_of(o.v, &probe).reg[0] != 1;
-    } else if (left && p->atom.element_bits == 1 && cg_layout_equal(read, &fragments)) {
+    } else if (left && p->atom.element_bits == 1 && p->instruction != CG_BY_TCGEN05
+               && cg_layout_equal(read, &fragments)) {
         o.source = CG_FROM_REGISTERS;
         return o;
     } else {
@@ -116,8 +125,9 @@ static cg_operand operand_of(cg_func *c, const cg_product *p, bool left, uint32_
         bool along_last = goes_along_last(c, p, left, parts, &l);
         o.k = p->k - parts;
         uint32_t rows = left ? p->m : o.k, columns = left ? o.k : p->n;
-        o.across = left ? p->row_pairs || (p->atom.element_bits == 1 && !along_last && p->m >= MATRIX_ROWS)
-                        : p->pairs || (p->atom.element_bits == 1 && along_last && !reordered);
+        bool either = p->atom.element_bits == 1 || reads_bytes_across(p, left);
+        o.across = left ? p->row_pairs || (either && !along_last && p->m >= MATRIX_ROWS)
+                        : p->pairs || (either && along_last && !reordered);
         bool as_it_is = blocked || p->in == BC_F64; /* false: A in rows of M, B in rows of K, unless transposed */
         bool flipped = as_it_is ? !along_last : o.across == left;
         cg_feed feed = cg_scratch_feed(p, left, along_last);
@@ -181,7 +191,7 @@ uint32_t cg_find_factors(cg_func *c, const ct_op *op, const cg_product *p, cg_fa
     uint32_t at[2 * CG_MOST_TOGETHER];
     for (f->parts = 0;; f->parts++) {
         cg_add_operands(c, f, p);
-        uint32_t bytes = place_operands(f->operands, f->count, p->instruction == CG_BY_WGMMA, at);
+        uint32_t bytes = place_operands(f->operands, f->count, cg_has_trait(p, CG_READS_PLACED), at);
         if (bytes <= cg_scratch_room(c, op) || p->k - f->parts == p->atom.k_bits
             || p->instruction == CG_BY_REORDERED_MMA)
             return bytes;
@@ -190,7 +200,8 @@ uint32_t cg_find_factors(cg_func *c, const ct_op *op, const cg_product *p, cg_fa
 
 bool cg_is_async(const cg_product *p, const cg_factors *f)
 {
-    return p->instruction == CG_BY_WGMMA && !f->parts && cg_can_multiply_async(p, f->operands);
+    return p->instruction == CG_BY_TCGEN05
+           || (p->instruction == CG_BY_WGMMA && !f->parts && cg_can_multiply_async(p, f->operands));
 }
 
 /* The ring whose slots hold the operand; NULL: it is in registers. */
@@ -198,6 +209,16 @@ static const cg_ring *ring_of(const ct_value *operand)
 {
     const ct_op *staged = cg_encoding_of(operand) ? cg_source_of(operand)->op : NULL;
     return staged ? cg_ring_of(staged, staged->from->operand_count) : NULL;
+}
+
+/* Adds the effects of an instruction that reads the rings of both operands. */
+static void add_ring_reads(cg_func *c, ct_op *op, const cg_product *p)
+{
+    const cg_ring *a = ring_of(p->lhs), *b = ring_of(p->rhs);
+    if (a)
+        cg_add_ring(c, op, CG_READS_ASYNC, a);
+    if (b && a != b)
+        cg_add_ring(c, op, CG_READS_ASYNC, b);
 }
 
 /* Adds the effects to the first of the products that are computed together. */
@@ -213,11 +234,28 @@ static void effects_in_scratch(cg_func *c, ct_op *op, const cg_product *p)
         cg_add_ring(c, op, CG_WRITTEN, NULL);
         cg_add_ring(c, op, CG_READS_ASYNC, NULL);
     }
-    const cg_ring *a = ring_of(p->lhs), *b = ring_of(p->rhs);
-    if (async && a)
-        cg_add_ring(c, op, CG_READS_ASYNC, a);
-    if (async && b && a != b)
-        cg_add_ring(c, op, CG_READS_ASYNC, b);
+    if (async)
+        add_ring_reads(c, op, p);
+}
+
+/* Of a product by tcgen05. The threads meet before one of them issues it, so that what all of them have stored to
+   scratch and to tensor memory is there; a product in flight comes after ops that order it (codegen/ops/tcgen05.c). */
+static void effects_of_tcgen05(cg_func *c, ct_op *op, const cg_product *p)
+{
+    cg_factors f;
+    uint32_t bytes = cg_find_factors(c, op, p, &f);
+    const cg_sum *sum = cg_sum_of(c, op);
+    if (sum && sum->meets && !sum->started)
+        cg_add_effect(c, op, CG_MEETS);
+    for (uint32_t part = 0; bytes && part < (uint32_t)1 << f.parts; part++) {
+        cg_add_scratch(c, op, bytes);
+        cg_add_ring(c, op, CG_WRITTEN, NULL);
+    }
+    if (bytes)
+        cg_add_ring(c, op, CG_READS_ASYNC, NULL);
+    else if (!op->in_flight)
+        cg_add_effect(c, op, CG_MEETS);
+    add_ring_reads(c, op, p);
 }
 
 static void effects_of_product(cg_func *c, ct_op *op)
@@ -225,6 +263,8 @@ static void effects_of_product(cg_func *c, ct_op *op)
     const cg_product *p = cg_value_of(c, cg_result(op, 0))->product;
     if (p->instruction == CG_BY_TURNED_WGMMA)
         cg_add_ring(c, op, CG_READS_ASYNC, ring_of(p->lhs)); /* its left operand is read in its slot */
+    else if (p->instruction == CG_BY_TCGEN05)
+        effects_of_tcgen05(c, op, p);
     else if (p->instruction == CG_BY_ELEMENT)
         cg_effects_plain(c, op, p);
     else if (p->together->ops[0] == op && !op->detail) /* with a detail, both operands are in the ring, for mma.sync */

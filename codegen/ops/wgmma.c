@@ -6,10 +6,8 @@
 #include <string.h>
 
 #include "codegen/kernel/remarks.h"
-#include "codegen/ops/hooks.h"
 #include "codegen/ops/mma.h"
 #include "codegen/ptx/ptx.h"
-#include "codegen/values/homes.h"
 #include "codegen/values/memory.h"
 #include "codegen/values/values.h"
 
@@ -247,20 +245,4 @@ void cg_multiply_async(cg_func *c, const ct_op *op, const cg_product *p, const c
         multiply_adding_up(c, &w, acc);
     else
         multiply_in_place(c, &w, acc);
-}
-
-/* ---- products in flight ---- */
-
-void cg_assign_mma_await(cg_func *c, const ct_op *op)
-{
-    const cg_layout *l = cg_value_of(c, op->operands[0])->home;
-    cg_set_home(c, cg_result(op, 0), l, CG_WEIGHT_MMA);
-    cg_want(c, op->operands[0], l);
-}
-
-void cg_lower_mma_await(cg_func *c, const ct_op *op)
-{
-    const cg_pending *pending = op->detail;
-    cg_ins(c, "wgmma.wait_group.sync.aligned %u", pending ? pending->others : 0);
-    cg_set(c, cg_result(op, 0), cg_get(c, op->operands[0], cg_value_of(c, op->operands[0])->home));
 }

@@ -127,7 +127,7 @@ static void fill_body(expansion *x, ct_op *place)
         return;
     }
     cg_ring_put(x->c, CT_await, x->value, place);
-    if (x->ring->behind) {
+    if (x->ring->behind && !cg_sums_in_tensor(x->c, x->ring->behind)) {
         x->ring->behind->in_flight = true;
         place = cg_put_mma_await(x->c, &x->ring->behind->results[0], x->ring->behind);
     }

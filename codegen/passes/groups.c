@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "codegen/analysis/order.h"
+#include "codegen/analysis/tensor.h"
 #include "codegen/analysis/turned.h"
 #include "codegen/kernel/groups.h"
 #include "codegen/kernel/limits.h"
@@ -23,6 +24,7 @@
 #include "codegen/passes/persist.h"
 #include "codegen/passes/loads.h"
 #include "codegen/passes/start.h"
+#include "codegen/rewrite/carried.h"
 
 /* ---- the producers ---- */
 
@@ -192,45 +194,6 @@ static ct_block *make_producers(cg_splitting *x)
 
 /* ---- the consumers ---- */
 
-/* The product of the body, if only the next iteration's product uses its result; *out_index: the carried value that
-   holds it. */
-static ct_op *product_in_flight(const ct_op *loop, uint32_t *out_index)
-{
-    const ct_block *body = loop->regions[0];
-    ct_op *found = cg_only_product(body);
-    const ct_use *use = found ? found->results[0].uses : NULL;
-    if (!use || use->next || use->op != body->last)
-        return NULL;
-    const ct_value *arg = &body->args[use->index + 1];
-    *out_index = use->index;
-    return found->operands[2] == arg && !arg->uses->next ? found : NULL;
-}
-
-/* Does the body, apart from the loop in it, multiply or have another `continue`? */
-static bool has_more_than(const ct_block *body, const ct_op *loop)
-{
-    for (const ct_op *op = body->first; op; op = ct_next_op(op == loop ? op->regions[0]->last : op, body))
-        if (cg_is_product(op) || (op->opcode == OP_continue && op->block != body))
-            return true;
-    return false;
-}
-
-/* The outermost loop over whose iterations the sum that `loop` carries as *carried stays in flight: each surrounding
-   loop only passes it from one execution of its inner loop to the next. */
-static ct_op *loop_of_flight(ct_op *loop, uint32_t *carried)
-{
-    for (ct_op *outer; (outer = loop->block->parent) && outer->opcode == OP_for; loop = outer) {
-        ct_block *body = outer->regions[0];
-        const ct_value *from = loop->operands[ct_for_inits(loop).first + *carried];
-        const ct_use *use = loop->results[*carried].uses;
-        if (!use || use->next || use->op != body->last || from != &body->args[use->index + 1] || from->uses->next
-            || has_more_than(body, loop))
-            break;
-        *carried = use->index;
-    }
-    return loop;
-}
-
 /* The slot of the next product is awaited while a product runs: the first slot in front of the loop, and each later
    one where the previous slot is released. */
 static void await_ahead(const cg_splitting *x, const cg_ring_place *p)
@@ -281,11 +244,41 @@ static bool has_pieces(const cg_splitting *x, const ct_op *product)
     return product->way != CT_TURNED || cg_turned_of(&p, x->c->warp_bits).steps;
 }
 
+/* Does the product by tcgen05 stay in flight? Why it is right: it adds to tensor memory, to which only it and its
+   successors add until the sum is taken, and the instruction frees the slot when it has read it. */
+static bool flies_to_tensor(const cg_splitting *x, const cg_ring_place *p)
+{
+    uint32_t carried;
+    return cg_sums_in_tensor(x->c, p->product) && p->last == p->product
+           && cg_product_carried(p->loop, &carried) == p->product
+           && cg_tcgen05_has_room(x->c, cg_loop_of_sum(p->loop, &carried));
+}
+
+/* The same for all places of the ring, whose slots are freed in one way. */
+static bool all_fly_to_tensor(const cg_splitting *x, const cg_ring *ring)
+{
+    bool all = true;
+    for (uint32_t i = 0; i < x->count; i++)
+        all = all && (x->places[i].ring != ring || x->places[i].flies);
+    return all;
+}
+
+/* The slots are awaited where the products are issued, and released by these. */
+static void consume_in_tensor(const cg_splitting *x, const cg_ring_place *p)
+{
+    uint32_t carried;
+    ct_op *product = cg_product_carried(p->loop, &carried), *loop = cg_loop_of_sum(p->loop, &carried);
+    p->ring->end = CG_FREE_WHEN_MULTIPLIED;
+    product->in_flight = product->in_place = true;
+    cg_put_mma_await(x->c, &loop->results[carried], loop);
+}
+
 static void consume(const cg_splitting *x, const cg_ring_place *p)
 {
     uint32_t carried;
-    bool may_fly = p->ring->behind && p->ring->slots >= CG_SLOTS_IN_FLIGHT && has_pieces(x, p->product);
-    ct_op *product = may_fly ? product_in_flight(p->loop, &carried) : NULL;
+    bool by_tensor = cg_sums_in_tensor(x->c, p->product);
+    bool may_fly = !by_tensor && p->ring->behind && p->ring->slots >= CG_SLOTS_IN_FLIGHT && has_pieces(x, p->product);
+    ct_op *product = may_fly ? cg_product_carried(p->loop, &carried) : NULL;
     for (uint32_t i = 0; i < p->ring->load_count; i++)
         p->ring->loads[i].op = p->loads[i];
     if (p->product->way == CT_TURNED)
@@ -297,9 +290,11 @@ static void consume(const cg_splitting *x, const cg_ring_place *p)
     cg_ring_put(x->c, CT_await, p->value, p->product);
     cg_ring_put_behind(x->c, CT_release, p->value, p->last);
     p->ring->end = product ? CG_FREE_ITERATION_LATER : CG_FREE_BEHIND_ITERATION;
+    if (by_tensor && all_fly_to_tensor(x, p->ring))
+        consume_in_tensor(x, p);
     if (product) {
         product->in_flight = product->in_place = true;
-        ct_op *loop = loop_of_flight(p->loop, &carried);
+        ct_op *loop = cg_loop_of_sum(p->loop, &carried);
         await_ahead(x, p);
         cg_ring_put_behind(x->c, CT_drain, p->value, cg_put_mma_await(x->c, &loop->results[carried], loop));
     }
@@ -479,6 +474,8 @@ static bool split(cg_splitting *x)
         cg_ring_find_sources(x->c, x->places[i].copy, x->places[i].value);
     for (uint32_t i = 0; i < x->kept_count; i++)
         consume_kept(x, &x->kept[i]);
+    for (uint32_t i = 0; i < x->count; i++)
+        x->places[i].flies = flies_to_tensor(x, &x->places[i]);
     for (uint32_t i = 0; i < x->count; i++)
         consume(x, &x->places[i]);
     for (uint32_t i = 0; i < x->count; i++) {

@@ -8,6 +8,7 @@
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
 #include "codegen/analysis/shared.h"
+#include "codegen/analysis/tensor.h"
 #include "codegen/analysis/turned.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/passes/maps.h"
@@ -120,14 +121,21 @@ static int registers_left(const cg_splitting *x, const cg_ring_place *p, const c
     return left;
 }
 
+/* Does the product read its left operand from registers, and do consumers have enough of them? tcgen05 reads shared
+   memory, to which threads would store the operand in each iteration. */
+static bool suits_registers(const cg_splitting *x, const cg_ring_place *p, const ct_value *operand)
+{
+    return !cg_sums_in_tensor(x->c, p->product)
+           && registers_left(x, p, operand) >= cg_machine_of(x->c->target)->registers_loop;
+}
+
 /* Keeps operand i of the product in shared memory if that is better than in registers. */
 static void keep_operand(cg_splitting *x, const cg_ring_place *p, uint32_t i)
 {
     ct_op *load = cg_source_of(p->product->operands[i])->op;
     cg_kept_load *kept = &x->kept[x->kept_count];
     if (!load || load->opcode != OP_load_view_tko || ct_is_inside(load->block, p->loop->regions[0])
-        || x->kept_count == CG_MOST_KEPT
-        || registers_left(x, p, p->product->operands[i]) >= cg_machine_of(x->c->target)->registers_loop)
+        || x->kept_count == CG_MOST_KEPT || suits_registers(x, p, p->product->operands[i]))
         return;
     for (uint32_t k = 0; k < x->kept_count; k++)
         if (x->kept[k].load == load)
@@ -258,7 +266,8 @@ static uint32_t bytes_behind(const cg_splitting *x)
     uint32_t slots = x->kept_count, maps = x->budget->maps ? x->maps->count + 1 /* for their alignment */ : 0;
     for (uint32_t i = 0; i < x->count; i++)
         slots += x->places[i].is_first ? CG_RING_SLOTS : 0;
-    return slots * CG_RING_BARRIER_BYTES + maps * CG_MAP_BYTES;
+    bool in_tensor = x->c->target->features & CG_HAS_TCGEN05;
+    return slots * CG_RING_BARRIER_BYTES + maps * CG_MAP_BYTES + (in_tensor ? CG_TENSOR_BYTES : 0);
 }
 
 /* Adds a slot to each ring in turn, the last ring first, as long as there is room. False: there is too little. */

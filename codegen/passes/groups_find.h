@@ -17,6 +17,7 @@ typedef struct cg_ring_place {
     ct_op *last;   /* the later product that reads the same tiles, if keys are also values; otherwise the same
                       product */
     bool is_first; /* this is the first place that uses its ring */
+    bool flies;    /* the product is by tcgen05, and its sum stays in tensor memory */
 } cg_ring_place;
 
 /* An operand of products in loops that is loaded before the loops: it has a ring of one slot. */

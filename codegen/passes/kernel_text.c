@@ -1,6 +1,7 @@
 /* Writes the parts of a kernel's text around its ops, and reports its figures. */
 #include "bytecode/print/print.h"
 #include "codegen/analysis/encoding.h"
+#include "codegen/analysis/tensor.h"
 #include "codegen/cost/cost.h"
 #include "codegen/kernel/groups.h"
 #include "codegen/kernel/limits.h"
@@ -110,6 +111,8 @@ static void put_signature(cg_func *c, bc_text *out)
     cg_put_registers(c, out);
     if (cg_shared_bytes(c))
         bc_text_printf(out, "\t.shared .align %u .b8 tv_scratch[%u];\n", CG_ENCODING_ALIGN, cg_shared_bytes(c));
+    if (c->tensor)
+        bc_text_printf(out, "\t.shared .align 16 .b8 tv_tensor[%u];\n", (uint32_t)CG_TENSOR_BYTES);
     if (c->local_bytes)
         bc_text_printf(out, "\t.local .align 16 .b8 tv_local[%u];\n", c->local_bytes);
     if (c->emit->call_bytes)

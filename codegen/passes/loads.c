@@ -17,6 +17,7 @@
 
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/shared.h"
+#include "codegen/analysis/tensor.h"
 #include "codegen/analysis/turned.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
@@ -70,6 +71,19 @@ static uint32_t half_bit(const cg_shape *s, uint32_t fast, const bc_type *tile)
     return bc_kind_memory_bytes(bc_elem_kind(tile)) ? 0 : (uint32_t)1 << s->shift[fast];
 }
 
+/* Can all products by tcgen05 that use v, also through views of it, read it in the encoding? Other products adapt to
+   the encoding. */
+static bool is_read_there(cg_func *c, const ct_value *v, const cg_encoding *encoding)
+{
+    bool reads = true;
+    for (const ct_use *use = v->uses; use && reads; use = use->next)
+        if (!cg_is_product(use->op))
+            reads = is_read_there(c, cg_result(use->op, 0), encoding);
+        else if (cg_sums_in_tensor(c, use->op))
+            reads = cg_tcgen05_reads(c, use->op, use->index, encoding);
+    return reads;
+}
+
 static const char unaligned[] = "base, strides, extent and index are not known to be aligned to 4 bytes";
 
 /* The obstacle for a load whose tile consists of aligned pieces of 2^piece elements, at least 4 bytes, along
@@ -98,7 +112,7 @@ static const char *feed_fits(cg_func *c, ct_op *op, const ct_block *body, uint32
                           .vector_bits = piece,
                           .encoding = cg_encoding_for(&s, across ? 2 * s.rank - 3 - fast : fast, bytes, feed,
                                                       half_bit(&s, fast, tile->type))};
-    return NULL;
+    return is_read_there(c, tile, &out->encoding) ? NULL : "tcgen05 cannot read it as it would lie in shared memory";
 }
 
 /* Can threads copy the tile of a load of a view to a slot from which products read it? */

@@ -328,7 +328,10 @@ static const char *tma_objection(const cg_splitting *x, const cg_ring_place *p)
 
 const char *cg_maps_waste_slots(const cg_splitting *x)
 {
-    if (cg_choices_of(x->c)->maps == CG_IF_LEGAL)
+    /* What follows was measured with wgmma. No GPU with tcgen05 was at hand; there, with maps, one thread copies and
+       one multiplies, so that whole warps wait without work in either case. */
+    bool by_tcgen05 = cg_sums_in_tensor(x->c, x->places[0].product);
+    if (cg_choices_of(x->c)->maps == CG_IF_LEGAL || by_tcgen05)
         return NULL;
     const char *why = waste_of_block(x);
     for (uint32_t i = 0; i < x->count && !why; i++)

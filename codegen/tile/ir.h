@@ -49,6 +49,7 @@ struct ct_value {
     struct cg_fact *fact; /* codegen/facts/facts.h; NULL: not computed yet */
     uint32_t id;          /* unique in the function, below value_count */
     uint16_t number;      /* index of the result or argument */
+    bool in_tensor;       /* by tensor: a sum that is in tensor memory and not in registers */
     bool apart;           /* passed on with each element in a register of its own, even if two would fit in one */
 };
 

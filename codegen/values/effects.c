@@ -3,6 +3,7 @@
 
 #include "codegen/analysis/apart.h"
 #include "codegen/analysis/order.h"
+#include "codegen/analysis/tensor.h"
 #include "codegen/analysis/encoding.h"
 #include "codegen/kernel/groups.h"
 #include "codegen/ptx/ptx.h"
@@ -12,7 +13,7 @@
 
 uint32_t cg_scratch_room(const cg_func *c, const ct_op *op)
 {
-    uint32_t all = c->groups ? c->groups->shared : cg_static_shared(c->target);
+    uint32_t all = (c->groups ? c->groups->shared : cg_static_shared(c->target)) - (c->tensor ? CG_TENSOR_BYTES : 0);
     uint32_t stretch = op && op->effects ? op->effects->stretch : 0;
     uint32_t rings = stretch ? c->sharing->stretches[stretch - 1].bytes : 0;
     return rings ? (all - rings) & ~(uint32_t)(CG_ENCODING_ALIGN - 1) : all;

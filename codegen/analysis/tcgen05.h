@@ -1,0 +1,28 @@
+/* Products by tcgen05: which ones the instruction can compute, and how their sums lie in tensor memory. Tensor memory
+   has 128 lanes of 512 words on each multiprocessor. A sum takes the lanes of 128 rows (or every other 16 lanes, for 64
+   rows), and a column of words for each of its columns; further rows take further columns. A warp reaches the 32 lanes
+   of its number in its warpgroup. Source: PTX ISA, "TensorCore 5th Generation Family Instructions". */
+#ifndef TILEVM_CODEGEN_ANALYSIS_TCGEN05_H
+#define TILEVM_CODEGEN_ANALYSIS_TCGEN05_H
+
+#include "codegen/analysis/product.h"
+
+enum {
+    CG_TENSOR_COLUMNS = 512,      /* of tensor memory */
+    CG_TENSOR_LEAST_COLUMNS = 32, /* of an allocation, which has a power of two */
+    CG_TENSOR_ROW_BITS = 7,       /* log2 of the rows that an instruction multiplies, unless they are 64 */
+    CG_TENSOR_COLUMN_BITS = 8,    /* log2 of its columns, at most */
+    CG_TENSOR_BYTES = 16          /* shared memory of the kernel: a barrier, and the address of the allocation */
+};
+
+/* Can tcgen05 compute the product, which has an atom, and enough rows and columns? Its sums fit into tensor memory, and every warp has whole blocks
+   of eight columns. */
+bool cg_tcgen05_fits(const cg_func *c, const cg_product *p);
+/* Distributes the warps along M and N: the first four have 32 lanes each. */
+void cg_tcgen05_split(const cg_func *c, cg_product *p);
+/* The layout of the sum as the shape 16x256b loads it: that of mma.sync for 16 lanes at a time. */
+cg_layout cg_tcgen05_layout(const cg_func *c, const cg_product *p);
+/* The columns of tensor memory that the product's sum takes. */
+uint32_t cg_tcgen05_columns(const cg_product *p);
+
+#endif

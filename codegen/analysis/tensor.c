@@ -1,0 +1,32 @@
+/* Products by tcgen05 in a kernel; see the header. */
+#include "codegen/analysis/tensor.h"
+
+bool cg_tcgen05_reads(const cg_func *c, const ct_op *op, uint32_t index, const cg_encoding *encoding)
+{
+    cg_product p = cg_product_of(c, op);
+    bool left = index == 0;
+    return p.instruction == CG_BY_TCGEN05
+           && (cg_async_reads(&p, left, false, encoding)
+               || (p.in != BC_TF32 && cg_async_reads(&p, left, true, encoding)));
+}
+
+bool cg_tcgen05_has_room(const cg_func *c, const ct_op *loop)
+{
+    uint32_t all = 0;
+    const ct_block *body = loop->regions[0];
+    for (const ct_op *op = body->first; op && all <= CG_TENSOR_COLUMNS; op = ct_next_op(op, body)) {
+        cg_product p = cg_is_product(op) ? cg_product_of(c, op) : (cg_product){0};
+        all += p.instruction == CG_BY_TCGEN05 ? cg_tcgen05_columns(&p) : 0;
+    }
+    return all <= CG_TENSOR_COLUMNS;
+}
+
+cg_sum *cg_sum_of(const cg_func *c, const ct_op *op)
+{
+    for (uint32_t i = 0; c->tensor && i < c->tensor->count; i++) {
+        cg_sum *s = &c->tensor->sums[i];
+        if (s->product == op || s->started == op || s->taken == op)
+            return s;
+    }
+    return NULL;
+}

@@ -1,0 +1,33 @@
+/* Products by tcgen05 in a kernel: their operands in shared memory, and the places of their sums in tensor memory. */
+#ifndef TILEVM_CODEGEN_ANALYSIS_TENSOR_H
+#define TILEVM_CODEGEN_ANALYSIS_TENSOR_H
+
+#include "codegen/analysis/tcgen05.h"
+
+/* Can the instruction read operand `index` of the op where it lies: in this encoding? */
+bool cg_tcgen05_reads(const cg_func *c, const ct_op *op, uint32_t index, const cg_encoding *encoding);
+
+/* A sum in tensor memory. */
+typedef struct cg_sum {
+    const ct_op *product;
+    const ct_op *span;    /* the op during which it lies there: the product, or the loop over which it stays */
+    const ct_op *started; /* of a sum that stays: the op that puts it there, and the one that takes it; else NULL */
+    const ct_op *taken;
+    uint32_t column, columns, row; /* row: log2 of the columns of words that each row has side by side */
+    bool meets;  /* threads meet before they store its initial value, because other warps had these words */
+    cg_val adds; /* when lowered: whether the next product adds to it, because something has been written */
+} cg_sum;
+
+/* The tensor memory of a kernel. */
+typedef struct cg_tensor {
+    cg_sum *sums;
+    uint32_t count, columns;       /* columns that are allocated */
+    struct cg_tensor_state *state; /* as lowered (codegen/ops/tcgen05.c); NULL until then */
+} cg_tensor;
+
+/* The sum of which the op is the product, the start or the end; NULL: of none. */
+cg_sum *cg_sum_of(const cg_func *c, const ct_op *op);
+/* Is there room for the sums of all products in the loop at once, so that one of them may stay there meanwhile? */
+bool cg_tcgen05_has_room(const cg_func *c, const ct_op *loop);
+
+#endif

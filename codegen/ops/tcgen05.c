@@ -1,0 +1,463 @@
+/* Products by tcgen05. One thread, the issuer, starts the instructions, which read both operands from shared memory
+   and add to sums in tensor memory; a commit lets a barrier in shared memory know when they are complete. All threads
+   move sums between tensor memory and registers. Source: PTX ISA, "TensorCore 5th Generation Family Instructions".
+
+   The rules of order, each of which the simulator checks (tests/ptxsim):
+   - Threads that have loaded or stored tensor memory execute wait::ld or wait::st and fence::before_thread_sync, meet
+     at a barrier, and execute fence::after_thread_sync, before the issuer's next instruction touches the same words:
+     instructions of the tensor core are ordered after those of other threads only by these fences.
+   - Instructions that one thread issues are executed in order, so products that add to a sum need nothing between
+     them.
+   - The commit is issued by the thread that issued the instructions, since it covers only those.
+   - Whoever reads a sum or refills an operand waits for the commit's barrier, because the instructions are executed
+     asynchronously; before tensor memory is read, fence::after_thread_sync follows.
+   - The barrier's phases are told apart by one bit, so no thread may miss two of them: a product for which all
+     threads wait comes after a barrier of all threads. */
+#include <stdio.h>
+#include <string.h>
+
+#include "codegen/analysis/tensor.h"
+#include "codegen/kernel/remarks.h"
+#include "codegen/ops/hooks.h"
+#include "codegen/ops/mma.h"
+#include "codegen/ops/tcgen05.h"
+#include "codegen/ptx/ptx.h"
+#include "codegen/values/effects.h"
+#include "codegen/values/homes.h"
+#include "codegen/values/memory.h"
+#include "codegen/values/values.h"
+
+enum { MOST_REGISTERS_BITS = 7, OF_A_BLOCK_BITS = 2 }; /* log2 of the registers of a load, and of one of 16x256b */
+
+struct cg_tensor_state {
+    cg_val issuer;      /* predicate: it is the thread that issues */
+    cg_val base, lanes; /* addresses in tensor memory: of the kernel's columns, and of what the warp reaches there */
+    cg_val done, phase; /* the barrier for products that threads wait for, and the phase that is awaited next */
+};
+
+static struct cg_tensor_state *state_of(const cg_func *c)
+{
+    return c->tensor->state;
+}
+
+cg_val cg_tensor_issuer(const cg_func *c)
+{
+    return state_of(c)->issuer;
+}
+
+/* ---- order ---- */
+
+/* What the thread has done to tensor memory is ordered before what others do behind a barrier and `acquire`. */
+static void release(cg_func *c)
+{
+    cg_ins(c, "tcgen05.fence::before_thread_sync");
+}
+
+static void acquire(cg_func *c)
+{
+    cg_ins(c, "tcgen05.fence::after_thread_sync");
+}
+
+/* All threads wait for each other's accesses to tensor memory. */
+static void meet(cg_func *c, const ct_op *op)
+{
+    release(c);
+    cg_take_effect(c, op, CG_MEETS);
+    acquire(c);
+}
+
+/* ---- the kernel's tensor memory ---- */
+
+void cg_assign_tensor(cg_func *c, const ct_op *op)
+{
+    (void)c, (void)op;
+}
+
+void cg_effects_tensor(cg_func *c, ct_op *op)
+{
+    cg_add_effect(c, op, CG_MEETS);
+}
+
+/* Only the first warp executes what follows, up to the label. */
+static uint32_t begin_first_warp(cg_func *c)
+{
+    uint32_t others = cg_label(c);
+    cg_val is_other = cg_new(c, CG_PRED);
+    cg_ins(c, "setp.ge.u32 %v, %v, %u", is_other, cg_tid(c), 1u << CG_LANE_BITS);
+    cg_ins(c, "@%v bra.uni %l", is_other, others);
+    return others;
+}
+
+/* The address of the lanes and columns that a warp of a product reaches, by the bits of the thread's number. Products
+   with the same rows and columns share it. */
+static cg_val lanes_of(cg_func *c, const cg_product *p)
+{
+    enum { LANE_BIT = 16 };
+    uint32_t images[CG_MAX_TILE_BITS] = {0}, count = CG_LANE_BITS, further = p->along_m - CG_WARPGROUP_BITS;
+    for (uint32_t i = 0; i < CG_WARPGROUP_BITS; i++)
+        images[count++] = (uint32_t)1 << (LANE_BIT + CG_LANE_BITS + i);
+    for (uint32_t i = 0; i < further; i++)
+        images[count++] = (uint32_t)1 << (p->n + i);
+    for (uint32_t i = 0; i < p->along_n; i++)
+        images[count++] = (uint32_t)1 << (p->n - p->along_n + i);
+    cg_val own = cg_linear(c, cg_tid(c), images, count), at = cg_new(c, CG_B32);
+    cg_ins(c, "add.u32 %v, %v, %v", at, own, state_of(c)->base);
+    return at;
+}
+
+/* One warp allocates; the address comes through shared memory. */
+void cg_lower_tensor(cg_func *c, const ct_op *op)
+{
+    struct cg_tensor_state *s = c->tensor->state = bc_new(&c->arena, struct cg_tensor_state, 1);
+    if (!s) {
+        cg_no_memory(c);
+        return;
+    }
+    s->issuer = cg_new(c, CG_PRED);
+    s->base = cg_new(c, CG_B32);
+    s->done = cg_new(c, CG_B32);
+    s->phase = cg_new(c, CG_B32);
+    cg_ins(c, "setp.eq.u32 %v, %v, 0", s->issuer, cg_tid(c));
+    cg_ins(c, "mov.u32 %v, tv_tensor", s->done);
+    cg_ins(c, "mov.u32 %v, 0", s->phase);
+    uint32_t others = begin_first_warp(c);
+    cg_ins(c, "@%v mbarrier.init.shared::cta.b64 [%v], 1", s->issuer, s->done);
+    cg_ins(c, "@%v fence.mbarrier_init.release.cluster", s->issuer);
+    cg_ins(c, "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%v+8], %u", s->done, c->tensor->columns);
+    cg_ins(c, "tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned");
+    cg_place_label(c, others);
+    cg_take_effect(c, op, CG_MEETS); /* the address is there */
+    cg_ins(c, "ld.shared.u32 %v, [%v+8]", s->base, s->done);
+}
+
+void cg_assign_tensor_end(cg_func *c, const ct_op *op)
+{
+    (void)c, (void)op;
+}
+
+void cg_effects_tensor_end(cg_func *c, ct_op *op)
+{
+    cg_add_effect(c, op, CG_MEETS);
+}
+
+/* The same warp frees it when all threads have read the last sum. */
+void cg_lower_tensor_end(cg_func *c, const ct_op *op)
+{
+    meet(c, op);
+    uint32_t others = begin_first_warp(c);
+    cg_ins(c, "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %v, %u", state_of(c)->base, c->tensor->columns);
+    cg_place_label(c, others);
+}
+
+/* ---- between registers and tensor memory ---- */
+
+/* Moves the thread's part of a sum, in as few instructions as there are blocks of lanes. */
+static void move_sum(cg_func *c, const cg_sum *s, const cg_product *p, const cg_val *regs, bool stores)
+{
+    enum { LANE_BIT = 16, OTHER_HALF = 16 };
+    cg_layout l = cg_tcgen05_layout(c, p);
+    uint32_t columns = OF_A_BLOCK_BITS + p->n - p->along_n - 3,
+             bits = columns < MOST_REGISTERS_BITS ? columns : MOST_REGISTERS_BITS;
+    uint32_t count = (uint32_t)1 << bits, blocks = count >> OF_A_BLOCK_BITS, all = cg_layout_regs(&l);
+    cg_val at = lanes_of(c, p);
+    for (uint32_t r = 0; r < all; r += count) {
+        uint32_t element = cg_layout_reg(&l, r), row = element >> p->n, column = element & (((uint32_t)1 << p->n) - 1);
+        uint32_t offset = s->column + ((row >> CG_TENSOR_ROW_BITS) << p->n) + column
+                          + (row & OTHER_HALF ? (uint32_t)OTHER_HALF << LANE_BIT : 0);
+        if (stores)
+            cg_ins(c, "tcgen05.st.sync.aligned.16x256b.x%u.b32 [%v+%u], %V", blocks, at, offset, regs + r, count);
+        else
+            cg_ins(c, "tcgen05.ld.sync.aligned.16x256b.x%u.b32 %V, [%v+%u]", blocks, regs + r, count, at, offset);
+    }
+    cg_ins(c, stores ? "tcgen05.wait::st.sync.aligned" : "tcgen05.wait::ld.sync.aligned");
+}
+
+static bool is_zero(const cg_val *values, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (!values[i].known || values[i].bits)
+            return false;
+    return true;
+}
+
+/* Puts the initial value of a sum into tensor memory. If it is zero, the first product writes the sum instead of adding
+   to it: x + 0 equals x except for the sign of a zero, which a sum of products that starts at +0 does not keep. */
+static void start_sum(cg_func *c, cg_sum *s, const cg_product *p, const ct_value *init)
+{
+    const cg_layout *home = cg_value_of(c, p->result)->home;
+    uint32_t count = cg_layout_regs(home);
+    const cg_val *values = cg_get(c, init, home);
+    if (!values)
+        return;
+    bool zero = is_zero(values, count);
+    if (s->meets)
+        meet(c, cg_lowered(c));
+    if (!zero) {
+        cg_val *regs = cg_vals(c, count);
+        for (uint32_t i = 0; regs && i < count; i++)
+            regs[i] = cg_reg(c, values[i]);
+        if (regs)
+            move_sum(c, s, p, regs, true);
+    }
+    s->adds = cg_new(c, CG_PRED);
+    cg_ins(c, "setp.%s.u32 %v, 0, 0", zero ? "ne" : "eq", s->adds);
+}
+
+/* Registers with the sum. may_be_unwritten: it is zero if no product has been executed and nothing was stored. */
+static cg_val *load_sum(cg_func *c, const cg_sum *s, const cg_product *p, bool may_be_unwritten)
+{
+    uint32_t count = cg_layout_regs(cg_value_of(c, p->result)->home);
+    uint32_t written = may_be_unwritten ? cg_label(c) : 0, behind = may_be_unwritten ? cg_label(c) : 0;
+    cg_val *regs = cg_vals(c, count);
+    for (uint32_t i = 0; regs && i < count; i++)
+        regs[i] = cg_new(c, CG_B32);
+    if (!regs)
+        return NULL;
+    if (may_be_unwritten) {
+        cg_ins(c, "@%v bra.uni %l", s->adds, written);
+        for (uint32_t i = 0; i < count; i++)
+            cg_ins(c, "mov.b32 %v, 0", regs[i]);
+        cg_ins(c, "bra.uni %l", behind);
+        cg_place_label(c, written);
+    }
+    move_sum(c, s, p, regs, false);
+    if (may_be_unwritten)
+        cg_place_label(c, behind);
+    return regs;
+}
+
+/* Does a product add to the sum before it is taken, whatever the ends of the loops are? */
+static bool is_always_written(const cg_sum *s)
+{
+    for (const ct_op *loop = s->product->block->parent;; loop = loop->block->parent) {
+        cg_range first = cg_range_of(ct_operand(loop, F_for_lower_bound)),
+                 end = cg_range_of(ct_operand(loop, F_for_upper_bound));
+        if (first.low < 0 || first.high >= end.low) /* also as unsigned numbers */
+            return false;
+        if (loop == s->span)
+            return true;
+    }
+}
+
+/* ---- operands ---- */
+
+static const char *kind_of(const cg_product *p)
+{
+    return p->in == BC_TF32 ? "tf32" : p->in == BC_I8 ? "i8" : p->atom.element_bits == 2 ? "f8f6f4" : "f16";
+}
+
+/* The number of an operand's type in the instruction descriptor. */
+static uint32_t type_of(const ct_op *op, const cg_product *p, bool left)
+{
+    enum { TF32 = 2 };
+    if (op->opcode == OP_mmai)
+        return ct_attr_u(op, left ? F_mmai_signedness_lhs : F_mmai_signedness_rhs) == BC_Signedness_signed;
+    return p->in == BC_TF32 ? TF32 : p->in == BC_BF16 || p->in == BC_F8E5M2;
+}
+
+/* log2 of the rows and of the columns of an instruction. */
+static uint32_t rows_of(const cg_product *p)
+{
+    return p->m < CG_TENSOR_ROW_BITS ? p->m : CG_TENSOR_ROW_BITS;
+}
+
+static uint32_t columns_of(const cg_product *p)
+{
+    return p->n < CG_TENSOR_COLUMN_BITS ? p->n : CG_TENSOR_COLUMN_BITS;
+}
+
+/* The instruction descriptor: types, orders, N in eights, M in sixteens. PTX ISA, "Instruction descriptor". */
+static uint32_t shape_of(const ct_op *op, const cg_product *p, const cg_operand *a, const cg_operand *b)
+{
+    uint32_t sums = p->acc == BC_F32 ? 1 : 2;
+    return sums << 4 | type_of(op, p, true) << 7 | type_of(op, p, false) << 10 | (uint32_t)a->across << 15
+           | (uint32_t)b->across << 16 | (uint32_t)1 << (columns_of(p) - 3 + 17) | (uint32_t)1 << (rows_of(p) - 4 + 24);
+}
+
+/* An operand as the instructions read it. */
+typedef struct cut {
+    cg_layout steps;   /* places in the encoding: registers count steps along K, then along M or N */
+    cg_val descriptor; /* of the first one */
+    uint32_t steps_of_k;
+} cut;
+
+/* The matrix descriptor: in units of 16 bytes, the address, the distance between panels (if K counts rows) and the
+   distance between groups of eight rows; a constant; the swizzle. PTX ISA, "Shared memory descriptor". */
+static cg_val descriptor_of(cg_func *c, const cg_encoding *s, cg_val base, bool across)
+{
+    uint32_t row = s->bytes << s->panel; /* bytes: 128, 64, 32 */
+    uint64_t leading = across ? (uint64_t)row << s->rows >> 4 : 1, stride = (uint64_t)row * 8 >> 4;
+    uint64_t swizzle = row == 128 ? 2 : row == 64 ? 4 : 6;
+    cg_val unit = cg_new(c, CG_B32), wide = cg_new(c, CG_B64), d = cg_new(c, CG_B64);
+    cg_ins(c, "bfe.u32 %v, %v, 4, 14", unit, base);
+    cg_ins(c, "cvt.u64.u32 %v, %v", wide, unit);
+    cg_ins(c, "or.b64 %v, %v, %q", d, wide, leading << 16 | stride << 32 | (uint64_t)1 << 46 | swizzle << 61);
+    return d;
+}
+
+/* parts: log2 of the K slices of which scratch holds one. */
+static cut cut_of(cg_func *c, const cg_product *p, const cg_operand *o)
+{
+    uint32_t one = 1, k0 = o->left ? 0 : p->n, x0 = o->left ? o->k : 0;
+    cg_product slice = *p;
+    cg_layout l = {.reg_bits = 0};
+    slice.k = o->k;
+    cg_encoding regular = cg_regular_encoding(&slice, o->left, o->across);
+    for (uint32_t i = p->atom.k_bits; i < o->k; i++)
+        l.reg[l.reg_bits++] = one << (k0 + i);
+    for (uint32_t i = o->left ? rows_of(p) : columns_of(p); i < (o->left ? p->m : p->n); i++)
+        l.reg[l.reg_bits++] = one << (x0 + i);
+    return (cut){.steps = cg_encoding_layout(&regular, &l),
+                 .descriptor = descriptor_of(c, &regular, o->base, o->across),
+                 .steps_of_k = o->k - p->atom.k_bits};
+}
+
+/* The descriptor of step k, block x. The places of steps share no bits with the places within a step. */
+static cg_val step_of(cg_func *c, const cg_product *p, const cut *u, uint32_t k, uint32_t x)
+{
+    uint32_t step = (k & (((uint32_t)1 << u->steps_of_k) - 1)) | x << u->steps_of_k;
+    uint32_t distance = cg_layout_reg(&u->steps, step) * cg_memory_bytes(p->in) >> 4;
+    if (!distance)
+        return u->descriptor;
+    cg_val d = cg_new(c, CG_B64);
+    cg_ins(c, "add.s64 %v, %v, %u", d, u->descriptor, distance);
+    return d;
+}
+
+/* ---- the product ---- */
+
+/* Issues the product of one K slice, whose first step along K is `first`; one thread executes this. */
+static void issue(cg_func *c, const ct_op *op, const cg_product *p, const cg_sum *s, const cg_operand *operands,
+                  uint32_t first, uint32_t count)
+{
+    cut a = cut_of(c, p, &operands[0]), b = cut_of(c, p, &operands[1]);
+    uint32_t m_blocks = 1u << (p->m - rows_of(p)), n_blocks = 1u << (p->n - columns_of(p));
+    cg_val shape = cg_new(c, CG_B32), always = cg_reg(c, cg_const(CG_PRED, 1));
+    cg_ins(c, "mov.b32 %v, %x", shape, shape_of(op, p, &operands[0], &operands[1]));
+    for (uint32_t m = 0; m < m_blocks; m++)
+        for (uint32_t n = 0; n < n_blocks; n++) {
+            cg_val to = cg_new(c, CG_B32);
+            cg_ins(c, "add.u32 %v, %v, %u", to, state_of(c)->base, s->column + (m << p->n) + (n << columns_of(p)));
+            for (uint32_t k = first; k < first + count; k++)
+                cg_ins(c, "tcgen05.mma.cta_group::1.kind::%s [%v], %v, %v, %v, %v", kind_of(p), to,
+                       step_of(c, p, &a, k, m), step_of(c, p, &b, k, n), shape, k ? always : s->adds);
+        }
+}
+
+static const char commit[] = "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster";
+
+void cg_tensor_commit(cg_func *c, cg_val barrier, bool to_all)
+{
+    if (!to_all) {
+        cg_ins(c, "@%v %s.b64 [%v]", state_of(c)->issuer, commit, barrier);
+        return;
+    }
+    cg_val blocks = cg_new(c, CG_B16);
+    cg_ins(c, "mov.b16 %v, %u", blocks, (1u << c->cluster) - 1);
+    cg_ins(c, "@%v %s.multicast::cluster.b64 [%v], %v", state_of(c)->issuer, commit, barrier, blocks);
+}
+
+/* All threads wait until the products that the last commit to `done` covers are complete. */
+static void await_done(cg_func *c)
+{
+    const struct cg_tensor_state *s = state_of(c);
+    uint32_t again = cg_label(c);
+    cg_val complete = cg_new(c, CG_PRED);
+    cg_place_label(c, again);
+    cg_ins(c, "mbarrier.try_wait.parity.shared::cta.b64 %v, [%v], %v", complete, s->done, s->phase);
+    cg_ins(c, "@!%v bra %l", complete, again);
+    cg_ins(c, "xor.b32 %v, %v, 1", s->phase, s->phase);
+}
+
+/* Multiplies slice by slice. */
+static void multiply(cg_func *c, const ct_op *op, const cg_product *p, const cg_sum *s)
+{
+    cg_factors f;
+    cg_find_factors(c, op, p, &f);
+    uint32_t steps = (uint32_t)1 << (p->k - f.parts - p->atom.k_bits);
+    bool in_scratch = f.operands[0].source == CG_FROM_SCRATCH || f.operands[f.of[0].right].source == CG_FROM_SCRATCH;
+    for (uint32_t part = 0; part < (uint32_t)1 << f.parts && !c->failed; part++) {
+        cg_encode_operands(c, op, p, &f, true, part);
+        if (!in_scratch && !op->in_flight)
+            cg_take_effect(c, op, CG_MEETS); /* scratch has a barrier of its own */
+        uint32_t behind = cg_label(c);
+        cg_ins(c, "@!%v bra %l", state_of(c)->issuer, behind);
+        if (!op->in_flight)
+            acquire(c);
+        const cg_operand both[] = {f.operands[f.of[0].left], f.operands[f.of[0].right]};
+        issue(c, op, p, s, both, part * steps, steps);
+        if (!op->in_flight)
+            cg_ins(c, "%s.b64 [%v]", commit, state_of(c)->done);
+        cg_place_label(c, behind);
+        if (!op->in_flight)
+            await_done(c);
+    }
+    if (s->started)
+        cg_ins(c, "setp.eq.u32 %v, 0, 0", s->adds);
+    cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED,
+              "tcgen05.{Instruction=%s}, {Rows=%u} x {Columns=%u}, the sum in {Words=%u} columns of tensor memory",
+              kind_of(p), 1u << rows_of(p), 1u << columns_of(p), s->columns);
+}
+
+void cg_multiply_tcgen05(cg_func *c, const ct_op *op, const cg_product *p)
+{
+    cg_sum *s = cg_sum_of(c, op);
+    if (!s || !state_of(c)) {
+        cg_unsupported(c, op, "internal error: a product has no tensor memory");
+        return;
+    }
+    if (!s->started) {
+        start_sum(c, s, p, p->c);
+        release(c);
+    }
+    if (!c->failed)
+        multiply(c, op, p, s);
+    if (s->started || c->failed)
+        return;
+    acquire(c);
+    cg_val *regs = load_sum(c, s, p, false);
+    if (regs)
+        cg_set(c, p->result, regs);
+}
+
+/* ---- sums that stay ---- */
+
+void cg_assign_sum(cg_func *c, const ct_op *op)
+{
+    const cg_sum *s = cg_sum_of(c, op);
+    cg_layout l;
+    if (!s || !cg_mma_accumulator_layout(c, s->product, &l))
+        return;
+    cg_set_home(c, cg_result(op, 0), &l, CG_WEIGHT_MMA);
+    cg_want(c, op->operands[0], &l);
+}
+
+void cg_effects_sum(cg_func *c, ct_op *op)
+{
+    if (cg_sum_of(c, op)->meets)
+        cg_add_effect(c, op, CG_MEETS);
+    cg_add_effect(c, op, CG_MEETS);
+}
+
+void cg_lower_sum(cg_func *c, const ct_op *op)
+{
+    cg_sum *s = cg_sum_of(c, op);
+    start_sum(c, s, cg_settled_product(c, s->product), op->operands[0]);
+    meet(c, op);
+}
+
+bool cg_take_sum(cg_func *c, const ct_op *op)
+{
+    const cg_sum *s = cg_sum_of(c, op);
+    if (!s)
+        return false;
+    if (s->product->in_flight) {
+        cg_tensor_commit(c, state_of(c)->done, false);
+        await_done(c);
+    }
+    acquire(c);
+    cg_val *regs = load_sum(c, s, cg_settled_product(c, s->product), !is_always_written(s));
+    if (regs)
+        cg_set(c, cg_result(op, 0), regs);
+    return true;
+}

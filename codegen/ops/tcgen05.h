@@ -1,0 +1,15 @@
+/* Lowering of products by tcgen05, for the files that emit what is around them. */
+#ifndef TILEVM_CODEGEN_OPS_TCGEN05_H
+#define TILEVM_CODEGEN_OPS_TCGEN05_H
+
+#include "codegen/kernel/kernel.h"
+
+/* The predicate of the thread that issues products. */
+cg_val cg_tensor_issuer(const cg_func *c);
+/* That thread lets the barrier, and if to_all the same one of each block of the cluster, know when the products that it
+   has issued are complete. */
+void cg_tensor_commit(cg_func *c, cg_val barrier, bool to_all);
+/* Loads the sum whose end the op is. False: it is the end of none. */
+bool cg_take_sum(cg_func *c, const ct_op *op);
+
+#endif

@@ -1,0 +1,51 @@
+/* Sums that loops carry; see the header. */
+#include "codegen/rewrite/carried.h"
+
+/* Does another op than the last one of the body end an iteration? */
+static bool ends_elsewhere(const ct_block *body)
+{
+    for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
+        if (op->opcode == OP_continue && op->block != body)
+            return true;
+    return false;
+}
+
+bool cg_is_sum_carried(const ct_op *product, uint32_t *out_index)
+{
+    const ct_block *body = product->block;
+    const ct_use *use = product->results[0].uses;
+    if (!body->parent || body->parent->opcode != OP_for || !use || use->next || use->op != body->last)
+        return false;
+    const ct_value *arg = &body->args[use->index + 1];
+    *out_index = use->index;
+    return product->operands[2] == arg && !arg->uses->next && !ends_elsewhere(body);
+}
+
+ct_op *cg_product_carried(const ct_op *loop, uint32_t *out_index)
+{
+    ct_op *found = cg_only_product(loop->regions[0]);
+    return found && cg_is_sum_carried(found, out_index) ? found : NULL;
+}
+
+/* Does the body, apart from the loop in it, multiply or have another `continue`? */
+static bool has_more_than(const ct_block *body, const ct_op *loop)
+{
+    for (const ct_op *op = body->first; op; op = ct_next_op(op == loop ? op->regions[0]->last : op, body))
+        if (cg_is_product(op) || (op->opcode == OP_continue && op->block != body))
+            return true;
+    return false;
+}
+
+ct_op *cg_loop_of_sum(ct_op *loop, uint32_t *carried)
+{
+    for (ct_op *outer; (outer = loop->block->parent) && outer->opcode == OP_for; loop = outer) {
+        ct_block *body = outer->regions[0];
+        const ct_value *from = loop->operands[ct_for_inits(loop).first + *carried];
+        const ct_use *use = loop->results[*carried].uses;
+        if (!use || use->next || use->op != body->last || from != &body->args[use->index + 1] || from->uses->next
+            || has_more_than(body, loop))
+            break;
+        *carried = use->index;
+    }
+    return loop;
+}
