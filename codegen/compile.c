@@ -3,13 +3,11 @@
 
 #include <stdio.h>
 
-#include "codegen/assume.h"
+#include "codegen/choose.h"
 #include "codegen/module/call.h"
 #include "codegen/module/spell.h"
-#include "codegen/plan/budget.h"
 #include "codegen/passes/pass.h"
 #include "codegen/ptx/emit.h"
-#include "codegen/promises.h"
 #include "codegen/ptx/ptx.h"
 
 /* ---- parameters ---- */
@@ -65,14 +63,12 @@ static tv_status check_entry(cg_func *c)
 
 static tv_status compile_kernel(cg_func *c, const cg_watch *watch, const cg_request *request)
 {
-    bc_arena_init(&c->arena, &c->m->arena.allocator, 0);
-    if (!(c->ir = ct_import(c->f, &c->arena)) || !cg_assume(c)) {
+    cg_choices chosen;
+    if (!cg_begin_kernel(c)) {
         bc_arena_release(&c->arena);
-        return c->status = TV_NO_MEMORY;
+        return c->status;
     }
-    if (!cg_find_promises(c->m, c->f, &c->arena, &c->promises))
-        cg_no_memory(c);
-    cg_set_warps(c);
+    cg_choose_warps(c, watch, &chosen);
     cg_run_passes(c, watch);
     if (!c->failed && !watch->stops)
         cg_put_kernel(c, &c->written->text);

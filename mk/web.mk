@@ -10,7 +10,7 @@ WEB_REPORT := $(filter-out %/side.c,$(sort $(wildcard tools/tilevm/page/*.c))) $
     report/report.c report/suppress.c report/json.c run/kernel.c run/tile.c run/made_up.c run/memory.c \
     compile/remarks.c compile/remarks_json.c)
 WEB_SRC := $(WEB_LIB) $(WEB_ARGS) $(WEB_REPORT) $(wildcard tools/web/*.c) $(addprefix tools/tilevm/,cli/diag.c \
-    cli/files.c cli/message.c cli/options.c cli/show.c io/io.c io/npy.c)
+    cli/files.c cli/json_forms.c cli/message.c cli/options.c cli/show.c io/io.c io/npy.c)
 WEB_OBJ := $(WEB_SRC:%.c=$(WEB)/obj/%.o) $(WEB)/obj/gen/build_id.o $(WEB)/obj/gen/page_text.o
 WEB_CFLAGS := -std=c11 -D_GNU_SOURCE -ffp-contract=off -I. -Iinclude -Wall -Wextra
 # The loops of the machine are compiled for speed, the rest for size.

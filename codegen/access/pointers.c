@@ -133,6 +133,21 @@ bool cg_pointers_go_as_well(cg_func *c, const cg_ptr_op *p, const cg_layout *l)
            && bytes << cg_layout_beside(l, from, s.bits[fast], vector) >= CG_SECTOR_BYTES;
 }
 
+/* Would each lane of a warp that stores in this layout reach another sector, although elements that are likely to be
+   consecutive lie in one? Sectors that are filled piece by piece take longer than a conversion through shared memory. */
+static bool scatters(const cg_ptr_op *p, const cg_layout *l, uint32_t fast)
+{
+    cg_shape s = cg_shape_of(p->pointers->type);
+    const cg_axis *axes = p->pointers->fact->axes;
+    uint32_t bytes = cg_memory_bytes((bc_kind)p->pointers->type->elem->elem->kind);
+    if (!p->value || p->single || !axes || bytes << axes[fast].likely < CG_SECTOR_BYTES)
+        return false;
+    uint32_t inside = (CG_SECTOR_BYTES / bytes - 1) << s.shift[fast], apart = 0;
+    for (uint32_t i = 0; i < CG_LANE_BITS; i++)
+        apart += l->lane[i] && !(l->lane[i] & inside);
+    return apart == CG_LANE_BITS && l->reg_bits;
+}
+
 cg_layout cg_pointer_layout(cg_func *c, const cg_ptr_op *p)
 {
     cg_shape s = cg_shape_of(p->pointers->type);
@@ -150,7 +165,7 @@ cg_layout cg_pointer_layout(cg_func *c, const cg_ptr_op *p)
     }
     if (s.rank && (!axes || !axes[fast].run)
         && (cg_wish(c, p->pointers, &wish, &weight) || (p->value && cg_wish(c, p->value, &wish, &weight)))
-        && (weight > CG_WEIGHT_FREE || !axes || !axes[fast].likely))
+        && (weight > CG_WEIGHT_FREE || !axes || !axes[fast].likely) && !scatters(p, &wish, fast))
         return cg_layout_drop_replicas(&wish, NULL);
     return layout_of_memory(c, p);
 }

@@ -5,15 +5,15 @@
 
 enum { MOST_OF_A_SIDE = 256, MOST_STRIDE_BITS = 36 /* in units of 16 bytes: a map has 40 bits for bytes */ };
 
-/* Is the encoding's swizzle one of TMA's: the number of a chunk XORed with low bits of the number of its 128-byte
-   line? */
+/* Is the encoding's swizzle one of TMA's: none, or the number of a chunk XORed with low bits of the number of its
+   128-byte line? */
 static bool is_swizzled_alike(const cg_encoding *s)
 {
     enum { LINE = 3 /* log2 of the chunks in it */ };
     uint32_t chunks = s->panel - s->chunk;
-    if (s->panel < s->chunk || s->swizzle != chunks)
+    if (s->panel < s->chunk || (s->swizzle && s->swizzle != chunks))
         return false;
-    for (uint32_t i = 0; i < chunks; i++)
+    for (uint32_t i = 0; i < s->swizzle; i++)
         if (s->row_bit[i] != LINE - chunks + i)
             return false;
     return true;
@@ -56,7 +56,7 @@ const char *cg_boxes_obstacle(const ct_op *load, const cg_encoding *encoding, ui
         return "a tile is loaded through pointers";
     cg_view_op v = cg_view_op_of(load);
     const bc_type *tile = v.tile_type;
-    *out = (cg_boxes){.element = encoding->bytes, .swizzle = encoding->panel - encoding->chunk, .blocks = 1};
+    *out = (cg_boxes){.element = encoding->bytes, .swizzle = encoding->swizzle, .blocks = 1};
     if (tile->rank > CG_MAP_DIMS || v.view->view->tensor->rank != tile->rank)
         return "a tensor has more dimensions than a tensor map";
     if (cg_view_is_half(&v) || encoding->left_out || encoding->batch || !is_swizzled_alike(encoding))

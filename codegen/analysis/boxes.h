@@ -6,7 +6,7 @@
 
 #include "codegen/analysis/ring.h"
 
-enum { CG_MAP_DIMS = 5, CG_MAP_BYTES = 128, CG_MOST_MAPS = 4 };
+enum { CG_MAP_DIMS = 5, CG_MAP_BYTES = 128, CG_MOST_MAPS = 8 };
 /* tensormap.replace exists since PTX 8.3, but assemblers before CUDA 12.4 take strides in units of 16 bytes. */
 enum { CG_PTX_OF_MAPS = 85 };
 

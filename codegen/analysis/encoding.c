@@ -20,7 +20,7 @@ cg_encoding cg_encoding_new(uint32_t rows, uint32_t columns, uint32_t batch, uin
     while (s.panel < columns && bytes << (s.panel + 1) <= 128)
         s.panel++;
     uint32_t chunks = s.panel > s.chunk ? s.panel - s.chunk : 0; /* log2, at most 3 */
-    for (uint32_t i = 3 - chunks; i < 3 && feed != CG_FEED_ONE; i++)
+    for (uint32_t i = 3 - chunks; i < 3 && feed != CG_FEED_ONE && feed != CG_FEED_THREADS; i++)
         if (differ[feed][i] == CG_PANEL_BIT)
             s.row_bit[s.swizzle++] = s.panel < columns ? (uint8_t)rows : CG_NO_ROW_BIT;
         else if (differ[feed][i] < rows || differ[feed][i] == CG_NO_ROW_BIT)

@@ -18,7 +18,8 @@ typedef enum cg_feed {
     CG_FEED_DOUBLES, /* 8-byte elements: half a warp reads four neighbours in each of four rows */
     CG_FEED_VECTORS, /* eight rows at a time, of each four chunks whose numbers differ in two bits */
     CG_FEED_ONE,     /* one row at a time, several chunks of it */
-    CG_FEED_ACROSS   /* threads transpose the tile on its way to shared memory; then eight rows at a time */
+    CG_FEED_ACROSS,  /* threads transpose the tile on its way to shared memory; then eight rows at a time */
+    CG_FEED_THREADS  /* no product reads it: threads read it to registers, in any layout */
 } cg_feed;
 
 enum { CG_NO_ROW_BIT = 255, CG_PANEL_BIT = 254 /* as row bits: none; the lowest bit of the panel's number */ };

@@ -1,5 +1,6 @@
 /* Rings: the layout of their loads in a slot, and the values that are read there. */
 #include "codegen/analysis/ring.h"
+#include "codegen/kernel/limits.h"
 
 #include <string.h>
 
@@ -71,7 +72,9 @@ uint32_t cg_ring_load_bytes(const cg_ring_load *load)
 
 uint32_t cg_ring_place_loads(cg_ring *ring)
 {
-    uint32_t align = ring->role == CG_RING_OF_THREADS ? 16 : CG_ENCODING_ALIGN;
+    uint32_t align = ring->role == CG_RING_OF_THREADS         ? 16
+                     : cg_is_read_by_threads(&ring->loads[0]) ? CG_LINE_BYTES
+                                                              : CG_ENCODING_ALIGN;
     ring->slot_bytes = 0;
     for (uint32_t i = 0; i < ring->load_count; i++) {
         ring->loads[i].offset = ring->slot_bytes;
@@ -115,7 +118,7 @@ const cg_encoding *cg_encoding_of(const ct_value *v)
 {
     const ct_op *op = cg_source_of(v)->op;
     const cg_ring_load *load = op && op->opcode == CT_staged ? op->detail : NULL;
-    return load && !load->own_bytes ? &load->encoding : NULL;
+    return load && !op->in_registers ? &load->encoding : NULL;
 }
 
 cg_layout cg_encoding_layout_of(const ct_value *v, const cg_layout *l)

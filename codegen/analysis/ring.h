@@ -98,10 +98,11 @@ typedef struct cg_ring {
 /* The plan of a loop. It is the loop's detail until the ops of its rings are inserted, and as long as the rings
    live. */
 typedef struct cg_plan {
-    cg_ring *ring;   /* the ring of tiles that products, or the threads that copied them, read; NULL: none */
-    cg_ring *beside; /* a ring of threads for loads whose tiles are kept for later loops or by an earlier one
+    cg_ring *ring;    /* the ring of tiles that products, or the threads that copied them, read; NULL: none */
+    cg_ring *beside;  /* a ring of threads for loads whose tiles are kept for later loops or by an earlier one
                         (codegen/plan/keep.c), or that products cannot read unchanged (codegen/passes/loads.c);
                         NULL: none */
+    bool not_for_one; /* a loop that turns out to have a single iteration runs without the ring */
 } cg_plan;
 
 /* The plan of an op, if it is a loop with one. */
@@ -121,6 +122,11 @@ static inline bool cg_is_between_groups(const cg_ring *ring)
 static inline bool cg_is_transposed(const cg_ring_load *load)
 {
     return load->feed == CG_FEED_ACROSS;
+}
+/* Do threads, not products, read the tile from a slot that others have filled? */
+static inline bool cg_is_read_by_threads(const cg_ring_load *load)
+{
+    return load->feed == CG_FEED_THREADS;
 }
 static inline bool cg_is_put(const cg_ring_load *load)
 {

@@ -46,6 +46,7 @@ static void say_plan(const cg_plan *plan, bc_text *out)
         bc_text_puts(out, first ? "; " : "");
         say_ring(plan->beside, out);
     }
+    bc_text_puts(out, plan->not_for_one ? ", unless there is one iteration" : "");
 }
 
 /* Of a load that has no ring. */

@@ -38,7 +38,8 @@ typedef struct cg_machine {
 #include "codegen/cost/cost.def"
 } cg_machine;
 
-/* The GPU that decisions are made for. */
+/* The GPU that decisions are made for: a column of cost.def. */
+cg_gpu cg_gpu_of(const cg_target *target);
 const cg_machine *cg_machine_of(const cg_target *target);
 /* The GPU that predictions are made for; CG_ANY_GPU: the usual one of the target. */
 void cg_machine_for(const cg_target *target, cg_gpu gpu, cg_machine *out);
@@ -59,6 +60,9 @@ void cg_add_accesses(cg_func *c, const cg_machine *m, const ct_op *op, const bc_
                      cg_work *w);
 /* Bytes of global memory that the op moves; 0: none. *out_memory: the view or pointers that it accesses. */
 double cg_bytes_moved(const ct_op *op, const ct_value **out_memory);
+/* The bytes that go through shared memory in the time in which threads wait at so many barriers: a smaller tile may be
+   moved as if its bytes cost nothing. */
+uint32_t cg_bytes_in_barriers(const cg_func *c, uint32_t barriers);
 /* Floating-point operations of the op, as `tilevm run --stats` counts them: two for each multiply-add, and one for
    each element that is computed or summed. */
 double cg_flops_of(cg_func *c, const ct_op *op);
@@ -132,6 +136,7 @@ typedef struct cg_kernel_cost {
     double us;     /* of a launch; negative: the grid or the iterations of a loop are not known */
     double cycles; /* of the multiprocessor for one of the blocks that share it; a loop with an unknown number of
                       iterations counts CG_UNKNOWN_ITERATIONS */
+    double busy;   /* if the grid is not known: the part of it for which the busiest resource works */
     const char *bound;
 } cg_kernel_cost;
 

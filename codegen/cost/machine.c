@@ -42,10 +42,15 @@ static const model models[] = {
 #include "codegen/cost/gpus.def"
 };
 
-const cg_machine *cg_machine_of(const cg_target *target)
+cg_gpu cg_gpu_of(const cg_target *target)
 {
     enum { FIRST_OF_THE_LAST = 90 };
-    return target->sm >= FIRST_OF_THE_LAST ? &h200 : &a100;
+    return target->sm >= FIRST_OF_THE_LAST ? CG_GPU_H200 : CG_GPU_A100;
+}
+
+const cg_machine *cg_machine_of(const cg_target *target)
+{
+    return models[cg_gpu_of(target) - 1].like;
 }
 
 /* The first GPU of the target's compute capability, or else of the nearest lower one. */

@@ -10,12 +10,12 @@
 
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/ring.h"
+#include "codegen/cost/waits.h"
 #include "codegen/kernel/groups.h"
 #include "codegen/values/strips.h"
 
 enum {
     SCHEDULERS = 4,
-    PUT = 8 /* instructions for a word that producers put back */,
     TWICE_BELOW = 3 /* surrounding loops, below which an iteration is walked through twice */
 };
 
@@ -44,6 +44,7 @@ typedef struct walk {
     double cycles[CG_RESOURCES]; /* of the region that is being walked through */
     double blocks, streams, warps, times;
     traffic moved[MOST_TRAFFIC];
+    cg_waits waits;
     uint32_t moved_count, depth;
     bool multiplies, fills, counts, known;
 } walk;
@@ -146,44 +147,12 @@ static void step(walk *x, const ct_op *op)
     give(x, op, x->now + w.latency);
     if (op->opcode == CT_await)
         x->now += w.latency;
+    cg_waits_at(&x->waits, op, x->now);
 }
 
 /* ---- loops ---- */
 
 static void walk_block(walk *x, const ct_block *block);
-
-/* Words of a slot that each producer thread loads, rounds or transposes, and writes back. */
-static double words_put(const walk *x, const cg_ring *ring)
-{
-    enum { WORD = 4 };
-    double bytes = 0;
-    for (uint32_t i = 0; i < ring->load_count; i++)
-        bytes += cg_is_put(&ring->loads[i]) ? cg_ring_load_bytes(&ring->loads[i]) : 0;
-    return x->c->groups ? bytes / WORD / CG_PRODUCER_THREADS : 0;
-}
-
-/* Records the rings that the loop's body reads, and how long producers take for a slot. */
-static void look_at_rings(const walk *x, const ct_op *loop, cg_loop_cost *cost, uint32_t *out_ahead, bool *out_waits)
-{
-    *out_ahead = 0;
-    *out_waits = false;
-    for (const ct_op *op = loop->regions[0]->first; op; op = op->next) {
-        const cg_ring *ring = op->opcode == CT_await ? cg_ring_of(op, 0) : NULL;
-        if (!ring)
-            continue;
-        double put = words_put(x, ring) * PUT / x->m->issue_of_a_warp;
-        cost->alone = put > cost->alone ? put : cost->alone;
-        if (cg_ring_distance(ring) == 0) { /* each iteration waits for its own copies */
-            *out_waits = *out_waits || !cg_is_between_groups(ring);
-            continue;
-        }
-        uint32_t ahead = cg_is_between_groups(ring) && ring->end != CG_FREE_ITERATION_LATER ? ring->slots
-                                                                                            : cg_ring_distance(ring);
-        cost->stages = ring->slots > cost->stages ? ring->slots : cost->stages;
-        cost->in_flight += ahead * ring->slot_bytes;
-        *out_ahead = !*out_ahead || ahead < *out_ahead ? ahead : *out_ahead;
-    }
-}
 
 /* Carries the ready times at the end of an iteration to the beginning of the next one. */
 static void carry(walk *x, const ct_op *loop)
@@ -252,27 +221,21 @@ static void walk_loop(walk *x, const ct_op *loop)
 {
     double outer[CG_RESOURCES], times = x->times, begun = start_of(x, loop), start;
     int64_t middle;
-    uint32_t ahead, which;
-    bool waits;
+    uint32_t which;
     double count = cg_launch_iterations(x->launch, x->trip, loop, &middle),
            real = count < 0 ? CG_UNKNOWN_ITERATIONS : count;
     cg_trip trip = {x->trip, loop, middle};
     cg_loop_cost cost = {.loop = loop, .iterations = count};
     x->now = begun;
     x->known = x->known && count >= 0;
-    look_at_rings(x, loop, &cost, &ahead, &waits);
     x->trip = &trip;
     x->times *= real;
-    double puts = cost.alone;
     cost.alone = walk_iterations(x, loop, outer, &start);
     add_overhead(x, &cost.alone);
-    cost.alone = puts > cost.alone ? puts : cost.alone;
     x->times = times;
     x->trip = trip.outer;
-    double latency = x->multiplies ? x->m->l2_latency : x->m->dram_latency, arrival = ahead ? latency / ahead : 0;
-    cost.alone = arrival > cost.alone ? arrival : cost.alone;
-    cost.alone += waits ? latency : 0;
     memcpy(cost.cycles, x->cycles, sizeof cost.cycles);
+    cg_add_waits(x->c, x->m, &x->waits, &cost);
     double all = x->blocks * most_of(cost.cycles, x->multiplies, &which);
     cost.bound = all > cost.alone ? names[which] : "latency";
     cost.taken = all > cost.alone ? all : cost.alone;
@@ -381,7 +344,8 @@ static double walk_kernel(walk *x, double blocks)
     x->now = x->tensor_free = 0;
     x->blocks = blocks;
     walk_block(x, x->c->ir->body);
-    double all = blocks * most_of(x->cycles, true, &which);
+    bool shares = x->multiplies || x->launch->grid[0] > 0; /* then bytes from DRAM are counted for the launch */
+    double all = blocks * most_of(x->cycles, shares, &which);
     return all > x->now ? all : x->now;
 }
 
@@ -550,7 +514,9 @@ static void predict_launch(walk *x, const cg_launch *launch)
 static void predict_block(walk *x)
 {
     cg_kernel_cost *k = x->k;
+    uint32_t which;
     k->cycles = walk_kernel(x, k->blocks) / k->blocks;
+    k->busy = most_of(x->cycles, x->multiplies, &which);
     k->bound = bound_of_kernel(k);
 }
 
@@ -572,6 +538,7 @@ cg_kernel_cost *cg_predict(cg_func *c, const cg_launch *launch, uint32_t shared_
     cg_machine *machine = bc_new(&c->arena, cg_machine, 1);
     walk x = {.c = c, .m = machine, .launch = launch, .known = true, .times = 1};
     uint32_t loops = count_loops(c, &x.multiplies);
+    x.waits.multiplies = x.multiplies;
     cg_kernel_cost *k = x.k = bc_new(&c->arena, cg_kernel_cost, 1);
     x.ready = bc_new(&c->arena, double, c->ir->value_count + 1u);
     if (!k || !x.ready || !machine || !(k->loops = bc_new(&c->arena, cg_loop_cost, loops + 1u))

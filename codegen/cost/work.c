@@ -5,6 +5,12 @@
 #include "codegen/cost/cost.h"
 #include "codegen/values/values.h"
 
+uint32_t cg_bytes_in_barriers(const cg_func *c, uint32_t barriers)
+{
+    const cg_machine *m = cg_machine_of(c->target);
+    return (uint32_t)(barriers * m->barrier * m->shared_bytes);
+}
+
 /* The bytes of a tile in global memory. */
 static double bytes_of(const bc_type *tile)
 {

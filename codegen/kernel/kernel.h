@@ -29,6 +29,7 @@ typedef struct cg_func {
     const struct cg_witness *witness;  /* receives a model of the kernel at the end: codegen/model/model.h; NULL: no
                                           model */
     const cg_choices *choices;         /* choices that replace decisions of passes; NULL: none */
+    bool is_weighed;                   /* only its cost is needed: codegen/choose.c */
     tv_sink sink;
     cg_promises promises; /* the symbol's promises about the parameters */
 

@@ -322,19 +322,20 @@ cg_val cg_math_sinh(const cg_real *k, const cg_val *x)
     return r_select(k, r_test(k, "lt", r_abs(k, x[0]), r_number(k, 1)), small, large);
 }
 
-/* 1 - 2 / (e^2x + 1) where x is large enough. */
+/* In f64: u / (u + 2) for u = e^2x - 1 where x is large enough. */
 cg_val cg_math_tanh(const cg_real *k, const cg_val *x)
 {
-    cg_val size = r_abs(k, x[0]), limit = r_number(k, 20), one = r_number(k, 1);
-    cg_val limited = r_select(k, r_test(k, "gt", size, limit), limit, size);
-    power p = power_of(k, (cg_pair){r_add(k, limited, limited), r_number(k, 0)});
-    cg_val factor = r_power_of_two(k, p.n);
-    cg_pair e = {r_mul(k, p.value.high, factor), r_mul(k, p.value.low, factor)};
-    cg_pair sum = r_fast_two_sum(k, e.high, one);
-    sum.low = r_add(k, sum.low, e.low);
-    cg_pair q = r_pair_quotient(k, (cg_pair){r_number(k, 2), r_number(k, 0)}, sum);
-    cg_pair rest = r_fast_two_sum(k, one, r_neg(k, q.high));
-    cg_val large = r_add(k, rest.high, r_sub(k, rest.low, q.low));
+    cg_val size = r_abs(k, x[0]), limit = r_number(k, 20), one = r_number(k, 1), shift = r_number(k, 0x1.8p52);
+    cg_val limited = r_select(k, r_test(k, "gt", size, limit), limit, size), twice = r_add(k, limited, limited);
+    cg_val sum = r_fma(k, twice, r_part(k, CG_LOG2_E_F32, 0), shift), n = r_sub(k, sum, shift);
+    cg_val r = r_fma(k, n, r_minus_part(k, CG_LN_2_F32, 0), twice);
+    r = r_fma(k, n, r_minus_part(k, CG_LN_2_F32, 1), r);
+    cg_val exponent = cg_new(k->c, CG_B32), upper = cg_new(k->c, CG_B32);
+    cg_ins(k->c, "mov.b64 {%v, %v}, %v", exponent, upper, sum);
+    cg_val t = r_mul(k, r_fma(k, r_polynomial(k, CG_EXP_F32, r), r, one), r), factor = r_power_of_two(k, exponent);
+    cg_val u = r_fma(k, t, factor, r_sub(k, factor, one));
+    cg_pair over = {u, r_number(k, 0)}, q = r_pair_quotient(k, over, r_fast_two_sum(k, u, r_number(k, 2)));
+    cg_val large = r_add(k, q.high, q.low);
     cg_val small = odd_polynomial(k, CG_TANH_F32, x[0]);
     return r_copysign(k, r_select(k, r_test(k, "lt", size, r_number(k, 0.546875)), small, large), x[0]);
 }

@@ -244,6 +244,41 @@ static cg_val turned_sine(const cg_real *k, cg_val x, uint32_t turns)
     return ends(k, x, turns == 0, result);
 }
 
+/* The same for |x| < 2^28 in fewer operations. x = n pi/2 + r: x less n times the first part of pi/2 is exact, as both
+   are multiples of the last bit of one of them and the difference is small; what the next step rounds is low. sin(r) =
+   r + (r z S(z) + low), cos(r) = 1 + (z (z C(z) - 1/2) - r low). */
+static cg_val near_sine(const cg_real *k, cg_val x, uint32_t turns, cg_val *out_near)
+{
+    cg_func *c = k->c;
+    cg_val shift = r_number(k, 0x1.8p52), t = r_fma(k, x, r_part(k, CG_TWO_PI_F32, 0), shift), n = r_sub(k, t, shift);
+    cg_val first = r_fma(k, n, r_minus_part(k, CG_PI_2_F32, 0), x), q = cg_new(c, CG_B32), upper = cg_new(c, CG_B32);
+    cg_val r = r_fma(k, n, r_minus_part(k, CG_PI_2_F32, 1), first);
+    cg_val low = r_fma(k, n, r_minus_part(k, CG_PI_2_F32, 1), r_sub(k, first, r));
+    low = r_fma(k, n, r_minus_part(k, CG_PI_2_F32, 2), low);
+    cg_val z = r_mul(k, r, r), of_low = r_mul(k, r, low);
+    cg_val sine = r_add(k, r, r_fma(k, r_mul(k, r, z), r_polynomial(k, CG_SIN_F32, z), low));
+    cg_val rest = r_fma(k, z, r_polynomial(k, CG_COS_F32, z), r_number(k, -0.5));
+    cg_val cosine = r_add(k, r_number(k, 1), r_fma(k, z, rest, r_neg(k, of_low)));
+    cg_ins(c, "mov.b64 {%v, %v}, %v", q, upper, t);
+    if (turns)
+        q = cg_int_op(c, "add.s32", q, cg_const(CG_B32, turns));
+    if (!turns)
+        sine = r_select(k, r_test(k, "eq", x, r_number(k, 0)), x, sine); /* -0 */
+    cg_val result = r_select(k, bit_set(c, q, 1), cosine, sine);
+    *out_near = r_test(k, "lt", r_abs(k, x), near_limit(k));
+    return r_select(k, bit_set(c, q, 2), r_neg(k, result), result);
+}
+
+cg_val cg_math_near_sin(const cg_real *k, cg_val x, cg_val *out_near)
+{
+    return near_sine(k, x, 0, out_near);
+}
+
+cg_val cg_math_near_cos(const cg_real *k, cg_val x, cg_val *out_near)
+{
+    return near_sine(k, x, 1, out_near);
+}
+
 cg_val cg_math_sin(const cg_real *k, const cg_val *x)
 {
     return turned_sine(k, x[0], 0);

@@ -275,13 +275,13 @@ static bool invert_power_of_two(map_type type, cg_val *x)
 static const char *simpler_division(const cg_func *c, const ct_op *op, map_type type, cg_val *x, const char *ordinary,
                                     modifiers *m)
 {
-    enum { ONE = 0x3F800000 };
+    const uint64_t one = type == TYPE_F64 ? UINT64_C(0x3FF0000000000000) : 0x3F800000;
     bool is_approximate = attribute(op, "rounding_mode", 0) > BC_RoundingMode_positive_inf;
     if (invert_power_of_two(type, &x[1])) {
         m->items[1] = is_approximate ? "rn" : m->items[1]; /* it is exact then */
         return find_template(c, "divf", "_power", type);
     }
-    if (type != TYPE_F32 || !x[0].known || x[0].bits != ONE)
+    if (!x[0].known || x[0].bits != one)
         return ordinary;
     m->items[1] = is_approximate ? "approx" : m->items[1];
     return find_template(c, "divf", "_one", type);

@@ -521,7 +521,8 @@ void cg_lower_await(cg_func *c, const ct_op *op)
     }
 }
 
-/* If products read the tile, it gets the layout of a load from memory, but no registers are loaded. */
+/* If products read the tile, it gets the layout of a load from memory, but no registers are loaded. A tile that others
+   have copied for threads may be read in any layout (codegen/passes/layouts.c). */
 void cg_assign_staged(cg_func *c, const ct_op *op)
 {
     const cg_ring_load *load = op->detail;
@@ -533,7 +534,8 @@ void cg_assign_staged(cg_func *c, const ct_op *op)
         cg_view_op v = cg_view_op_of(op);
         l = cg_view_layout(c, &v);
     }
-    cg_set_home(c, cg_result(op, 0), &l, CG_WEIGHT_MEMORY);
+    const cg_layout *decided = c->homes->decided[cg_result(op, 0)->id];
+    cg_set_home(c, cg_result(op, 0), decided ? decided : &l, CG_WEIGHT_MEMORY);
 }
 
 void cg_effects_staged(cg_func *c, ct_op *op)
@@ -559,11 +561,13 @@ void cg_lower_staged(cg_func *c, const ct_op *op)
 {
     const cg_ring_load *load = op->detail;
     const ct_value *tile = cg_result(op, 0);
-    cg_val *regs = load->own_bytes ? cg_vals(c, cg_layout_regs(&load->layout)) : NULL;
+    const cg_layout *home = cg_value_of(c, tile)->home;
+    cg_val *regs = op->in_registers ? cg_vals(c, cg_layout_regs(home)) : NULL;
     if (!regs)
         return; /* products read it in the slot (cg_encoding_of) */
+    cg_layout places = load->own_bytes ? load->places : cg_encoding_layout(&load->encoding, home);
     say_access(c, op, &load->layout);
-    cg_flat_load_some(c, bc_elem_kind(tile->type), cg_tile_in_slot(op), &load->places, regs);
+    cg_flat_load_some(c, bc_elem_kind(tile->type), cg_tile_in_slot(op), &places, regs);
     cg_set(c, tile, regs);
 }
 

@@ -219,6 +219,17 @@ static void multiply_adding_up(cg_func *c, const work *w, cg_val *acc)
         }
 }
 
+/* Fragment `part` of the left operand: packed, or as the words that it was loaded as. */
+static void take_left(cg_func *c, const ct_op *op, const cg_product *p, const cg_operand *o, uint32_t part, cg_val *out)
+{
+    enum { WORDS = 4, HALF_BITS = 16 };
+    if (op->as_words)
+        for (uint32_t i = 0; i < WORDS; i++)
+            out[i] = cg_join(c, o->fragments + 2 * (WORDS * part + i), 2, HALF_BITS);
+    else
+        cg_pack_fragments(c, p, o, part, out);
+}
+
 void cg_multiply_async(cg_func *c, const ct_op *op, const cg_product *p, const cg_operand *operands, cg_val *acc)
 {
     work w = {.op = op,
@@ -234,7 +245,7 @@ void cg_multiply_async(cg_func *c, const ct_op *op, const cg_product *p, const c
     uint32_t fragments = (uint32_t)1 << (w.k_bits + w.m_bits);
     cg_val *left = operands[0].fragments ? cg_vals(c, (size_t)4 * fragments) : NULL;
     for (uint32_t i = 0; left && i < fragments; i++)
-        cg_pack_fragments(c, p, &operands[0], i, left + 4 * i);
+        take_left(c, op, p, &operands[0], i, left + 4 * i);
     w.left = left;
     set_flags(&w);
     if (c->failed)

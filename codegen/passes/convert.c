@@ -16,7 +16,7 @@
    conversion waits for it; reshapes of it move along. The pass runs after layouts, which records the layout in which
    each use reads its operand, and before lower, which takes no more decisions. */
 #include "codegen/analysis/ring.h"
-#include "codegen/kernel/limits.h"
+#include "codegen/cost/cost.h"
 #include "codegen/passes/pass.h"
 
 typedef struct conversions {
@@ -31,7 +31,7 @@ typedef struct conversions {
 /* Do products read the tile from shared memory? */
 static bool stays_in_ring(const ct_value *v)
 {
-    return v->op && v->op->opcode == CT_staged && !((const cg_ring_load *)v->op->detail)->own_bytes;
+    return v->op && v->op->opcode == CT_staged && !v->op->in_registers;
 }
 
 static void find_in(conversions *x, ct_value *values, uint32_t count)
@@ -66,9 +66,7 @@ static ct_op *first_reader(const ct_value *v, const ct_block *block)
 {
     ct_op *first = NULL;
     for (const ct_use *use = v->uses; use; use = use->next) {
-        ct_op *op = use->op;
-        while (op->block != block)
-            op = op->block->parent;
+        ct_op *op = ct_in_block(use->op, block);
         ct_op *before = op;
         while (first && before && before != first)
             before = before->next;
@@ -87,11 +85,11 @@ static bool has_copies_between(const ct_op *op, const ct_op *end)
 /* A conversion waits for a tile from memory. If copies that run ahead of a loop stand between the load and the first
    op that computes with the tile, the conversion goes after them, so that they are in flight meanwhile. The tile is
    followed through reshapes. Large tiles are excluded, because scratch for them could overlap the ring. */
-static bool insert_late(ct_op *op, const ct_value *v)
+static bool insert_late(const conversions *x, ct_op *op, const ct_value *v)
 {
     const ct_op *load = v->op;
     if (!load || !ct_is_load(load)
-        || cg_memory_bytes(bc_elem_kind(v->type)) << cg_shape_of(v->type).tile_bits > CG_LATE_BYTES)
+        || cg_memory_bytes(bc_elem_kind(v->type)) << cg_shape_of(v->type).tile_bits > cg_bytes_in_barriers(x->c, 1))
         return false;
     ct_op *named = first_reader(&op->results[0], v->block), *place = named;
     while (place && bc_op_in(place->opcode, BC_OPS(RESHAPE)))
@@ -109,7 +107,7 @@ static bool insert_late(ct_op *op, const ct_value *v)
 /* Inserts the conversion after the op that computes v, and after earlier conversions there. */
 static void insert(conversions *x, ct_op *op, const ct_value *v)
 {
-    if (insert_late(op, v))
+    if (insert_late(x, op, v))
         return;
     const ct_value *before = x->last ? x->last->operands[0] : NULL;
     if (before && before->op == v->op && before->block == v->block)

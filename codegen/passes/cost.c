@@ -1,6 +1,6 @@
 /* The cost pass estimates the time of each loop, what bounds it, and the time of the kernel, for remarks and dumps.
-   It runs after sync, when everything is decided, and changes nothing. The model is described in
-   docs/internals/codegen.md, section "Costs". */
+   It runs after sync, when everything is decided, and changes nothing; of plans that are only weighed, it is the last
+   pass. The model is described in docs/internals/codegen/cost-model.md. */
 #include "codegen/cost/cost.h"
 
 #include <stdio.h>
@@ -54,7 +54,7 @@ static void say_kernel(const cg_func *c, const cg_kernel_cost *k)
 
 void cg_pass_cost(cg_func *c)
 {
-    const cg_kernel_cost *cost = c->cost = cg_remarks_wanted(c) ? predict(c) : NULL;
+    const cg_kernel_cost *cost = c->cost = cg_remarks_wanted(c) || c->is_weighed ? predict(c) : NULL;
     for (uint32_t i = 0; cost && i < cost->loop_count; i++)
         say_loop(c, cost, &cost->loops[i]);
     if (cost)

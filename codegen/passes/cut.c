@@ -128,7 +128,7 @@ static uint32_t bytes_of_row(const cutting *x)
 static uint32_t parts_of(const cutting *x, uint32_t wanted)
 {
     uint32_t slot = bytes_of(x->loads[0]) + bytes_of(x->loads[1]), room = cg_static_shared(x->c->target), parts = 1;
-    room = room > CG_CUT_OTHERS ? room - CG_CUT_OTHERS : 0;
+    room = room > CG_MOST_OF_RESULTS ? room - CG_MOST_OF_RESULTS : 0;
     if (wanted * slot <= room)
         return 0;
     while (CG_CUT_GOOD_SLOTS * (slot / parts) > room)

@@ -23,11 +23,14 @@
    iteration before these copies, and the loop carries what they give. A load without a ring is prefetched one iteration
    ahead into registers.
 
+   A loop whose plan says so is compiled twice: with its ring, and, for the case of a single iteration, without.
+
    Why it is right: the loads pass has shown that nothing in the loop writes what a copy reads, and a stage is
    overwritten only after the release of the iteration that read it. */
 #include "codegen/analysis/product.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/rewrite/pipeline.h"
+#include "codegen/rewrite/versions.h"
 #include "codegen/passes/pass.h"
 #include "codegen/passes/loads.h"
 
@@ -269,12 +272,30 @@ static ct_op *expand_both(cg_func *c, ct_op *loop, cg_ring *beside, cg_ring *rin
     return loop;
 }
 
+/* Puts the loop into a branch that is executed if there are two iterations; the other one has a copy of it, without a
+   plan. */
+static void split_off_one(cg_func *c, ct_op *loop)
+{
+    ct_block *otherwise = NULL;
+    ct_op *second = cg_may_version(loop, loop) ? cg_later_new(c, loop, ct_operand(loop, F_for_lower_bound), 1) : NULL;
+    if (!second)
+        return;
+    ct_insert_before(second, loop);
+    if (!cg_version(c, loop, loop, &second->results[1], &otherwise))
+        return;
+    for (ct_op *op = otherwise->first; op; op = ct_next_op(op, otherwise))
+        if (ct_is_loop(op) || ct_is_load(op))
+            op->detail = NULL;
+}
+
 void cg_pass_expand(cg_func *c)
 {
     for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
         if (op->opcode != OP_for)
             continue;
         const cg_plan *plan = op->detail;
+        if (plan && plan->not_for_one && !plan->beside)
+            split_off_one(c, op);
         if (plan && plan->beside)
             op = expand_both(c, op, plan->beside, plan->ring);
         else if (plan)

@@ -169,6 +169,9 @@ static ct_block *make_producers(cg_splitting *x)
         for (uint32_t i = 0; i < x->count; i++)
             if (original == x->places[i].loop)
                 x->places[i].copy = op;
+        for (uint32_t i = 0; i < x->row_count; i++)
+            if (original == x->rows[i].loop)
+                x->rows[i].copy = op;
         for (uint32_t i = 0; i < x->kept_count; i++)
             if (original == x->kept[i].load)
                 x->kept[i].copy = op;
@@ -177,6 +180,8 @@ static ct_block *make_producers(cg_splitting *x)
     }
     for (uint32_t i = 0; i < x->count; i++)
         copy_loads(x, &x->places[i]);
+    for (uint32_t i = 0; i < x->row_count; i++)
+        copy_loads(x, &x->rows[i]);
     for (uint32_t i = 0; i < x->count; i++)
         put_rest(x, &x->places[i], block);
     for (uint32_t i = 0; i < x->kept_count; i++)
@@ -216,9 +221,7 @@ static ct_op *last_user(const ct_value *v, const ct_block *block)
 {
     ct_op *last = NULL;
     for (const ct_use *use = v->uses; use; use = use->next) {
-        ct_op *user = use->op;
-        while (user->block != block)
-            user = user->block->parent;
+        ct_op *user = ct_in_block(use->op, block);
         ct_op *of_views = cg_is_seen(user) ? last_user(&user->results[0], block) : NULL;
         user = of_views ? of_views : user;
         for (ct_op *op = last ? last : user; op; op = op->next)
@@ -427,6 +430,8 @@ static bool make_rings(cg_splitting *x)
         made = (x->places[i].value = value_of(x, x->places[i].ring, x->places[i].loop)) && made;
     for (uint32_t i = 0; i < x->kept_count; i++)
         made = (x->kept[i].value = value_of(x, x->kept[i].ring, x->kept[i].load)) && made;
+    for (uint32_t i = 0; i < x->row_count; i++) /* last: their slots are not aligned as those of products */
+        made = (x->rows[i].value = value_of(x, x->rows[i].ring, x->rows[i].loop)) && made;
     return made;
 }
 
@@ -472,8 +477,12 @@ static bool split(cg_splitting *x)
         spread_copies(x->rings[i]->detail);
     for (uint32_t i = 0; i < x->count; i++)
         cg_ring_find_sources(x->c, x->places[i].copy, x->places[i].value);
+    for (uint32_t i = 0; i < x->row_count; i++)
+        cg_ring_find_sources(x->c, x->rows[i].copy, x->rows[i].value);
     for (uint32_t i = 0; i < x->kept_count; i++)
         consume_kept(x, &x->kept[i]);
+    for (uint32_t i = 0; i < x->row_count; i++)
+        cg_groups_consume_rows(x, &x->rows[i]);
     for (uint32_t i = 0; i < x->count; i++)
         x->places[i].flies = flies_to_tensor(x, &x->places[i]);
     for (uint32_t i = 0; i < x->count; i++)

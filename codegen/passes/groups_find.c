@@ -14,14 +14,6 @@
 #include "codegen/passes/maps.h"
 #include "codegen/passes/loads.h"
 
-/* Is `op` in front of `other`, in the same block? */
-static bool is_earlier(const ct_op *op, const ct_op *other)
-{
-    while (op && op != other)
-        op = op->next;
-    return op;
-}
-
 /* Finds the products that use a tile of the loop's body, directly or through views, in program order; if there is
    only one, *first and *last are the same. False: more than two products use the tile, or other ops do. */
 static bool find_takers(const ct_value *tile, const ct_block *body, ct_op **first, ct_op **last)
@@ -36,7 +28,7 @@ static bool find_takers(const ct_value *tile, const ct_block *body, ct_op **firs
         } else if (op != *first && op != *last) {
             if (*first != *last || op->block != body || (*first)->block != body)
                 return false;
-            *(is_earlier(op, *first) ? first : last) = op;
+            *(ct_is_before(op, *first) ? first : last) = op;
         }
     }
     return tile->uses;
@@ -123,19 +115,19 @@ static int registers_left(const cg_splitting *x, const cg_ring_place *p, const c
 
 /* Does the product read its left operand from registers, and do consumers have enough of them? tcgen05 reads shared
    memory, to which threads would store the operand in each iteration. */
-static bool suits_registers(const cg_splitting *x, const cg_ring_place *p, const ct_value *operand)
+static bool suits_registers(const cg_splitting *x, const cg_ring_place *p, const ct_op *product)
 {
-    return !cg_sums_in_tensor(x->c, p->product)
-           && registers_left(x, p, operand) >= cg_machine_of(x->c->target)->registers_loop;
+    return !cg_sums_in_tensor(x->c, product)
+           && registers_left(x, p, product->operands[0]) >= cg_machine_of(x->c->target)->registers_loop;
 }
 
-/* Keeps operand i of the product in shared memory if that is better than in registers. */
-static void keep_operand(cg_splitting *x, const cg_ring_place *p, uint32_t i)
+/* Keeps the left operand of the product in shared memory if that is better than in registers. */
+static void keep_operand(cg_splitting *x, const cg_ring_place *p, const ct_op *product)
 {
-    ct_op *load = cg_source_of(p->product->operands[i])->op;
+    ct_op *load = cg_source_of(product->operands[0])->op;
     cg_kept_load *kept = &x->kept[x->kept_count];
     if (!load || load->opcode != OP_load_view_tko || ct_is_inside(load->block, p->loop->regions[0])
-        || x->kept_count == CG_MOST_KEPT || suits_registers(x, p, p->product->operands[i]))
+        || x->kept_count == CG_MOST_KEPT || suits_registers(x, p, product))
         return;
     for (uint32_t k = 0; k < x->kept_count; k++)
         if (x->kept[k].load == load)
@@ -152,8 +144,10 @@ static void keep_operand(cg_splitting *x, const cg_ring_place *p, uint32_t i)
 
 static void find_kept(cg_splitting *x)
 {
-    for (uint32_t i = 0; i < x->count; i++)
-        keep_operand(x, &x->places[i], 0);
+    for (uint32_t i = 0; i < x->count; i++) {
+        keep_operand(x, &x->places[i], x->places[i].product);
+        keep_operand(x, &x->places[i], x->places[i].last);
+    }
 }
 
 /* Can the product read both operands without work by the threads in each iteration? */
@@ -263,11 +257,20 @@ static uint32_t room_for_rings(const cg_splitting *x, uint32_t most)
 /* Bytes behind the slots: the barriers of the largest possible number of slots, and tensor maps. */
 static uint32_t bytes_behind(const cg_splitting *x)
 {
-    uint32_t slots = x->kept_count, maps = x->budget->maps ? x->maps->count + 1 /* for their alignment */ : 0;
+    uint32_t slots = x->kept_count + x->row_count * CG_RING_SLOTS,
+             maps = x->budget->maps ? x->maps->count + 1 /* for their alignment */ : 0;
     for (uint32_t i = 0; i < x->count; i++)
         slots += x->places[i].is_first ? CG_RING_SLOTS : 0;
     bool in_tensor = x->c->target->features & CG_HAS_TCGEN05;
     return slots * CG_RING_BARRIER_BYTES + maps * CG_MAP_BYTES + (in_tensor ? CG_TENSOR_BYTES : 0);
+}
+
+static void add_slot(cg_ring *ring, uint32_t number, uint32_t room, uint32_t *used)
+{
+    if (*used + ring->slot_bytes > room)
+        return;
+    *used += ring->slot_bytes;
+    ring->slots = number;
 }
 
 /* Adds a slot to each ring in turn, the last ring first, as long as there is room. False: there is too little. */
@@ -278,17 +281,22 @@ static bool share_room(const cg_splitting *x, uint32_t room)
         used += cg_ring_place_loads(x->kept[i].ring);
     for (uint32_t i = 0; i < x->count; i++)
         used += x->places[i].is_first ? cg_ring_place_loads(x->places[i].ring) : 0;
+    for (uint32_t i = 0; i < x->row_count; i++)
+        used += cg_ring_place_loads(x->rows[i].ring);
     if (used > room)
         return false;
     for (uint32_t i = 0; i < x->count; i++)
         x->places[i].ring->slots = 1;
+    for (uint32_t i = 0; i < x->row_count; i++)
+        x->rows[i].ring->slots = 1;
     uint32_t asked = cg_choices_of(x->c)->stages, most = asked && asked < CG_RING_SLOTS ? asked : CG_RING_SLOTS;
-    for (uint32_t slots = 2; slots <= most; slots++)
+    for (uint32_t slots = 2; slots <= most; slots++) {
         for (uint32_t i = x->count; i-- > 0;)
-            if (x->places[i].is_first && used + x->places[i].ring->slot_bytes <= room) {
-                used += x->places[i].ring->slot_bytes;
-                x->places[i].ring->slots = slots;
-            }
+            if (x->places[i].is_first)
+                add_slot(x->places[i].ring, slots, room, &used);
+        for (uint32_t i = 0; i < x->row_count; i++)
+            add_slot(x->rows[i].ring, slots, room, &used);
+    }
     for (uint32_t i = 0; i < x->count; i++)
         if (x->places[i].ring->slots >= x->budget->slots)
             return true;
@@ -327,19 +335,21 @@ static bool is_computed(const cg_splitting *x)
     return true;
 }
 
-/* Is there room with at most so many blocks on a multiprocessor, with or without operands kept in shared memory, and
-   with or without tensor maps? */
+/* Is there room with at most so many blocks on a multiprocessor, with or without operands and rows kept in shared
+   memory, and with or without tensor maps? */
 static bool is_room(cg_splitting *x, uint32_t most_blocks, bool keeps, bool maps)
 {
     cg_groups_round(x, maps);
     cg_group_work work = work_of(x);
     work.maps = maps;
     x->budget = cg_group_budget_of(&work, most_blocks);
-    x->kept_count = 0;
+    x->kept_count = x->row_count = 0;
     if (!x->budget || x->budget->maps != maps || !is_computed(x) || (!maps && cg_has_short_steps(x)))
         return false;
-    if (keeps)
+    if (keeps) {
         find_kept(x);
+        cg_groups_find_rows(x);
+    }
     return !(maps && (x->why = cg_maps_obstacle(x))) && choose_slots(x);
 }
 

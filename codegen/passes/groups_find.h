@@ -31,9 +31,10 @@ typedef struct cg_splitting {
     cg_func *c;
     ct_func *f;
     cg_ring_place places[CG_MOST_RINGS];
+    cg_ring_place rows[CG_MOST_RINGS]; /* the rows of a loop that its threads read; no product does */
     cg_kept_load kept[CG_MOST_KEPT];
-    ct_op *rings[CG_MOST_RINGS + CG_MOST_KEPT];
-    uint32_t count, kept_count, ring_count;
+    ct_op *rings[2 * CG_MOST_RINGS + CG_MOST_KEPT];
+    uint32_t count, row_count, kept_count, ring_count;
     bool persists; /* the kernel is to be a loop over tile blocks (codegen/passes/persist.c) */
     const cg_group_budget *budget;
     const char *why;          /* why tensor maps are not used; NULL: they are */
@@ -50,6 +51,10 @@ static inline bool cg_is_persistent(const cg_splitting *x, const cg_ring_place *
 {
     return x->persists || ct_loop_around(p->loop);
 }
+/* Finds the rows of loops that producers copy for the threads of consumers, and reads them in the consumers' program
+   (codegen/passes/groups_rows.c). */
+void cg_groups_find_rows(cg_splitting *x);
+void cg_groups_consume_rows(const cg_splitting *x, const cg_ring_place *rows);
 /* Plans the rounding of values to tf32 while they are copied, by tensor maps or otherwise. */
 void cg_groups_round(const cg_splitting *x, bool maps);
 /* Bytes of shared memory that the block may have. */

@@ -81,7 +81,7 @@ static bool is_small(const cg_func *c, const ct_op *op)
     uint64_t registers = 0;
     for (uint32_t i = 0; i < op->result_count; i++)
         registers += registers_of(c, &op->results[i]);
-    return registers <= CG_ROW_REGISTERS;
+    return registers <= CG_HELD_REGISTERS / 2;
 }
 
 /* Can the op leave the loop? Its operands must be computed outside the loop or be able to leave it, too. */
@@ -127,7 +127,7 @@ static void hoist_rows(const cg_func *c, ct_op *loop)
         next = op->next;
         bool is_load = ct_is_load(op);
         uint64_t registers = is_load ? registers_of(c, &op->results[0]) : 0;
-        if ((is_load || is_row_map(op)) && loaded + registers <= CG_ROWS_REGISTERS
+        if ((is_load || is_row_map(op)) && loaded + registers <= CG_HELD_REGISTERS
             && can_leave(c, body, op, CG_ROW_DEPTH)) {
             leave(body, op, loop);
             loaded += registers;

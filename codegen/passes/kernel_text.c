@@ -68,9 +68,9 @@ void cg_remark_kernel(cg_func *c)
     bc_print_type(&type, largest->type, false);
     uint32_t registers = (most + 31) / 32;
     cg_remark(c, ct_maker_of(ct_unconverted(largest)), CG_REMARK_LargestTile,
-              registers >= CG_SPILLING_TILE ? TV_REMARK_MISSED : TV_REMARK_ANALYSIS,
+              registers >= CG_HALF_OF_REGISTERS ? TV_REMARK_MISSED : TV_REMARK_ANALYSIS,
               "the largest tile, {Type=%s}, takes {Registers=%u} registers per thread%s", bc_text_words(&type),
-              registers, registers >= CG_SPILLING_TILE ? ", and is likely to spill" : "");
+              registers, registers >= CG_HALF_OF_REGISTERS ? ", and is likely to spill" : "");
     bc_text_release(&type);
 }
 

@@ -20,7 +20,9 @@
 #include "codegen/access/pointers.h"
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
+#include "codegen/analysis/ring.h"
 #include "codegen/analysis/view.h"
+#include "codegen/cost/cost.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/passes/pass.h"
@@ -172,9 +174,9 @@ static void decide_for_excerpts(cg_func *c, const ct_op *op)
     const cg_layout *home = cg_value_of(c, tile)->home;
     cg_view_op v = cg_view_op_of(op);
     cg_layout l;
-    if (cg_memory_bytes(bc_elem_kind(tile->type)) << home->tile_bits <= CG_EXCERPT_BYTES && !c->strip_bits
+    if (cg_memory_bytes(bc_elem_kind(tile->type)) << home->tile_bits <= cg_bytes_in_barriers(c, 1) && !c->strip_bits
         && cg_is_weak_access(op) && is_same_for_all(&v) && cg_layout_of_excerpts(c, tile, &l)
-        && l.reg_bits <= home->reg_bits + CG_EXCERPT_TIMES_BITS
+        && l.reg_bits <= home->reg_bits + CG_FEW_ACCESSES_BITS
         && cg_view_access_bits(c, &v, &l) >= cg_view_access_bits(c, &v, home))
         c->homes->decided[tile->id] = cg_intern(c, &l);
 }
@@ -186,7 +188,8 @@ static bool comes_at_once(cg_func *c, const ct_value *tile, const cg_view_op *v,
 {
     if (l->tile_bits <= CG_LANE_BITS + c->warp_bits && l->reg_bits <= CG_FEW_ACCESSES_BITS && !cg_view_is_half(v))
         return true;
-    return cg_memory_bytes(bc_elem_kind(tile->type)) << l->tile_bits <= CG_SMALL_TILE && cg_view_fills_sectors(c, v, l);
+    return cg_memory_bytes(bc_elem_kind(tile->type)) << l->tile_bits <= cg_bytes_in_barriers(c, 2)
+           && cg_view_fills_sectors(c, v, l);
 }
 
 /* Through pointers, a thread needs no more accesses than in the tile's own layout. If several warps read the same
@@ -195,7 +198,8 @@ static bool comes_by_as_many(cg_func *c, const ct_op *load, const cg_ptr_op *p, 
 {
     const ct_value *tile = cg_result(load, 0);
     bool fills, filled;
-    if (cg_layout_has_replicas(l) && cg_memory_bytes(bc_elem_kind(tile->type)) << l->tile_bits > CG_SMALL_TILE)
+    if (cg_layout_has_replicas(l)
+        && cg_memory_bytes(bc_elem_kind(tile->type)) << l->tile_bits > cg_bytes_in_barriers(c, 2))
         return false;
     uint32_t most = cg_pointer_accesses(c, p, cg_value_of(c, tile)->home, &filled);
     return most < UINT32_MAX && cg_pointer_accesses(c, p, l, &fills) <= most && fills;
@@ -214,15 +218,16 @@ static bool comes_as_well(cg_func *c, const ct_op *load, const cg_layout *l)
 }
 
 /* After the first walk: a tile that is read in one layout only is loaded in that layout, if accesses are as
-   efficient. */
+   efficient, or if it is read from a slot of shared memory. */
 static void decide_loads(cg_func *c)
 {
     for (const ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
-        if (!ct_is_load(op))
+        bool from_slot = op->opcode == CT_staged && cg_is_read_by_threads(op->detail);
+        if (!ct_is_load(op) && !from_slot)
             continue;
         const ct_value *tile = cg_result(op, 0);
         const cg_layout *only = cg_only_wanted(cg_value_of(c, carried_as(tile))), *home = cg_value_of(c, tile)->home;
-        if (only && only != home && cg_is_weak_access(op) && comes_as_well(c, op, only))
+        if (only && only != home && (from_slot || (cg_is_weak_access(op) && comes_as_well(c, op, only))))
             c->homes->decided[tile->id] = only;
         else if ((!only || only == home) && op->opcode == OP_load_view_tko)
             decide_for_excerpts(c, op);

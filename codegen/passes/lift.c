@@ -271,8 +271,8 @@ static void replace(cg_func *c, const cg_lifted *l, ct_value *view)
    are promised, more is not checked, because a producer that knew more would have promised it; copies can be that
    short. If less is known, the producer may not have stated anything.
 
-   For loads of views and gathers, only signs are checked at run time, never divisors of rows. The second version has the
-   registers and shared memory of the first, and that costs a view more than copies of 16 bytes gain (bf16, rows of
+   For loads of views and gathers, only signs are checked at run time, never divisors of rows. The second version has
+   the registers and shared memory of the first, and that costs a view more than copies of 16 bytes gain (bf16, rows of
    4097 elements: 827 to 1,417 microseconds on an H100; of 4096: 813 to 237). */
 static uint32_t byte_bits_for(const cg_lifted *l, bool as_known)
 {
@@ -314,14 +314,6 @@ static void find_all(lifting *x, const ct_block *block, bool anywhere)
     }
 }
 
-/* The op of the block that is `op` or contains it. NULL: there is none. */
-static ct_op *in_block(ct_op *op, const ct_block *block)
-{
-    while (op && op->block != block)
-        op = op->block->parent;
-    return op;
-}
-
 /* The op in front of which the views of a load are created. */
 static ct_op *outermost_place(const cg_lifted *l)
 {
@@ -359,13 +351,6 @@ typedef struct range {
     ct_op *first, *last;
 } range;
 
-static bool is_before(const ct_op *op, const ct_op *other)
-{
-    while (op && op != other)
-        op = op->next;
-    return op;
-}
-
 /* The loop at that level around the load; 0: the innermost one. NULL: there are not so many. */
 static const ct_op *loop_at(const cg_lifted *l, uint32_t level)
 {
@@ -388,11 +373,11 @@ static bool find_range(const lifting *x, uint32_t level, range *out)
             out->block = loop->block;
         }
     for (uint32_t i = 0; i < x->count && out->block; i++) {
-        ct_op *op = x->asks[i] ? in_block(x->loads[i].load, out->block) : NULL;
+        ct_op *op = x->asks[i] ? ct_in_block(x->loads[i].load, out->block) : NULL;
         if (!op)
             continue;
-        out->first = !out->first || is_before(op, out->first) ? op : out->first;
-        out->last = !out->last || is_before(out->last, op) ? op : out->last;
+        out->first = !out->first || ct_is_before(op, out->first) ? op : out->first;
+        out->last = !out->last || ct_is_before(out->last, op) ? op : out->last;
     }
     return out->first;
 }
@@ -406,7 +391,7 @@ static cg_lift_checks checks_of(const lifting *x, const range *r, bool dry)
 static bool may_be_asked(const lifting *x, const range *r, uint32_t i)
 {
     cg_lift_checks k = checks_of(x, r, true);
-    if (!x->asks[i] || !in_block(x->loads[i].load, r->block) || !cg_lift_is_there(&k, &x->loads[i]))
+    if (!x->asks[i] || !ct_in_block(x->loads[i].load, r->block) || !cg_lift_is_there(&k, &x->loads[i]))
         return false;
     cg_lift_check(&k, &x->loads[i]);
     return !k.failed;

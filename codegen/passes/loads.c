@@ -115,22 +115,51 @@ static const char *feed_fits(cg_func *c, ct_op *op, const ct_block *body, uint32
     return is_read_there(c, tile, &out->encoding) ? NULL : "tcgen05 cannot read it as it would lie in shared memory";
 }
 
-/* Can threads copy the tile of a load of a view to a slot from which products read it? */
-static const char *view_fits(cg_func *c, ct_op *op, const ct_block *body, cg_ring_load *out)
+/* Can threads copy the tile of a load of a view by pieces of at least 4 bytes? If so, *fast is the dimension along which
+   they lie, and *piece is log2 of the elements of each. */
+static const char *pieces_fit(cg_func *c, ct_op *op, uint32_t *fast, uint32_t *piece)
 {
     cg_view_op v = cg_view_op_of(op);
-    uint32_t fast;
     uint8_t padding = v.view->type->padding;
     if (v.view->type->kind == BC_GATHER_SCATTER_VIEW)
         return "it gathers";
     if (padding != BC_NO_PADDING && padding != BC_PaddingValue_zero)
         return "its padding is not zero";
-    if (!cg_view_contiguous(&v, &fast) || fast + 2 < v.tile_type->rank)
+    if (!cg_view_contiguous(&v, fast) || *fast + 2 < v.tile_type->rank)
         return "neither of its last two dimensions is known to be contiguous";
-    uint32_t aligned = cg_view_vector(c, &v, fast), chunk = cg_chunk_bits(v.tile_type);
+    uint32_t aligned = cg_view_vector(c, &v, *fast), chunk = cg_chunk_bits(v.tile_type);
     if (aligned < chunk && cg_memory_bytes(bc_elem_kind(v.tile_type)) << aligned < CG_COPY_BYTES)
         return unaligned;
-    return feed_fits(c, op, body, fast, aligned < chunk ? aligned : chunk, out);
+    *piece = aligned < chunk ? aligned : chunk;
+    return NULL;
+}
+
+/* Can they copy it to a slot from which products read it? */
+static const char *view_fits(cg_func *c, ct_op *op, const ct_block *body, cg_ring_load *out)
+{
+    uint32_t fast, piece;
+    const char *why = pieces_fit(c, op, &fast, &piece);
+    return why ? why : feed_fits(c, op, body, fast, piece, out);
+}
+
+const char *cg_row_fits_threads(cg_query *q)
+{
+    const bc_type *tile = q->load->results[0].type;
+    uint32_t fast, piece, bytes = cg_memory_bytes(bc_elem_kind(tile));
+    cg_shape s = cg_shape_of(tile);
+    const char *why = pieces_fit(q->c, q->load, &fast, &piece);
+    if (why)
+        return why;
+    if (fast + 1 != tile->rank || s.bits[fast] != s.tile_bits || bytes << s.tile_bits < CG_LINE_BYTES
+        || bc_kind_memory_bytes(bc_elem_kind(tile)) == 0 || piece < cg_chunk_bits(tile))
+        return "it is no row of whole pieces of 16 bytes";
+    *q->out = (cg_ring_load){.op = q->load,
+                             .fast = fast,
+                             .feed = CG_FEED_THREADS,
+                             .layout = cg_layout_memory(&s, fast, piece, piece, q->c->warp_bits),
+                             .vector_bits = piece,
+                             .encoding = cg_encoding_for(&s, fast, bytes, CG_FEED_THREADS, 0)};
+    return NULL;
 }
 
 /* Is every element zero? False if that is not obvious. */

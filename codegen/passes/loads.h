@@ -8,6 +8,9 @@
 /* Why threads cannot copy the load's tile to a slot from which products read it (if body is not NULL, all of these must
    be in it): a text for users. NULL: they can, and *out says how. */
 const char *cg_load_obstacle(cg_func *c, ct_op *op, const ct_block *body, cg_ring_load *out);
+/* Can producers copy the tile of a load of a view, a row of at least 128 bytes in whole pieces of 16 bytes, to a slot
+   from which threads read it? */
+cg_condition cg_row_fits_threads;
 /* Plans the loads of loops with a transposed product again, without transposing it, after it turned out that it cannot
    be transposed (codegen/passes/loads.c). */
 void cg_loads_straight(cg_func *c);

@@ -35,28 +35,13 @@ static ct_op *maker_of(const ct_op *load)
     return op;
 }
 
-/* The op of the block that is `op` or contains it. */
-static ct_op *in_block(ct_op *op, const ct_block *block)
-{
-    while (op->block != block)
-        op = op->block->parent;
-    return op;
-}
-
-static bool is_before(const ct_op *op, const ct_op *other)
-{
-    while (op && op != other)
-        op = op->next;
-    return op;
-}
-
 /* The op of the function's body that loads the first tile, or contains that load. */
 static const ct_op *first_load(const cg_splitting *x)
 {
-    const ct_op *first = in_block(x->places[0].loop, x->f->body);
+    const ct_op *first = ct_in_block(x->places[0].loop, x->f->body);
     for (uint32_t i = 0; i < x->kept_count; i++) {
-        const ct_op *op = in_block(x->kept[i].load, x->f->body);
-        first = is_before(op, first) ? op : first;
+        const ct_op *op = ct_in_block(x->kept[i].load, x->f->body);
+        first = ct_is_before(op, first) ? op : first;
     }
     return first;
 }
@@ -179,7 +164,7 @@ static const char *obstacle_of(cg_splitting *x, cg_tensor_maps *all, const ct_op
     if (bc_forbids_tma(load->from, x->c->target->sm))
         return "a hint forbids them";
     const ct_op *maker = maker_of(load);
-    if (!maker || maker->block != x->f->body || !is_before(maker, first_load(x)))
+    if (!maker || maker->block != x->f->body || !ct_is_before(maker, first_load(x)))
         return "a view is made after the first load";
     return map_for(all, cg_view_op_of(load).view->view, &boxes)
                ? NULL
@@ -196,6 +181,9 @@ const char *cg_maps_obstacle(cg_splitting *x)
             why = obstacle_of(x, all, x->places[i].loads[k], &x->places[i].ring->loads[k]);
     for (uint32_t i = 0; i < x->kept_count && !why; i++)
         why = obstacle_of(x, all, x->kept[i].load, &x->kept[i].ring->loads[0]);
+    for (uint32_t i = 0; i < x->row_count; i++)
+        for (uint32_t k = 0; k < x->rows[i].ring->load_count && !why; k++)
+            why = obstacle_of(x, all, x->rows[i].loads[k], &x->rows[i].ring->loads[k]);
     x->maps = all;
     return why;
 }
@@ -361,7 +349,7 @@ static ct_op *first_copy(ct_block *producers)
 {
     for (ct_op *op = producers->first; op; op = ct_next_op(op, producers))
         if (op->opcode == CT_acquire)
-            return in_block(op, producers);
+            return ct_in_block(op, producers);
     return NULL;
 }
 
@@ -373,7 +361,7 @@ static ct_op *place_of(const cg_splitting *x, ct_block *producers, ct_value *con
     while (wait != copy && !cg_is_grid_wait(wait))
         wait = wait->next;
     for (uint32_t i = 0; i < x->maps->count; i++)
-        if (!is_before(tensors[i]->op, wait))
+        if (!ct_is_before(tensors[i]->op, wait))
             return copy;
     return wait;
 }

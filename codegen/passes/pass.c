@@ -19,6 +19,11 @@ static const struct {
 #include "codegen/passes/passes.def"
 };
 
+enum {
+#define PASS(name, needs, gives, keeps, summary) BEFORE_##name,
+#include "codegen/passes/passes.def"
+};
+
 #ifdef TV_VERIFY_EACH /* in builds for tests */
 enum { ALWAYS_VERIFY = 1 };
 #else
@@ -85,6 +90,11 @@ tv_status cg_watch_of(const bc_module *m, const tv_compile_options *options, tv_
         TV_TRY(take_dumps(m, options->dump_after, sink, &watch));
     *out_watch = watch;
     return TV_OK;
+}
+
+cg_watch cg_watch_to_weigh(const cg_watch *watch)
+{
+    return (cg_watch){.count = BEFORE_cost + 1, .verifies = watch->verifies};
 }
 
 /* ---- output ---- */

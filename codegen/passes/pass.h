@@ -25,6 +25,9 @@ typedef struct cg_watch {
    the sink lists the known names. */
 tv_status cg_watch_of(const bc_module *m, const tv_compile_options *options, tv_sink sink, cg_watch *out_watch);
 
+/* For a plan that is only weighed: the passes run up to `cost`, and nothing is printed. */
+cg_watch cg_watch_to_weigh(const cg_watch *watch);
+
 /* Stores the op's effects on memory that is visible to other threads in op->effects. Requires layouts
    (codegen/passes/shared.c). stretch: cg_effects.stretch. */
 void cg_find_effects(cg_func *c, ct_op *op, uint32_t stretch);

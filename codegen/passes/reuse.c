@@ -149,8 +149,8 @@ static bool reuse(numbering *n, ct_op *load, earlier *loads, uint32_t count)
         return false;
     earlier *first = &loads[count - 1];
     uint32_t bytes = first->is_reused ? 0 : bytes_of(n->c, load->results[0].type);
-    if (n->bytes + bytes > CG_REUSED_BYTES || !is_near(first->op, load) || !cg_nothing_between(n->c, first->op, load)
-        || !pass_on_token(n, first->op, load))
+    if (n->bytes + bytes > CG_HALF_OF_REGISTERS * CG_WORD_BYTES || !is_near(first->op, load)
+        || !cg_nothing_between(n->c, first->op, load) || !pass_on_token(n, first->op, load))
         return false;
     ct_replace_uses(&load->results[0], &first->op->results[0]);
     ct_remove(load);

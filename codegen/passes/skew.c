@@ -53,7 +53,7 @@ static bool is_pure(const ct_op *op)
                                | BC_OPS(FOLD) | BC_OPS(BRANCH);
     return ct_is_map(op) || bc_op_in(op->opcode, pure) || (bc_op_in(op->opcode, BC_OPS(TOKEN)) && !ct_info(op)->effects)
            || op->opcode == OP_continue || op->opcode == OP_yield || op->opcode == CT_await || op->opcode == CT_release
-           || op->opcode == CT_staged;
+           || (op->opcode == CT_staged && !op->in_registers);
 }
 
 /* Does the op, a product, add to the sum of x->first? */

@@ -114,7 +114,7 @@ static bool is_small(const cg_func *c, const ct_op *load)
 {
     const bc_type *type = load->results[0].type;
     uint64_t bits = (uint64_t)bc_kind_bits(bc_elem_kind(type)) << cg_shape_of(type).tile_bits;
-    return bits <= (uint64_t)8 * CG_SPECULATED_BYTES * cg_threads(c);
+    return bits <= (uint64_t)8 * CG_HELD_REGISTERS * CG_WORD_BYTES * cg_threads(c);
 }
 
 static bool may_go(const cg_func *c, const ct_op *branch, const ct_block *side, const ct_block *other,

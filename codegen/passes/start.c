@@ -31,8 +31,12 @@ static uint32_t slots_at_start(const cg_splitting *x)
         rings++;
         cycles += cg_async_cycles(x->c->target, x->places[i].product) * x->budget->blocks;
     }
+    for (uint32_t i = 0; i < x->row_count && x->rows[i].loop == x->places[0].loop; i++) {
+        most = x->rows[i].ring->slots < most ? x->rows[i].ring->slots : most;
+        rings++;
+    }
     while (count < most && (count + 1) * rings + x->kept_count <= CG_MOST_STARTS && count * cycles < enough
-           && (count + 1) * bytes <= CG_START_BYTES)
+           && (count + 1) * bytes <= m->maps_built * m->l2_port_bytes)
         count++;
     return count;
 }
@@ -45,6 +49,10 @@ static uint32_t choose_starts(const cg_splitting *x)
         x->kept[i].ring->at_start = 1;
     for (uint32_t i = 0; i < x->count && x->places[i].loop == x->places[0].loop; i++) {
         x->places[i].ring->at_start = each;
+        all += each;
+    }
+    for (uint32_t i = 0; i < x->row_count && x->rows[i].loop == x->places[0].loop; i++) {
+        x->rows[i].ring->at_start = each;
         all += each;
     }
     return all;

@@ -28,6 +28,7 @@ typedef struct tiles {
     uint32_t block;     /* if the largest product has no instruction: the elements of it that a thread should have */
     bool is_together;   /* it is computed together with others */
     bool is_wide;       /* it is f64 */
+    int64_t columns;    /* of the widest product */
     uint32_t made;      /* the largest operand, computed in registers, of a product with at least 128 rows */
     bool adds_up;       /* registers hold sums of products twice, one part at a time */
     bool reduces, once; /* once: no element is needed later */
@@ -73,7 +74,7 @@ static void look_at_block(tiles *t, const cg_func *c, const ct_op *op)
     bool blocked = op->opcode == OP_mmaf && (in == BC_F32 || in == BC_F64) && !cg_has_atom(&p);
     t->is_wide = in == BC_F64;
     t->is_together = blocked && has_company(op);
-    t->block = blocked ? (t->is_together ? CG_BLOCK_TOGETHER_BITS : CG_BLOCK_ALONE_BITS) - (uint32_t)t->is_wide : 0;
+    t->block = blocked ? (t->is_together ? CG_BLOCK_TOGETHER_BITS : CG_THREAD_ELEMENTS_BITS) - (uint32_t)t->is_wide : 0;
 }
 
 static bool loads_rows(const ct_op *op)
@@ -118,6 +119,9 @@ static void look_at(tiles *t, const cg_func *c, const ct_op *op)
                      || (c->target->features & CG_HAS_ASYNC_PRODUCTS && cg_is_product(op) && cg_cuts_sums(c, op));
         if (cg_is_product(op))
             look_at_operands(t, op);
+        const bc_type *type = op->results[i].type;
+        if (cg_is_product(op) && type->shape[type->rank - 1] > t->columns)
+            t->columns = type->shape[type->rank - 1];
         if ((op->opcode == OP_mmaf || op->opcode == OP_mmai) && bits > t->product) {
             t->product = bits;
             look_at_block(t, c, op);
@@ -143,32 +147,35 @@ static uint32_t warps_of_blocks(const tiles *t)
     enum { FEW = 2 };
     uint32_t one = CG_LANE_BITS + t->block, bits = t->product > one ? t->product - one : 0;
     if (!t->is_together)
-        while (bits < CG_BLOCK_USUAL_WARPS && bits + CG_LANE_BITS + FEW < t->product)
+        while (bits < CG_USUAL_WARPS && bits + CG_LANE_BITS + FEW < t->product)
             bits++;
-    return bits < CG_BLOCK_MOST_WARPS ? bits : CG_BLOCK_MOST_WARPS;
+    return bits < CG_MANY_WARPS ? bits : CG_MANY_WARPS;
+}
+
+/* log2 of the elements of a tile with which so many warps suit it. */
+static uint32_t elements_of(uint32_t warp_bits)
+{
+    return warp_bits + CG_LANE_BITS + CG_THREAD_ELEMENTS_BITS;
 }
 
 /* Enough warps that a thread holds at most 64 elements of the largest tile, or 32 if tiles are reduced: with four
    warps on an H200, rows of 4096 came nearer to the memory's bandwidth than rows of 8192. For long rows that are
    loaded, 16 warps suffice. With products, a thread holds up to 128 elements, because a larger part of the product
    per warp means fewer reads of shared memory per mma; that does not apply if an equally large operand is computed
-   in registers. */
+   in registers. Fewer warps than usual only if lanes would have no elements. */
 static uint32_t warps_that_suit(const tiles *t)
 {
+    const uint32_t many = elements_of(CG_MANY_WARPS), lanes = t->most > CG_LANE_BITS ? t->most - CG_LANE_BITS : 0;
     if (t->block && t->product + 1 >= t->most)
         return warps_of_blocks(t);
-    if (t->product >= CG_PRODUCT_OF_4_WARPS && t->product == t->most)
-        return t->product + (t->adds_up || t->is_wide) >= CG_PRODUCT_OF_8_WARPS
-                       || t->held + t->is_wide >= CG_PRODUCT_OF_8_WARPS
-                       || (t->product >= CG_TILE_OF_8_WARPS && t->made >= CG_MADE_OF_8_WARPS)
-                   ? 3
-                   : 2;
-    if (t->reduces && !t->has_products && t->rows == t->most && t->most >= CG_ROWS_OF_16_WARPS)
-        return 4;
-    return t->most >= (t->reduces ? CG_REDUCED_OF_8_WARPS : CG_TILE_OF_8_WARPS) ? 3
-           : t->most >= CG_TILE_OF_4_WARPS                                      ? 2
-           : t->most >= CG_TILE_OF_2_WARPS                                      ? 1
-                                                                                : 0;
+    if (t->product >= elements_of(CG_USUAL_WARPS) && t->product == t->most)
+        return t->product + (t->adds_up || t->is_wide) > many || t->held + t->is_wide > many
+                       || (t->product >= many && t->made >= many)
+                   ? CG_MANY_WARPS
+                   : CG_USUAL_WARPS;
+    if (t->reduces && !t->has_products && t->rows == t->most && t->most + 1 >= elements_of(CG_MANY_WARPS + 1))
+        return CG_MANY_WARPS + 1;
+    return t->most + t->reduces >= many ? CG_MANY_WARPS : lanes < CG_USUAL_WARPS ? lanes : CG_USUAL_WARPS;
 }
 
 /* log2 of the warps that a hint requests. Versions before 13.5 support 4 and 8 warps only, and round other numbers.
@@ -186,7 +193,7 @@ static bool hinted_warps(const cg_func *c, uint32_t *out)
 static uint32_t warps_of_strips(const tiles *t)
 {
     uint32_t most = CG_STRIP_WARPS + CG_LANE_BITS + CG_STRIP_LOCAL_BITS, more = t->bytes > most ? t->bytes - most : 0;
-    return CG_STRIP_WARPS + more < CG_STRIP_MOST_WARPS ? CG_STRIP_WARPS + more : CG_STRIP_MOST_WARPS;
+    return CG_STRIP_WARPS + more < CG_BLOCK_WARPS ? CG_STRIP_WARPS + more : CG_BLOCK_WARPS;
 }
 
 /* Tiles with more than 128 elements per thread go in strips of 32. So do tiles with 128 if the kernel has no loops
@@ -204,7 +211,7 @@ static warps choose_warps(const cg_func *c, tiles t)
         return (warps){.bits = chain};
     bool is_hinted = hinted_warps(c, &hint);
     uint32_t in_thread = t.product && t.held > t.most ? t.held : t.most,
-             limit = CG_LANE_BITS + hint + (t.product ? CG_HINTED_SUMS_BITS : CG_HINTED_ELEMENTS_BITS);
+             limit = t.product ? elements_of(hint) + 1 : CG_LANE_BITS + hint + cg_log2_up(CG_THREAD_REGISTERS);
     bool is_too_much = in_thread > limit;
     if (t.block && t.product + 1 >= t.most) /* or too few */
         is_too_much = is_too_much || hint > warps_of_blocks(&t) + 1;
@@ -235,7 +242,9 @@ uint32_t cg_blocks_that_suit(const cg_func *c)
     tiles t = tiles_of(c);
     uint64_t sums = ((uint64_t)2 << t.held) / cg_threads(c)
                     * (t.is_wide ? 2 : 1); /* of this step and the previous ones */
-    return t.block && t.held && sums <= CG_BLOCKED_SUMS ? registers / CG_BLOCKED_REGISTERS / cg_threads(c) : 0;
+    return t.block && t.held && sums <= (1u << CG_THREAD_ELEMENTS_BITS)
+               ? registers / CG_HALF_OF_REGISTERS / cg_threads(c)
+               : 0;
 }
 
 uint32_t cg_product_registers(const cg_func *c)
@@ -245,16 +254,40 @@ uint32_t cg_product_registers(const cg_func *c)
     return t.product ? sums + (uint32_t)cg_machine_of(c->target)->registers_mma : 0;
 }
 
+/* Do all products read tiles as they are loaded, or what another product led to? */
+static bool are_fed(const ct_func *f)
+{
+    for (const ct_op *op = f->body->first; op; op = ct_next_op(op, f->body))
+        for (uint32_t i = 0; cg_is_product(op) && i < 2; i++)
+            if (!cg_is_loaded_operand(op->operands[i]) && (i || !cg_product_before(op)))
+                return false;
+    return true;
+}
+
+/* Can two blocks of one consumer warpgroup each share a multiprocessor, if a chain has so many columns? */
+static bool may_share(int64_t columns)
+{
+    const cg_group_work half = {.consumers = 1u << (CG_WARPGROUP_BITS + CG_LANE_BITS),
+                                .kind = CG_CHAIN,
+                                .columns = columns,
+                                .maps = true};
+    const cg_group_budget *budget = cg_group_budget_of(&half, UINT32_MAX);
+    return budget && budget->blocks > 1;
+}
+
 /* If two blocks share a multiprocessor, each with half of the rows, they alternate in computing what is between the
-   products of a chain. This requires that each has room for two steps of the tiles that it loads. If not, one block
-   is faster, as long as sums take at most three quarters of all registers. Attention backward with 128 columns on an
+   products of a chain. This requires that each has room for two steps of the tiles that it loads, and registers for its
+   columns if producers feed it. If not, one block is faster, as long as sums take at most three quarters of all
+   registers. Attention backward with 128 columns on an
    H100, microseconds with two blocks and one: queries, 128x128: 589 and 347; keys, 64x128: 778 and 879. With 64
    columns: queries, 128x128: 747 and 907. */
 static bool needs_room(const cg_func *c, const tiles *t)
 {
     enum { STEPS = 2, HALF = 2 };
     return c->target->features & CG_HAS_ASYNC_PRODUCTS && t->sums <= CG_REGISTERS / 4 * 3 && t->product < t->held
-           && !t->is_wide && STEPS * t->step > ((uint64_t)c->target->shared_kib << 10) / HALF
+           && !t->is_wide
+           && (STEPS * t->step > ((uint64_t)c->target->shared_kib << 10) / HALF
+               || (!may_share(t->columns) && are_fed(c->ir)))
            && cg_mma_chain_warps(c->ir);
 }
 

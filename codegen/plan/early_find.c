@@ -122,7 +122,7 @@ cg_early_kind cg_early_kind_of(const cg_func *c, const ct_block *body, const ct_
            : p->no_room                                                     ? CG_EARLY_NO_ROOM
            : has_loops                                                      ? CG_EARLY_NESTS
            : multiplies && !is_operand(&load->results[0], CG_OPERAND_STEPS) ? CG_EARLY_BESIDE
-           : !multiplies && p->access >= CG_WIDE_LOAD                       ? CG_EARLY_WIDE
+           : !multiplies && p->access >= CG_ACCESS_BYTES / 2                ? CG_EARLY_WIDE
                                                                             : CG_EARLY_SHORT;
 }
 
@@ -249,7 +249,7 @@ bool cg_plan_source(cg_func *c, const ct_op *loop, ct_op *load, bool of_ring)
     if (!bc_kind_in(bc_elem_kind(load->results[0].type), BC_SET_INT) || !may_move(c, loop, load))
         return false;
     cg_early_plan *p = new_plan(c, "another load needs it for its address", 2);
-    if (!p || obstacle_to_registers(c, loop, load, p) || p->registers > CG_SOURCE_REGISTERS)
+    if (!p || obstacle_to_registers(c, loop, load, p) || p->registers > CG_HELD_REGISTERS / 2)
         return false;
     load->detail = p;
     if (!of_ring && !is_taken(c, loop, load))

@@ -68,12 +68,13 @@ cg_slot_budget cg_budget_with_own(cg_func *c, const ct_block *body, const cg_rin
     uint32_t registers = (uint32_t)m->registers, on_their_way = (uint32_t)m->bytes_ahead;
     bool reordered = has_reordered(body);
     uint32_t paced = reordered ? on_their_way / own->slot_bytes + 1 : 0,
-             enough = paced > CG_ENOUGH_SLOTS ? paced : CG_ENOUGH_SLOTS,
+             enough = paced > CG_SLOTS_IN_FLIGHT ? paced : CG_SLOTS_IN_FLIGHT,
              most = enough > CG_MOST_OWN_SLOTS ? enough : CG_MOST_OWN_SLOTS,
              least = cg_static_shared(c->target) - work->fits,
              operand = reordered ? 0 : 4 * operand_words(c, body, ring) * cg_threads(c),
              used = CG_SYSTEM_SHARED + (operand > least ? operand : least),
-             blocks = (registers + registers / CG_SAVED_PART) / registers_of(c, body, ring, own) / cg_threads(c);
+             blocks = (registers + registers / (uint32_t)m->registers_saved) / registers_of(c, body, ring, own)
+                      / cg_threads(c);
     cg_slot_budget b = {.room = work->fits, .why = "as many as leave room for the blocks that registers allow"};
     for (blocks = blocks < CG_MOST_BLOCKS ? blocks + !blocks : CG_MOST_BLOCKS; blocks; blocks--) {
         uint32_t share = cg_room_beside(c, blocks * cg_threads(c)), room = share > used ? share - used : 0;

@@ -2,6 +2,9 @@
    an element reads it, so a slot is a part of shared memory for each thread, and no barrier is needed: a thread awaits
    its own copies. Registers could be used instead, but they hold fewer bytes in flight.
 
+   A map whose blocks take tiles in turn may be launched with a block for each tile. Such a loop, whose step is not known
+   (a grid-stride loop), is compiled twice by the expand pass, and a single iteration runs without the ring.
+
    If only one slot fits, it is refilled as soon as its tile is in registers. Why that is right: the thread that reads a
    byte is the one that later starts the copy to it, in its own program order.
 
@@ -242,7 +245,8 @@ static const char *loop_obstacle(const stream *x, bool products)
 static const char *find_load(const stream *x, ct_op *op, bool addresses, const char *loop_why)
 {
     static cg_condition *const list[] = {cg_stream_obstacle, NULL};
-    if (addresses && cg_plan_source(x->c, x->loop, op, cg_is_source_of(x->ring, op)))
+    bool of_ring = cg_is_source_of(x->ring, op);
+    if (addresses && (cg_plan_source(x->c, x->loop, op, of_ring) || of_ring))
         return NULL;
     cg_query q = {.c = x->c, .loop = x->loop, .body = x->body, .ring = x->ring};
     return loop_why ? loop_why : cg_obstacle_to_ring(&q, list, op);
@@ -276,6 +280,7 @@ void cg_find_streams(cg_func *c, ct_op *loop, bool products)
     cg_ring_place_loads(x.ring);
     choose_slots(&x);
     bool runs_ahead = x.ring->slots >= 2 || x.ring->end == CG_FREE_ONCE_READ;
+    plan->not_for_one = cg_is_map(c) && loop->opcode == OP_for && !ct_operand(loop, F_for_step)->fact->constant;
     if (runs_ahead)
         loop->detail = plan;
     cg_ring_share_threads(x.ring);

@@ -150,6 +150,20 @@ static void take_carried(const expansion *x, const ct_block *body)
                 }
 }
 
+/* Moves the op in front of the end of the body, behind those that compute its operands if it is a `staged` or such an op:
+   an index, which only identifies the tile, may have come before it in the old order alone. moved: by value id. */
+static void move_op(const expansion *x, ct_op *op, ct_op *end, bool *moved, bool is_index)
+{
+    for (uint32_t i = 0; i < op->operand_count && (is_index || op->opcode == CT_staged); i++) {
+        ct_op *maker = op->operands[i]->op;
+        if (maker && maker->block == end->block && !moved[op->operands[i]->id] && ct_is_pure(maker))
+            move_op(x, maker, end, moved, true);
+    }
+    ct_move_before(op, end);
+    for (uint32_t i = 0; i < op->result_count; i++)
+        moved[op->results[i].id] = true;
+}
+
 /* Moves the body to the loop, in its new order. What an op behind the counter gives is read in the iteration in which
    the op is executed. */
 static bool move_body(const expansion *x, ct_op *loop)
@@ -158,11 +172,13 @@ static bool move_body(const expansion *x, ct_op *loop)
     ct_op *end = x->body->last;
     ct_value **more = bc_new(x->f->arena, ct_value *, x->more + 1u),
              **args = bc_new(x->f->arena, ct_value *, x->had + 1u);
-    if (!more || !args)
+    bool *moved = bc_new(x->f->arena, bool, x->f->value_count + 1u);
+    if (!more || !args || !moved)
         return false;
     ct_move_all(x->body, body, loop);
     for (uint32_t i = 0; i < x->count; i++)
-        ct_move_before(x->ops[i].op, end);
+        if (!x->ops[i].op->result_count || !moved[x->ops[i].op->results[0].id])
+            move_op(x, x->ops[i].op, end, moved, false);
     take_carried(x, body);
     for (uint32_t i = 0; i < x->had; i++)
         args[i] = x->late[end->operands[i]->id] ? end->operands[i] : &body->args[i + 1];

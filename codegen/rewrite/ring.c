@@ -114,7 +114,7 @@ void cg_ring_stage_loads(cg_func *c, cg_ring *ring, ct_value *value)
             return;
         }
         op->opcode = CT_staged;
-        op->in_registers = ring->role == CG_RING_OF_THREADS;
+        op->in_registers = ring->role == CG_RING_OF_THREADS || cg_is_read_by_threads(&ring->loads[i]);
         op->detail = &ring->loads[i];
     }
 }

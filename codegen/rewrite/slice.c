@@ -47,9 +47,9 @@ static bool is_source(const slicing *x, const ct_op *op)
         return false;
     uint32_t bytes = bc_kind_memory_bytes(bc_elem_kind(type));
     int64_t elements = bc_shape_elems(type->shape, type->rank);
-    bool fits = elements == 1
-                    ? bytes != 0
-                    : x->tiles && bytes >= WORD && elements <= (int64_t)cg_threads(x->c) * CG_SOURCE_REGISTERS;
+    bool fits = elements == 1 ? bytes != 0
+                              : x->tiles && bytes >= WORD
+                                    && elements * (bytes / WORD) <= (int64_t)cg_threads(x->c) * CG_HELD_REGISTERS / 2;
     return fits && cg_is_weak_access(op) && !cg_order_holds_back(x->c, x->body, op);
 }
 

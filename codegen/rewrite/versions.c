@@ -125,7 +125,7 @@ bool cg_version(cg_func *c, ct_op *first, ct_op *last, ct_value *condition, ct_b
     ct_insert_before(branch, first);
     for (uint32_t i = 0; i < count; i++) {
         copies[i] = map.to[results[i]->id];
-        branch->results[i].type = results[i]->type;
+        ct_be_like(&branch->results[i], results[i]);
     }
     ct_op *end = ct_yield_new(c->ir, branch->regions[0], first, results, count);
     if (!end || !ct_yield_new(c->ir, branch->regions[1], first, copies, count)) {

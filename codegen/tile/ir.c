@@ -78,6 +78,20 @@ const ct_op *ct_loop_around(const ct_op *op)
     return parent;
 }
 
+bool ct_is_before(const ct_op *op, const ct_op *other)
+{
+    while (op && op != other)
+        op = op->next;
+    return op;
+}
+
+ct_op *ct_in_block(ct_op *op, const ct_block *block)
+{
+    while (op && op->block != block)
+        op = op->block->parent;
+    return op;
+}
+
 bool ct_ends_in_one_place(const ct_op *loop)
 {
     const ct_block *body = loop->regions[0];
@@ -248,6 +262,7 @@ static ct_op *allocate(ct_func *f, const ct_op *like, uint32_t operand_count, ui
                   .region_count = (uint8_t)region_count,
                   .in_flight = like->in_flight,
                   .in_place = like->in_place,
+                  .as_words = like->as_words,
                   .way = like->way,
                   .in_registers = like->in_registers,
                   .plain = like->plain,
@@ -270,7 +285,7 @@ ct_op *ct_op_new(ct_func *f, ct_opcode opcode, const ct_op *from, uint32_t opera
     if (op) {
         op->opcode = (uint8_t)opcode;
         op->way = CT_AS_IT_IS;
-        op->in_flight = op->in_place = op->in_registers = op->plain = op->likely = false;
+        op->in_flight = op->in_place = op->as_words = op->in_registers = op->plain = op->likely = false;
     }
     return op;
 }
@@ -282,7 +297,7 @@ ct_op *ct_op_like(ct_func *f, bc_opcode opcode, const ct_op *from, uint32_t oper
     if (op) {
         op->opcode = (uint8_t)opcode;
         op->way = CT_AS_IT_IS;
-        op->in_flight = op->in_place = op->in_registers = op->plain = op->likely = false;
+        op->in_flight = op->in_place = op->as_words = op->in_registers = op->plain = op->likely = false;
     }
     return op;
 }

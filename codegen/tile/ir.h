@@ -63,7 +63,9 @@ struct ct_op {
     /* Of a product. Passes that create its ring set these for later passes and for lowering: */
     bool in_flight; /* by groups, skew, expand: its result is available after mma_await only */
     bool in_place;  /* by groups, skew: it adds to the registers of its accumulator, which nothing else reads */
-    uint8_t way;    /* ct_way: by loads, flip; of an ftof, CT_TURNED: done by such a product */
+    bool as_words; /* by overlap: its left operand, which does not change in the loop, is taken as the words that it was
+                       loaded as */
+    uint8_t way;   /* ct_way: by loads, flip; of an ftof, CT_TURNED: done by such a product */
     /* Of a `staged`, by expand, ahead: */
     bool in_registers; /* it loads its tile to registers, where other ops read it */
     bool plain;  /* of a loop, by lift: another version of it probably runs, so that nothing is prefetched in it */
@@ -214,6 +216,10 @@ static inline ct_block **ct_regions(const ct_op *op)
 }
 /* The op after this one in pre-order, within `root`. NULL: it was the last one. */
 ct_op *ct_next_op(const ct_op *op, const ct_block *root);
+/* Is the op in front of the other one, in the same block, or the same? */
+bool ct_is_before(const ct_op *op, const ct_op *other);
+/* The op of the block that is `op` or contains it. NULL: there is none. */
+ct_op *ct_in_block(ct_op *op, const ct_block *block);
 /* Is the block inside the other one, or the same? */
 bool ct_is_inside(const ct_block *block, const ct_block *outer);
 /* Are all of its operands defined outside the block? */

@@ -148,6 +148,49 @@ static void check_choices(const tv_module *m)
     bc_text_release(&promised);
 }
 
+/* ---- waits ---- */
+
+static void take_us(void *user, cg_func *c)
+{
+    *(double *)user = c->cost ? c->cost->us : -1;
+}
+
+static void ignore(void *user, const tv_remark *remark)
+{
+    (void)user;
+    (void)remark;
+}
+
+/* The predicted time if the launch keeps all promises. */
+static double us_with(const tv_module *m, cg_choices choices)
+{
+    static const cg_assumption assumed[] = {{.parameter = 0, .multiple = true},
+                                            {.parameter = 1, .multiple = true},
+                                            {.parameter = 3, .multiple = true, .non_negative = true}};
+    const int64_t params[] = {0, 0, 0, 4096};
+    const cg_launch launch = {.params = params, .param_count = 4, .grid = {32, 32, 1}};
+    tv_compile_options predicted = options;
+    double us = -1;
+    bc_text ptx;
+    predicted.remarks.report = ignore;
+    choices.assumed = assumed;
+    choices.assumed_count = 3;
+    bc_text_init(&ptx, NULL);
+    CHECK(cg_compile_with(m, &predicted,
+                          &(cg_request){.launch = &launch, .choices = &choices, .user = &us, .compiled = take_us},
+                          (tv_sink){0}, (tv_writer){&ptx, bc_text_append})
+          == TV_OK);
+    bc_text_release(&ptx);
+    return us;
+}
+
+/* Where L2 is the limit, a loop with one stage still waits for its copies. */
+static void check_waits(const tv_module *m)
+{
+    double several = us_with(m, (cg_choices){.stages = 0}), one = us_with(m, (cg_choices){.stages = 1});
+    CHECK(several > 0 && one > several * 1.1);
+}
+
 /* ---- obstacles ---- */
 
 /* Without a launch, plans are compared by cycles. */
@@ -187,6 +230,7 @@ int main(void)
                        "TMA");
         check_promises(m, 4095, "parameter 1 is aligned to 16 bytes", "all threads");
         check_choices(m);
+        check_waits(m);
         check_obstacles(m);
     }
     tv_module_close(m);

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "bytecode/base/arena.h"
-#include "bytecode/base/demangle.h"
 #include "bytecode/base/visible.h"
 
 typedef enum kind { OBJECT, ARRAY, STRING, NUMBER, FALSE_VALUE, TRUE_VALUE } kind;
@@ -78,15 +77,6 @@ cJSON *json_array(json_doc *doc, cJSON *parent, const char *key)
     return add(doc, parent, key, ARRAY);
 }
 
-cJSON *json_document(json_doc *doc, const char *command)
-{
-    char schema[32];
-    snprintf(schema, sizeof schema, "tilevm-%s/1", command);
-    cJSON *made = json_object(doc, NULL, NULL);
-    json_text(doc, made, "schema", schema);
-    return made;
-}
-
 void json_str(json_doc *doc, cJSON *parent, const char *key, tv_str value)
 {
     bc_text clean;
@@ -99,48 +89,11 @@ void json_str(json_doc *doc, cJSON *parent, const char *key, tv_str value)
     bc_text_release(&clean);
 }
 
-void json_made(json_doc *doc, cJSON *parent, const char *key, bc_text *text)
-{
-    doc->failed |= text->failed;
-    json_str(doc, parent, key, bc_text_get(text));
-    bc_text_clear(text);
-}
-
-void json_function(json_doc *doc, cJSON *parent, const char *key, const char *name_key, tv_str symbol)
-{
-    bc_cxx_name name;
-    json_str(doc, parent, key, symbol);
-    if (bc_demangle(symbol, &name))
-        json_str(doc, parent, name_key, name.function);
-}
-
-void json_text(json_doc *doc, cJSON *parent, const char *key, const char *value)
-{
-    json_str(doc, parent, key, bc_str(value));
-}
-
 void json_real(json_doc *doc, cJSON *parent, const char *key, double value)
 {
     cJSON *item = add(doc, parent, key, NUMBER);
     if (item)
         item->number = value;
-}
-
-void json_uint(json_doc *doc, cJSON *parent, const char *key, uint64_t value)
-{
-    json_real(doc, parent, key, (double)value);
-}
-
-void json_int(json_doc *doc, cJSON *parent, const char *key, int64_t value)
-{
-    const int64_t exact = (int64_t)1 << 53;
-    char text[24];
-    if (value >= -exact && value <= exact) {
-        json_real(doc, parent, key, (double)value);
-        return;
-    }
-    snprintf(text, sizeof text, "%lld", (long long)value);
-    json_text(doc, parent, key, text);
 }
 
 void json_bool(json_doc *doc, cJSON *parent, const char *key, bool value)

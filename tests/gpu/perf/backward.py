@@ -97,5 +97,7 @@ def backward(name, H, S, C, causal, window, queries, keys):
 
 
 backward("fmha_back_128", 32, 4096, 128, True, 0, [(128, 64), (128, 128)], [(64, 64), (64, 128)])
-backward("fmha_back_64", 64, 4096, 64, False, 0, [(128, 64), (128, 128)], [(64, 128), (64, 64)])
+backward("fmha_back_128_full", 32, 4096, 128, False, 0, [(128, 64), (128, 128)], [(64, 64), (64, 128)])
+backward("fmha_back_64", 64, 4096, 64, False, 0, [(128, 64), (128, 128)], [(64, 128), (64, 64), (128, 128)])
+backward("fmha_back_64_causal", 64, 4096, 64, True, 0, [(128, 64), (128, 128)], [(64, 128), (64, 64), (128, 128)])
 backward("fmha_back_window", 32, 4096, 128, True, 512, [(128, 64)], [(64, 128)])

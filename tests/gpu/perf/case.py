@@ -1,16 +1,22 @@
 """What a case is: work to do, and the compiled kernels that do it."""
+import itertools
 import math
 
 SIZE = {"f16": 2, "bf16": 2, "f32": 4, "f8e4m3fn": 1, "i32": 4, "u8": 1, "f64": 8}
 
 
 def array(name, dtype, *shape, init="normal", role="in"):
-    """init: `normal` numbers, times what follows; integers `below` that, or it to `fill` all; role: in, out, inout"""
+    """init: `normal` numbers, times what follows; integers `below` that; it to `fill` all; or `these`, one by one. role: in, out, inout"""
     return dict(name=name, dtype=dtype, shape=list(shape), init=init, role=role)
 
 
 def out(name, dtype, *shape):
     return array(name, dtype, *shape, role="out")
+
+
+def steps(name, lengths):
+    """Where each of the lengths begins if they follow one another, and where the last one ends."""
+    return array(name, "i32", len(lengths) + 1, init="these " + " ".join(map(str, itertools.accumulate(lengths, initial=0))))
 
 
 def listed(argument):

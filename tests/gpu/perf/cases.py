@@ -23,14 +23,15 @@ from cuda.tile.compilation import ArrayConstraint, CallingConvention, KernelSign
 import backward
 import everyday
 import exact
+import forms
 import operands
 import sweep
 import tiles
 import wider
 
 TYPES = {"f16": ct.float16, "bf16": ct.bfloat16, "f32": ct.float32, "f8e4m3fn": ct.float8_e4m3fn, "i32": ct.int32, "u8": ct.uint8, "f64": ct.float64}
-JOBS = [*sweep.JOBS, *everyday.JOBS, *wider.JOBS, *operands.JOBS, *exact.JOBS, *backward.JOBS]
-KERNELS = [*sweep.KERNELS, *everyday.KERNELS, *wider.KERNELS, *operands.KERNELS, *exact.KERNELS, *backward.KERNELS]
+JOBS = [*sweep.JOBS, *everyday.JOBS, *wider.JOBS, *operands.JOBS, *exact.JOBS, *backward.JOBS, *forms.JOBS]
+KERNELS = [*sweep.KERNELS, *everyday.KERNELS, *wider.KERNELS, *operands.KERNELS, *exact.KERNELS, *backward.KERNELS, *forms.KERNELS]
 
 
 def divisors(lengths):

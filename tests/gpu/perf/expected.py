@@ -118,6 +118,26 @@ def attention_capped(xp, Q, K, V, O, scale_log2):
     return attention(xp, Q, K, V, lambda s: 50 * xp.tanh(s * scale_log2 / 50))
 
 
+def attention_local(xp, Q, K, V, O, scale_log2, causal, window, cap):
+    def scores(s):
+        s = s * (scale_log2 / LOG2_E)
+        if cap:
+            s = cap * xp.tanh(s / cap)
+        never = xp.full_like(s, -math.inf)
+        if causal:
+            s = s + xp.triu(never, 1)
+        return s + xp.tril(never, -window) if window else s
+    return attention(xp, Q, K, V, scores)
+
+
+def attention_ragged(xp, Q, K, V, at, O, scale_log2):
+    o, steps = xp.empty_like(O), whole(at)
+    for start, stop in zip(steps[:-1], steps[1:]):
+        q, k, v = (xp.swapaxes(x[int(start):int(stop)], 0, 1)[None] for x in (Q, K, V))
+        o[int(start):int(stop)] = xp.swapaxes(attention_causal(xp, q, k, v, q, scale_log2)["O"][0], 0, 1)
+    return {"O": o}
+
+
 def attention_back(xp, Q, K, V, G, L, D, scale_log2, scale, causal, window):
     """By head: the probabilities and the gradients of what they come from."""
     for q, k, v, g, l, d in zip(Q, K, V, G, L, D):
@@ -293,6 +313,20 @@ def decode_split(xp, Q, K, V, O, sums, scale_log2):
             s = Q[h] @ K[h, keys].T * (scale_log2 / LOG2_E)
             o[h, part] = softmax(xp, s) @ V[h, keys]
             logs[h, part] = xp.log(xp.exp(s).sum(axis=-1)) * LOG2_E
+    return {"O": o, "sums": logs}
+
+
+def decode_pages(xp, Q, K, V, table, O, sums, scale_log2):
+    o, logs, split = xp.empty_like(O), xp.empty_like(sums), O.shape[2]
+    each = table.shape[1] // split
+    for b in range(Q.shape[0]):
+        for part in range(split):
+            pages = whole(table[b, part * each:(part + 1) * each])
+            for h in range(Q.shape[1]):
+                k, v = K[pages, h].reshape(-1, Q.shape[3]), V[pages, h].reshape(-1, Q.shape[3])
+                s = Q[b, h] @ k.T * (scale_log2 / LOG2_E)
+                o[b, h, part] = softmax(xp, s) @ v
+                logs[b, h, part] = xp.log(xp.exp(s).sum(axis=-1)) * LOG2_E
     return {"O": o, "sums": logs}
 
 

@@ -1,4 +1,6 @@
-"""The same work by torch, where it has it: a function takes torch and the arrays and numbers of a job, and gives what is timed."""
+"""The same work by torch, where it has it: a function takes torch and the arrays and numbers of a job, and gives what is timed, or a list of
+implementations, of which the fastest counts. They prepare at their first call, so that one which torch lacks leaves the others."""
+import functools
 
 
 def product(torch, A, B, **_):
@@ -48,12 +50,63 @@ def convolution(torch, X, W, Y, height, width):
     return lambda: torch.nn.functional.conv2d(image, weights, padding=1)
 
 
+def attention_by_backends(torch, Q, K, V, **how):
+    """cuDNN's and FlashAttention's implementation"""
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    def by(backend):
+        def attend():
+            with sdpa_kernel(backend):
+                return torch.nn.functional.scaled_dot_product_attention(Q, K, V, **how)
+        return attend
+    return [by(SDPBackend.CUDNN_ATTENTION), by(SDPBackend.FLASH_ATTENTION)]
+
+
 def attention_full(torch, Q, K, V, **_):
-    return lambda: torch.nn.functional.scaled_dot_product_attention(Q, K, V)
+    return attention_by_backends(torch, Q, K, V)
 
 
 def attention_causal(torch, Q, K, V, **_):
-    return lambda: torch.nn.functional.scaled_dot_product_attention(Q, K, V, is_causal=True)
+    return attention_by_backends(torch, Q, K, V, is_causal=True)
+
+
+def flex(torch, Q, K, V, causal, window, cap):
+    """flex_attention, compiled at the first call"""
+    @functools.cache
+    def prepared():
+        from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+
+        def keep(b, h, i, j):
+            return (j <= i) & (j > i - window) if window else j <= i
+
+        def capped(score, b, h, i, j):
+            return cap * torch.tanh(score / cap)
+        mask = create_block_mask(keep, None, None, Q.shape[2], K.shape[2], device="cuda") if causal else None
+        compiled = torch.compile(flex_attention, dynamic=False)
+        return lambda: compiled(Q, K, V, score_mod=capped if cap else None, block_mask=mask)
+    return lambda: prepared()()
+
+
+def flash_window(torch, Q, K, V, window):
+    """FlashAttention in a window; it takes (batch, length, heads, columns)"""
+    q, k, v = (x.transpose(1, 2) for x in (Q, K, V))
+    return lambda: torch.ops.aten._flash_attention_forward(q, k, v, None, None, q.shape[1], k.shape[1], 0.0, True, False,
+                                                           window_size_left=window - 1, window_size_right=0)[0].transpose(1, 2)
+
+
+def attention_capped(torch, Q, K, V, **_):
+    return flex(torch, Q, K, V, False, 0, 50)
+
+
+def attention_local(torch, Q, K, V, causal, window, cap, **_):
+    if not window and not cap:
+        return attention_by_backends(torch, Q, K, V, is_causal=bool(causal))
+    return [flex(torch, Q, K, V, causal, window, cap), *([flash_window(torch, Q, K, V, window)] if window and not cap else [])]
+
+
+def attention_ragged(torch, Q, K, V, at, **_):
+    longest = int((at[1:] - at[:-1]).max())
+    return lambda: torch.ops.aten._flash_attention_forward(Q, K, V, at, at, longest, longest, 0.0, True, False)
 
 
 def product_listed(torch, As, Bs, Cs):
@@ -64,16 +117,21 @@ def product_listed(torch, As, Bs, Cs):
 
 
 def attention_grouped(torch, Q, K, V, **_):
-    return lambda: torch.nn.functional.scaled_dot_product_attention(Q, K, V, is_causal=True, enable_gqa=True)
+    return attention_by_backends(torch, Q, K, V, is_causal=True, enable_gqa=True)
 
 
 def attention_back(torch, Q, K, V, G, causal, window, **_):
     """All three gradients, which two of our kernels give"""
-    if window:
-        return None
     q, k, v = (x[None].detach().requires_grad_() for x in (Q, K, V))
-    o = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=bool(causal))
-    return lambda: torch.autograd.grad(o, (q, k, v), G[None], retain_graph=True)
+    if window:
+        forward = [flex(torch, q, k, v, causal, window, 0), flash_window(torch, q, k, v, window)]
+    else:
+        forward = attention_by_backends(torch, q, k, v, is_causal=bool(causal))
+
+    def gradients(attend):
+        output = functools.cache(attend)
+        return lambda: torch.autograd.grad(output(), (q, k, v), G[None], retain_graph=True)
+    return [gradients(attend) for attend in forward]
 
 
 attention_back_q = attention_back_kv = attention_back
@@ -134,7 +192,7 @@ def product_row_column(torch, A, B, rows, columns, C, turn_a, turn_b):
 
 
 def attention_in_parts(torch, Q, K, V, **_):
-    return lambda: torch.nn.functional.scaled_dot_product_attention(Q, K, V, is_causal=True)
+    return attention_by_backends(torch, Q, K, V, is_causal=True)
 
 
 def top_k(torch, X, Y, at):

@@ -46,6 +46,8 @@ def random_array(rng, a):
         return rng.integers(int(limit[0]), size=a["shape"])
     if kind == "fill":
         return np.full(a["shape"], float(limit[0]), np.float32)
+    if kind == "these":
+        return np.array(limit, int).reshape(a["shape"])
     return rng.standard_normal(a["shape"]).astype(np.float32) * float(limit[0] if limit else 1)
 
 

@@ -273,6 +273,46 @@ decode_case(4, 8, 128)
 decode_case(16, 8, 64, 128)
 
 
+@ct.kernel
+def decode_pages(Q, K, V, table, O, sums, scale_log2, G: CI, D: CI, PAGE: CI, SPLIT: CI):
+    """the same; the keys and values of a sequence are in pages of a pool, whose numbers a table has"""
+    h, part, b = ct.bid(0), ct.bid(1), ct.bid(2)
+    q = ct.load(Q, index=(b, h, 0, 0), shape=(1, 1, G, D)).reshape((G, D))
+    m = ct.full((G, 1), LOW, dtype=F32)
+    l = ct.zeros((G, 1), dtype=F32)
+    acc = ct.zeros((G, D), dtype=F32)
+    each = ct.num_tiles(table, axis=1, shape=(1, 1)) // SPLIT
+    for j in range(part * each, (part + 1) * each):
+        page = ct.load(table, index=(b, j), shape=(1, 1)).item()
+        k = ct.load(K, index=(page, h, 0, 0), shape=(1, 1, PAGE, D)).reshape((PAGE, D))
+        s = ct.mma(q, ct.transpose(k), ct.zeros((G, PAGE), dtype=F32)) * scale_log2
+        high = ct.maximum(m, ct.max(s, axis=1, keepdims=True))
+        p = ct.exp2(s - high)
+        old = ct.exp2(m - high)
+        l = l * old + ct.sum(p, axis=1, keepdims=True)
+        v = ct.load(V, index=(page, h, 0, 0), shape=(1, 1, PAGE, D)).reshape((PAGE, D))
+        acc = ct.mma(p.astype(V.dtype), v, acc * old)
+        m = high
+    ct.store(O, index=(b, h, part, 0, 0), tile=(acc / l).reshape((1, 1, 1, G, D)))
+    ct.store(sums, index=(b, h, part, 0), tile=(m + ct.log2(l)).reshape((1, 1, 1, G)))
+
+
+def decode_pages_case(rows, page, split):
+    def arguments(B, H, S):
+        pages = B * S // page
+        return [array("Q", "bf16", B, H, rows, 128), array("K", "bf16", pages, H, page, 128), array("V", "bf16", pages, H, page, 128),
+                array("table", "i32", B, S // page, init="below %d" % pages), out("O", "f32", B, H, split, rows, 128),
+                out("sums", "f32", B, H, split, rows), number("scale_log2", math.log2(math.e) / math.sqrt(128))]
+    name = "decode_pages_%dx%d" % (rows, page)
+    add(Job(name, "decode_pages", arguments, dict(B=16, H=8, S=16384), dict(B=2, H=2, S=4 * page * split), 0.03),
+        Kernel(name, name, decode_pages, [rows, 128, page, split], lambda B, H, S: (H, split, B)))
+
+
+for page in (16, 32, 64, 128):
+    decode_pages_case(16, page, 4)
+decode_pages_case(64, 64, 4)
+
+
 # Others
 
 @ct.kernel

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "bytecode/base/visible.h"
-#include "bytecode/base/demangle.h"
 
 static cJSON *add(json_doc *doc, cJSON *parent, const char *key, cJSON *item)
 {
@@ -32,15 +31,6 @@ cJSON *json_object(json_doc *doc, cJSON *parent, const char *key)
     return add(doc, parent, key, cJSON_CreateObject());
 }
 
-cJSON *json_document(json_doc *doc, const char *command)
-{
-    char schema[32];
-    snprintf(schema, sizeof schema, "tilevm-%s/1", command);
-    cJSON *root = json_object(doc, NULL, NULL);
-    json_text(doc, root, "schema", schema);
-    return root;
-}
-
 cJSON *json_array(json_doc *doc, cJSON *parent, const char *key)
 {
     return add(doc, parent, key, cJSON_CreateArray());
@@ -56,46 +46,9 @@ void json_str(json_doc *doc, cJSON *parent, const char *key, tv_str value)
     bc_text_release(&clean);
 }
 
-void json_made(json_doc *doc, cJSON *parent, const char *key, bc_text *text)
-{
-    doc->failed |= text->failed;
-    json_str(doc, parent, key, bc_text_get(text));
-    bc_text_clear(text);
-}
-
-void json_function(json_doc *doc, cJSON *parent, const char *key, const char *name_key, tv_str symbol)
-{
-    bc_cxx_name name;
-    json_str(doc, parent, key, symbol);
-    if (bc_demangle(symbol, &name))
-        json_str(doc, parent, name_key, name.function);
-}
-
-void json_text(json_doc *doc, cJSON *parent, const char *key, const char *value)
-{
-    json_str(doc, parent, key, bc_str(value));
-}
-
 void json_real(json_doc *doc, cJSON *parent, const char *key, double value)
 {
     add(doc, parent, key, cJSON_CreateNumber(value));
-}
-
-void json_uint(json_doc *doc, cJSON *parent, const char *key, uint64_t value)
-{
-    json_real(doc, parent, key, (double)value);
-}
-
-void json_int(json_doc *doc, cJSON *parent, const char *key, int64_t value)
-{
-    const int64_t exact = (int64_t)1 << 53;
-    if (value >= -exact && value <= exact) {
-        json_real(doc, parent, key, (double)value);
-    } else {
-        char text[24];
-        snprintf(text, sizeof text, "%lld", (long long)value);
-        json_text(doc, parent, key, text);
-    }
 }
 
 void json_bool(json_doc *doc, cJSON *parent, const char *key, bool value)
@@ -141,22 +94,4 @@ bool json_finish(json_doc *doc, cli_out *out)
         cli_out_write(out, text.ptr, text.len);
     bc_text_release(&text);
     return fine;
-}
-
-int json_unopened(const char *command, const char *path, const char *output, int code)
-{
-    cli_out out;
-    json_doc doc = {0};
-    cJSON *root = json_document(&doc, command);
-    json_text(&doc, root, "path", path);
-    json_text(&doc, root, "problem", "it cannot be opened");
-    if (!cli_out_open(&out, output)) {
-        doc.failed = true; /* it was said */
-        json_finish(&doc, &out);
-        return CLI_ERROR;
-    }
-    if (json_finish(&doc, &out))
-        return cli_out_commit(&out) ? code : CLI_ERROR;
-    cli_out_abort(&out);
-    return cli_error("out of memory");
 }

@@ -1,5 +1,5 @@
-/* Building JSON documents; cJSON itself stays in json.c. Strings may hold any bytes: what is not UTF-8 becomes
-   U+FFFD, so that the result is always a JSON text. */
+/* Building JSON documents. cJSON itself stays in json.c; json_forms.c has what does not need it. Strings may hold any
+   bytes: what is not UTF-8 becomes U+FFFD, so that the result is always a JSON text. */
 #ifndef TILEVM_TOOLS_CLI_JSON_H
 #define TILEVM_TOOLS_CLI_JSON_H
 

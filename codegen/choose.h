@@ -1,0 +1,15 @@
+/* Chooses the number of warps of a kernel by the cost model. */
+#ifndef TILEVM_CODEGEN_CHOOSE_H
+#define TILEVM_CODEGEN_CHOOSE_H
+
+#include "codegen/passes/pass.h"
+
+/* Gets a kernel ready for the first pass: its IR, promises, and warps. False: out of memory. The arena of *c is to be
+   released in either case. */
+bool cg_begin_kernel(cg_func *c);
+
+/* Replaces c->choices if the model predicts that the kernel is clearly faster with fewer warps than the passes give
+   it. *c is ready for the first pass, before and after; *room holds the new choices, and has to live as long as *c. */
+void cg_choose_warps(cg_func *c, const cg_watch *watch, cg_choices *room);
+
+#endif
