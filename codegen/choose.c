@@ -79,10 +79,12 @@ static weight weigh(cg_func *c, const cg_watch *watch, const cg_choices *choices
     tv_compile_options silent = c->options ? *c->options : (tv_compile_options){.target = NULL};
     silent.remarks = (tv_remark_sink){.report = NULL};
     cg_written written = {.ptx = c->target->ptx};
+    const cg_launch decisive = {.gpu = cg_gpu_of(c->target)}; /* not the GPU that remarks are for */
     cg_func own = {.m = c->m,
                    .f = c->f,
                    .target = c->target,
                    .options = &silent,
+                   .launch = &decisive,
                    .choices = choices,
                    .written = &written,
                    .is_weighed = true};

@@ -40,6 +40,8 @@ enum {
 };
 
 enum { LD_DRIVER_OLDEST = 12000 };
+/* The lowest compute capability that there is code for. */
+enum { LD_OLDEST_TARGET = 75 };
 
 typedef struct ld_driver {
     void *library;                                                          /* handle of dlopen; never closed */

@@ -4,7 +4,7 @@
 
 #include "loader/jit.h"
 
-enum { LD_DEFAULT_OPT_LEVEL = 3, LD_OLDEST_TARGET = 80, LD_LARGE_SHARED = 48 << 10 };
+enum { LD_DEFAULT_OPT_LEVEL = 3, LD_LARGE_SHARED = 48 << 10 };
 
 /* ---- devices: target.c ---- */
 

@@ -150,7 +150,8 @@ $(GPU_DEPLOY): $(OUT)/obj/tests/gpu/deploy.o $(OUT)/libtests.a $(OUT)/libtilevm.
 
 ## check-loader: test the loader on a fake driver
 .PHONY: check-loader
-check-loader: all $(LOADER_TESTS) $(GPU_DEPLOY) $(OUT)/program $(BUILD)/corpus/unpacked
+check-loader: all $(LOADER_TESTS) $(GPU_DEPLOY) $(OUT)/program $(OUT)/corpus_run $(OUT)/matrix $(OUT)/random_ptx \
+    $(OUT)/random_memory $(BUILD)/corpus/unpacked $(BUILD)/cpp/unpacked
 	$(Q)rm -rf $(OUT)/loader-work
 	$(Q)$(OUT)/loader_faults $(OUT)/loader-work
 	$(Q)$(if $(SAN)$(EMULATED),,sh tests/shell/preload.sh $(OUT) $(OUT)/loader-work/preload)
@@ -162,6 +163,8 @@ check-loader: all $(LOADER_TESTS) $(GPU_DEPLOY) $(OUT)/program $(BUILD)/corpus/u
 	$(Q)$(if $(SAN)$(EMULATED),,LD_LIBRARY_PATH=$(abspath $(OUT)/fakecuda) \
 	    TILEVM_PTXAS=$(abspath tests/fakecuda/ptxas.sh) FAKECUDA_RUN=1 FAKECUDA_DEVICES=90,80 \
 	    bash tests/gpu/deploy.sh $(OUT) $(BUILD)/corpus)
+	$(Q)$(if $(SAN)$(EMULATED),,sh tests/shell/first_hour.sh $(OUT) $(BUILD)/corpus $(BUILD)/cpp \
+	    $(OUT)/loader-work/first-hour)
 	$(Q)CC="$(CC)" SANITIZE="$(filter -fsanitize=%,$(OPT_$(CONFIG)))" sh tests/shell/bundle.sh $(OUT) $(BUILD)/corpus \
 	    $(OUT)/loader-work/bundle
 

@@ -114,3 +114,12 @@ check-gpu-programs: all
 .PHONY: check-gpu-deploy
 check-gpu-deploy: all $(GPU_DEPLOY) $(BUILD)/corpus/unpacked
 	$(Q)bash tests/gpu/deploy.sh $(OUT) $(BUILD)/corpus
+
+FIRST_HOUR_SHARE ?= 1
+## first-hour: run what to run in the first hour on a new kind of GPU, and pack the results
+##   FIRST_HOUR_SHARE: every Nth case; FIRST_HOUR_STEPS: names of steps; PYTHON: one with torch, for the sweep
+.PHONY: first-hour
+first-hour: all $(OUT)/corpus_run $(OUT)/matrix $(OUT)/random_ptx $(OUT)/random_memory $(GPU_LOADER) $(GPU_DEPLOY) \
+    $(OUT)/fakecuda/libtilevm_cuda.so $(BUILD)/corpus/unpacked $(BUILD)/cpp/unpacked $(BUILD)/sweep-cases/unpacked
+	$(Q)PYTHON=$(PYTHON) sh tests/gpu/first_hour.sh $(OUT) $(BUILD)/corpus $(BUILD)/cpp $(BUILD)/sweep-cases \
+	    $(BUILD)/first-hour $(FIRST_HOUR_SHARE)

@@ -1,7 +1,7 @@
 # Tests of the PTX that the code generator writes: simulated, assembled, compared with sums.
 
 # Targets that the simulator runs.
-PTX_TARGETS ?= sm_80 sm_90a
+PTX_TARGETS ?= sm_75 sm_80 sm_90a
 
 CORPUS_PTX = $(OUT)/corpus_run $(BUILD)/corpus --version 13.5 --needs tests/corpus/unsupported.txt \
     --part $(TEST_PART) --jobs 2
@@ -53,9 +53,10 @@ spills: all $(BUILD)/corpus/unpacked
 check-ptxas: all $(OUT)/assemble $(BUILD)/corpus/unpacked
 	$(Q)$(OUT)/assemble $(BUILD)/corpus tests/corpus/unsupported.txt --part $(TEST_PART) --jobs $(PROCESSORS)
 
-## check-matrix-ptx: run the same ops as PTX on the simulator, for four targets
+## check-matrix-ptx: run the same ops as PTX on the simulator, for five targets
 .PHONY: check-matrix-ptx
 check-matrix-ptx: $(OUT)/matrix
+	$(Q)$(OUT)/matrix --part=$(TEST_PART) --quick --ptx=sm_75 arith convert functions aggregate mma
 	$(Q)$(OUT)/matrix --part=$(TEST_PART) --quick --ptx=sm_80
 	$(Q)$(OUT)/matrix --part=$(TEST_PART) --quick --ptx=sm_90a
 	$(Q)$(OUT)/matrix --part=$(TEST_PART) --quick --ptx=sm_100 arith convert

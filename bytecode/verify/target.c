@@ -13,6 +13,7 @@
 /* A chip, and what NVIDIA's compiler has for it. */
 typedef struct target {
     unsigned sm;
+    bool compiled;     /* NVIDIA's compiler has the chip */
     bc_kind_set kinds; /* element types that ops may handle */
     bool bf16_atomics;
     bool multimem;
@@ -21,18 +22,19 @@ typedef struct target {
 } target;
 
 static const target targets[] = {
-    {80, PLAIN_KINDS, false, false, false, false},
-    {86, PLAIN_KINDS, false, false, false, false},
-    {87, PLAIN_KINDS, false, false, false, false},
-    {88, PLAIN_KINDS, false, false, false, false},
-    {89, PLAIN_KINDS | F8_KINDS, true, false, false, false},
-    {90, PLAIN_KINDS | F8_KINDS, true, false, true, true},
-    {100, PLAIN_KINDS | F8_KINDS | SMALL_KINDS, true, true, true, true},
-    {103, PLAIN_KINDS | F8_KINDS | SMALL_KINDS, true, true, true, true},
-    {107, PLAIN_KINDS | F8_KINDS | SMALL_KINDS | BC_SET(FNV8E5M3FNU), true, true, true, true},
-    {110, PLAIN_KINDS | F8_KINDS | SMALL_KINDS, true, false, true, true},
-    {120, PLAIN_KINDS | F8_KINDS | SMALL_KINDS, true, false, true, true},
-    {121, PLAIN_KINDS | F8_KINDS | SMALL_KINDS, true, false, true, true},
+    {75, false, PLAIN_KINDS, false, false, false, false},
+    {80, true, PLAIN_KINDS, false, false, false, false},
+    {86, true, PLAIN_KINDS, false, false, false, false},
+    {87, true, PLAIN_KINDS, false, false, false, false},
+    {88, true, PLAIN_KINDS, false, false, false, false},
+    {89, true, PLAIN_KINDS | F8_KINDS, true, false, false, false},
+    {90, true, PLAIN_KINDS | F8_KINDS, true, false, true, true},
+    {100, true, PLAIN_KINDS | F8_KINDS | SMALL_KINDS, true, true, true, true},
+    {103, true, PLAIN_KINDS | F8_KINDS | SMALL_KINDS, true, true, true, true},
+    {107, true, PLAIN_KINDS | F8_KINDS | SMALL_KINDS | BC_SET(FNV8E5M3FNU), true, true, true, true},
+    {110, true, PLAIN_KINDS | F8_KINDS | SMALL_KINDS, true, false, true, true},
+    {120, true, PLAIN_KINDS | F8_KINDS | SMALL_KINDS, true, false, true, true},
+    {121, true, PLAIN_KINDS | F8_KINDS | SMALL_KINDS, true, false, true, true},
 };
 
 static const target *find_target(unsigned sm)
@@ -61,12 +63,14 @@ bool bc_target_has_clusters(unsigned sm)
 
 void bc_check_target_name(bc_verifier *v)
 {
-    if (!v->target || find_target(v->target))
+    const target *t = find_target(v->target);
+    if (!v->target || (t && (t->compiled || !v->reference)))
         return;
     bc_text known;
     bc_text_init(&known, &v->allocator);
     for (unsigned i = 0; i < TV_COUNT(targets); i++)
-        bc_text_printf(&known, i ? ", sm_%u" : "sm_%u", targets[i].sm);
+        if (targets[i].compiled || !v->reference)
+            bc_text_printf(&known, known.len ? ", sm_%u" : "sm_%u", targets[i].sm);
     bc_wrong_at(v, TV_NO_OFFSET, BC_RULE_G_TGT_01, TV_ERROR, "sm_%u is no known target; known are %s", v->target,
                 bc_text_words(&known));
     bc_text_release(&known);

@@ -2,6 +2,8 @@
    section 7; PTX ISA, "Warp-level matrix instructions". */
 #include "codegen/analysis/product.h"
 
+#include <string.h>
+
 #include "codegen/analysis/scaling.h"
 #include "codegen/analysis/tcgen05.h"
 
@@ -23,6 +25,34 @@ static bool may_step(const cg_func *c, const cg_product *p)
     return cg_step_fits(c, p)
            || (p->atom.element_bits == 1 && !p->scaled && p->m >= CG_ATOM_ROW_BITS
                && step_bytes(p, false) <= cg_static_shared(c->target));
+}
+
+/* If the target has no instruction as long as the atom, takes those with half of its K, or also half of its rows, whose
+   fragments are the same registers. False: there are none. */
+static bool shorten_atom(const cg_func *c, cg_product *p)
+{
+    static const struct {
+        const char *atom, *shorter;
+        bool rows, k;
+    } all[] = {
+        {"m16n8k16.row.col.f32.f16.f16.f32", "m16n8k8.row.col.f32.f16.f16.f32", false, true},
+        {"m16n8k16.row.col.f16.f16.f16.f16", "m16n8k8.row.col.f16.f16.f16.f16", false, true},
+        {"m16n8k32.row.col.s32.u8.u8.s32", "m8n8k16.row.col.s32.u8.u8.s32", true, true},
+        {"m16n8k32.row.col.s32.u8.s8.s32", "m8n8k16.row.col.s32.u8.s8.s32", true, true},
+        {"m16n8k32.row.col.s32.s8.u8.s32", "m8n8k16.row.col.s32.s8.u8.s32", true, true},
+        {"m16n8k32.row.col.s32.s8.s8.s32", "m8n8k16.row.col.s32.s8.s8.s32", true, true},
+    };
+    size_t i = 0;
+    if (c->target->features & CG_HAS_LONG_MMA)
+        return true;
+    while (i < TV_COUNT(all) && strcmp(p->atom.text, all[i].atom) != 0)
+        i++;
+    if (i == TV_COUNT(all))
+        return false;
+    p->atom.text = all[i].shorter;
+    p->halves_rows = all[i].rows;
+    p->halves_k = all[i].k;
+    return true;
 }
 
 static bool find_atom(const cg_func *c, const ct_op *op, cg_product *p)
@@ -69,10 +99,10 @@ static bool find_atom(const cg_func *c, const ct_op *op, cg_product *p)
     if (!a || (all_rows && p->m < CG_ATOM_ROW_BITS) || p->n < 3 || p->n > 10 || p->k < a->k_bits + packed)
         return false;
     p->atom = *a;
-    p->quarters = a == &f64_f64[0];
+    p->halves_rows = p->halves_k = a == &f64_f64[0];
     p->packed = packed;
     p->k -= packed;
-    return may_step(c, p);
+    return shorten_atom(c, p) && may_step(c, p);
 }
 
 /* ---- products that feed products ---- */

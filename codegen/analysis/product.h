@@ -76,7 +76,7 @@ typedef struct cg_product {
     uint32_t packed;           /* 1: the atom reads two consecutive elements along K as a byte of A or B; otherwise 0 */
     cg_instruction instruction;
     cg_atom atom;                /* of tensor cores; for blocked products, only k_bits is set */
-    bool quarters;               /* the atom is four instructions, of 8 rows and half of its K each */
+    bool halves_rows, halves_k;  /* the atom is two or four instructions, of half of its rows or of its K each */
     bool chained;                /* its left operand comes from another product, or its result goes to one */
     bool pairs, row_pairs;       /* bytes of B are read in pairs of columns; bytes of A in pairs of rows */
     const cg_together *together; /* the products computed together with it; NULL: layouts are not known yet, or there

@@ -22,19 +22,27 @@ typedef enum cg_resource {
 } cg_resource;
 
 /* The figures of a GPU. */
-typedef enum cg_gpu { CG_ANY_GPU, CG_A100, CG_H100, CG_H200 } cg_gpu;
+typedef enum cg_gpu {
+    CG_ANY_GPU,
+#define COLUMN(id, ...) CG_GPU_##id,
+#define GPU(id, ...) CG_GPU_##id,
+#include "codegen/cost/gpus.def"
+} cg_gpu;
 
 typedef struct cg_machine {
     const char *name;
     bool has_async;
+    bool measured;        /* false: figures of a similar GPU, and public data (codegen/cost/gpus.def) */
+    double tensor_factor; /* the rate of its tensor cores in that of the table */
 #define FIGURE(name, a100, h100, h200, source) double name;
 #include "codegen/cost/cost.def"
 } cg_machine;
 
-/* The GPU that decisions are made for. */
+/* The GPU that decisions are made for: a column of cost.def. */
+cg_gpu cg_gpu_of(const cg_target *target);
 const cg_machine *cg_machine_of(const cg_target *target);
-/* The GPU that predictions are made for; CG_ANY_GPU: the same as for decisions. */
-const cg_machine *cg_machine_named(const cg_target *target, cg_gpu gpu);
+/* The GPU that predictions are made for; CG_ANY_GPU: the usual one of the target. */
+void cg_machine_for(const cg_target *target, cg_gpu gpu, cg_machine *out);
 
 /* The resources that an op uses for a thread block, and its latency: how much later than that its result is
    available. */

@@ -535,14 +535,17 @@ static uint32_t count_loops(const cg_func *c, bool *out_multiplies)
 cg_kernel_cost *cg_predict(cg_func *c, const cg_launch *launch, uint32_t shared_bytes)
 {
     uint32_t held;
-    walk x = {.c = c, .m = cg_machine_named(c->target, launch->gpu), .launch = launch, .known = true, .times = 1};
+    cg_machine *machine = bc_new(&c->arena, cg_machine, 1);
+    walk x = {.c = c, .m = machine, .launch = launch, .known = true, .times = 1};
     uint32_t loops = count_loops(c, &x.multiplies);
     x.waits.multiplies = x.multiplies;
     cg_kernel_cost *k = x.k = bc_new(&c->arena, cg_kernel_cost, 1);
     x.ready = bc_new(&c->arena, double, c->ir->value_count + 1u);
-    if (!k || !x.ready || !(k->loops = bc_new(&c->arena, cg_loop_cost, loops + 1u)) || !cg_registers_held(c, &held))
+    if (!k || !x.ready || !machine || !(k->loops = bc_new(&c->arena, cg_loop_cost, loops + 1u))
+        || !cg_registers_held(c, &held))
         return NULL;
-    k->machine = x.m;
+    cg_machine_for(c->target, launch->gpu, machine);
+    k->machine = machine;
     k->shared = shared_bytes;
     k->us = -1;
     fit(c, k, held, x.multiplies);

@@ -5,39 +5,6 @@
 #include "codegen/cost/cost.h"
 #include "codegen/values/values.h"
 
-static const cg_machine machines[] = {
-    {
-        .name = "A100",
-#define FIGURE(name, a100, h100, h200, source) .name = a100,
-#include "codegen/cost/cost.def"
-    },
-    {
-        .name = "H100",
-        .has_async = true,
-#define FIGURE(name, a100, h100, h200, source) .name = h100,
-#include "codegen/cost/cost.def"
-    },
-    {
-        .name = "H200",
-        .has_async = true,
-#define FIGURE(name, a100, h100, h200, source) .name = h200,
-#include "codegen/cost/cost.def"
-    },
-};
-
-const cg_machine *cg_machine_named(const cg_target *target, cg_gpu gpu)
-{
-    enum { FIRST_OF_THE_LAST = 90 };
-    if (gpu != CG_ANY_GPU)
-        return &machines[gpu - CG_A100];
-    return &machines[(target->sm >= FIRST_OF_THE_LAST ? CG_H200 : CG_A100) - CG_A100];
-}
-
-const cg_machine *cg_machine_of(const cg_target *target)
-{
-    return cg_machine_named(target, CG_ANY_GPU);
-}
-
 uint32_t cg_bytes_in_barriers(const cg_func *c, uint32_t barriers)
 {
     const cg_machine *m = cg_machine_of(c->target);
@@ -143,8 +110,8 @@ static double tensor_rate(const cg_machine *m, bc_kind in, bool is_async)
     };
     for (size_t i = 0; i < TV_COUNT(rows); i++)
         if (rows[i].kind == in)
-            return rows[i].rates[!m->has_async ? 0 : is_async ? 1 : 2];
-    return rows[0].rates[m->has_async ? 2 : 0];
+            return m->tensor_factor * rows[i].rates[!m->has_async ? 0 : is_async ? 1 : 2];
+    return m->tensor_factor * rows[0].rates[m->has_async ? 2 : 0];
 }
 
 double cg_async_cycles(const cg_target *target, const ct_op *product)

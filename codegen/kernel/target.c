@@ -42,6 +42,25 @@ uint32_t cg_static_shared(const cg_target *target)
     return (target->suffix ? (uint32_t)target->shared_kib : 48) << 10;
 }
 
+cg_path cg_path_of(const cg_target *target)
+{
+    static const struct {
+        uint32_t feature; /* the first row whose feature the target has counts */
+        cg_path path;
+    } paths[] = {
+        {CG_HAS_WGMMA, {"wgmma", "TMA or cp.async", false}},
+        {CG_HAS_TCGEN05, {"tcgen05", "TMA or cp.async", false}},
+        {CG_HAS_CP_ASYNC, {"mma.sync", "cp.async", false}},
+        {~(uint32_t)0, {"mma.sync of f16 and i8", "registers", false}},
+    };
+    size_t i = 0;
+    while (i + 1 < sizeof paths / sizeof *paths && !(target->features & paths[i].feature))
+        i++;
+    cg_path path = paths[i].path;
+    path.was_run = target->features & CG_RAN_ON_HARDWARE;
+    return path;
+}
+
 const cg_target *cg_target_find(tv_str name)
 {
     for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)

@@ -356,7 +356,7 @@ static cg_val quarter_power_f32(const cg_real *k, cg_val size)
 /* (e^|x| + sign e^-|x|) / 2 */
 static cg_val half_sum_f32(const cg_real *k, cg_val x, double sign)
 {
-    cg_val limit = r_number(k, 89.5), e = quarter_power_f32(k, r_op(k, "min.NaN", 2, r_abs(k, x), limit, limit));
+    cg_val limit = r_number(k, 89.5), e = quarter_power_f32(k, r_limited(k, r_abs(k, x), limit));
     cg_val other = r_mul(k, r_op(k, "rcp.approx.ftz", 1, e, e, e), r_number(k, sign * 0.125));
     return r_fma(k, e, r_number(k, 2), other);
 }
@@ -382,7 +382,7 @@ cg_val cg_math_sinh_f32(const cg_real *k, const cg_val *x)
 /* 1 - 2 / (e^2x + 1) where x is large enough; from 10 on it is 1. */
 cg_val cg_math_tanh_f32(const cg_real *k, const cg_val *x)
 {
-    cg_val size = r_abs(k, x[0]), one = r_number(k, 1), limited = r_op(k, "min.NaN", 2, size, r_number(k, 10), size);
+    cg_val size = r_abs(k, x[0]), one = r_number(k, 1), limited = r_limited(k, size, r_number(k, 10));
     cg_val scaled = r_mul(k, limited, r_number(k, 0x1.715476p+1)), e = r_op(k, "ex2.approx.ftz", 1, scaled, one, one);
     cg_val inverse = r_op(k, "rcp.approx.ftz", 1, r_add(k, e, one), one, one);
     cg_val large = r_fma(k, inverse, r_number(k, -2), one), small = odd_polynomial_f32(k, CG_TANH_F32, x[0]);

@@ -92,9 +92,22 @@ cg_val r_copysign(const cg_real *k, cg_val a, cg_val b)
     return r_op(k, "copysign", 2, b, a, a);
 }
 
+/* Does the target have min and max that propagate NaN? f64 has none. */
+static bool has_nan_forms(const cg_real *k)
+{
+    return !k->wide && k->c->target->features & CG_HAS_MIN_MAX;
+}
+
+cg_val r_limited(const cg_real *k, cg_val x, cg_val limit)
+{
+    if (has_nan_forms(k))
+        return r_op(k, "min.NaN", 2, x, limit, limit);
+    return r_select(k, r_test(k, "gt", x, limit), limit, x);
+}
+
 cg_val r_clamp(const cg_real *k, cg_val x, cg_val limit)
 {
-    if (!k->wide) /* f64 has no .NaN */
+    if (has_nan_forms(k))
         return r_op(k, "min.NaN", 2, r_op(k, "max.NaN", 2, x, cg_const(CG_B32, limit.bits | 0x80000000), x), limit, x);
     cg_val beyond = r_test(k, "gt", r_abs(k, x), limit);
     return r_select(k, beyond, r_copysign(k, limit, x), x);

@@ -89,6 +89,8 @@ cg_val r_test(const cg_real *k, const char *comparison, cg_val a, cg_val b);
 cg_val r_select(const cg_real *k, cg_val p, cg_val a, cg_val b);
 /* x where |x| <= limit, else the limit, a constant, with the sign of x; NaN stays. */
 cg_val r_clamp(const cg_real *k, cg_val x, cg_val limit);
+/* The smaller one of x and the limit; NaN if x is NaN. */
+cg_val r_limited(const cg_real *k, cg_val x, cg_val limit);
 /* |a| with the sign of b. */
 cg_val r_copysign(const cg_real *k, cg_val a, cg_val b);
 /* a + b, the rounding error of it too; fast: |a| >= |b|, or a is 0. */

@@ -161,11 +161,23 @@ static cg_val integer_to_odd(cg_func *c, cg_val x, bool is_signed)
 
 /* ---- f32 to the others ---- */
 
+/* To bf16 without an instruction: the upper half, to nearest even by a carry from what is cut off. */
+static cg_val upper_half(cg_func *c, bool nearest, cg_val x)
+{
+    cg_val sum = x, last = cg_new(c, CG_B32), narrow = cg_new(c, CG_B16);
+    if (nearest) {
+        cg_ins(c, "bfe.u32 %v, %v, 16, 1", last, x);
+        sum = word2(c, "add.u32", word2(c, "add.u32", x, word(0x7fff)), last);
+    }
+    cg_val result = cg_select(c, is_nan(c, x), word(0x7fff), word2(c, "shr.u32", sum, word(16)));
+    cg_ins(c, "cvt.u16.u32 %v, %v", narrow, cg_reg(c, result));
+    return narrow;
+}
+
 /* Towards one of the infinities: truncates, and adds one if something was cut off on that side. */
 static cg_val bf16_directed(cg_func *c, bool up, cg_val x)
 {
-    cg_val cut = cg_new(c, CG_B16), word_of = cg_new(c, CG_B32), narrow = cg_new(c, CG_B16);
-    cg_ins(c, "cvt.rz.bf16.f32 %v, %v", cut, x);
+    cg_val cut = cg_from_f32(c, BC_BF16, "rz", x), word_of = cg_new(c, CG_B32), narrow = cg_new(c, CG_B16);
     cg_val back = cg_to_f32(c, BC_BF16, cut), step = test(c, up ? "setp.lt.f32" : "setp.gt.f32", back, x);
     cg_ins(c, "cvt.u32.u16 %v, %v", word_of, cut);
     /* one step away from zero; from zero, to the smallest number with the sign of x */
@@ -178,6 +190,8 @@ cg_val cg_from_f32(cg_func *c, bc_kind kind, const char *rounding, cg_val x)
 {
     if (kind == BC_BF16 && rounding[1] != 'n' && rounding[1] != 'z')
         return bf16_directed(c, rounding[1] == 'p', x);
+    if (kind == BC_BF16 && !(c->target->features & CG_HAS_BF16))
+        return upper_half(c, rounding[1] == 'n', x);
     cg_val narrow = cg_new(c, CG_B16);
     cg_ins(c, "cvt.%s.%s.f32 %v, %v", rounding, kind == BC_F16 ? "f16" : "bf16", narrow, x);
     return narrow;
@@ -346,7 +360,7 @@ static bool small_pair_to_float(cg_func *c, const ct_op *op, const cg_val *x, cg
     enum { BOTH = 0x10001 };
     bc_kind from = bc_elem_kind(ct_operands(op)[0]->type), to = bc_elem_kind(cg_result(op, 0)->type);
     small_integers n;
-    if (x[0].known || x[1].known || !are_small(op, to, &n))
+    if (x[0].known || x[1].known || !are_small(op, to, &n) || (to == BC_BF16 && !(c->target->features & CG_HAS_BF16)))
         return false;
     cg_val sum = are_bytes_of_word(from, x) ? join_bytes(c, &n, x) : join_numbers(c, &n, from, x),
            result = cg_new(c, CG_B32);
@@ -463,7 +477,8 @@ bool cg_convert_pair(cg_func *c, const ct_op *op, const cg_val *x, cg_val *out)
         return small_pair_to_float(c, op, x, out) || bytes_to_f32(c, op, x, out);
     bc_RoundingMode mode = (bc_RoundingMode)ct_attr_u(op, F_ftof_rounding_mode);
     bool nearest = mode == BC_RoundingMode_nearest_even || mode == BC_RoundingMode_nearest_away;
-    bool to_half = (to == BC_F16 || to == BC_BF16) && (nearest || mode == BC_RoundingMode_zero);
+    bool to_half = (to == BC_F16 || to == BC_BF16) && (nearest || mode == BC_RoundingMode_zero)
+                   && c->target->features & CG_HAS_HALF_PAIRS;
     cg_val wide[2] = {x[0], x[1]};
     if (from == BC_F64 || !(is_f8(c, from) || is_f8(c, to) || to_half))
         return false;

@@ -27,20 +27,22 @@ typedef enum map_type {
 typedef struct map_row {
     const char *name, *text;
     map_type type;
+    uint32_t features; /* a target without them does not have the row */
 } map_row;
 
 static const map_row rows[] = {
-#define MAP(op, type, text) {#op, text, TYPE_##type},
+#define MAP(op, type, text) {#op, text, TYPE_##type, 0},
+#define MAP_IF(op, type, features, text) {#op, text, TYPE_##type, features},
 #include "codegen/ops/maps.def"
 };
 
-/* The template of the op, `ending` ("", "_floor") and type; NULL: none. */
-static const char *find_template(const char *name, const char *ending, map_type type)
+/* The template of the op, `ending` ("", "_floor") and type; NULL: the target has none. */
+static const char *find_template(const cg_func *c, const char *name, const char *ending, map_type type)
 {
     size_t len = strlen(name);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].type == type && strncmp(rows[i].name, name, len) == 0 && strcmp(rows[i].name + len, ending) == 0)
-            return rows[i].text;
+            return (rows[i].features & ~c->target->features) ? NULL : rows[i].text;
     return NULL;
 }
 
@@ -108,10 +110,17 @@ static modifiers modifiers_of(const ct_op *op)
     }};
 }
 
+/* Does the target lack the forms of min and max with NaN for the type? */
+static bool lacks_nan(const cg_func *c, map_type type)
+{
+    return type == TYPE_F64 || (type == TYPE_F32 && !(c->target->features & CG_HAS_MIN_MAX));
+}
+
 /* Which of an op's templates; "" is the ordinary one. */
-static const char *ending_of(const ct_op *op, map_type type)
+static const char *ending_of(const cg_func *c, const ct_op *op, map_type type)
 {
     uint64_t rounding = attribute(op, "rounding_mode", BC_RoundingMode_nearest_even);
+    bool nearest = rounding == BC_RoundingMode_nearest_even;
     switch ((int)op->opcode) {
     case OP_divi: {
         bool is_signed = attribute(op, "signedness", 0) == BC_Signedness_signed;
@@ -122,13 +131,16 @@ static const char *ending_of(const ct_op *op, map_type type)
                                                           : "_ceilu";
     }
     case OP_maxf:
-    case OP_minf: return type == TYPE_F64 && attribute(op, "propagate_nan", 0) ? "_nan" : "";
+    case OP_minf: return lacks_nan(c, type) && attribute(op, "propagate_nan", 0) ? "_nan" : "";
     case OP_mulhii: return bc_kind_bits(bc_elem_kind(cg_result(op, 0)->type)) < 32 ? "_narrow" : "";
     case OP_addf:
     case OP_subf:
-    case OP_mulf:
-    case OP_fma:
-        return (type == TYPE_F16 || type == TYPE_BF16) && rounding == BC_RoundingMode_nearest_even ? "_rn" : "";
+    case OP_mulf: return (type == TYPE_F16 || type == TYPE_BF16) && nearest ? "_rn" : "";
+    case OP_fma: /* a sum of bf16 in f32 is not exact, and rounding twice to nearest would be wrong */
+        return !nearest                                                              ? ""
+               : type == TYPE_F16 || type == TYPE_BF16                               ? "_rn"
+               : type == TYPE_F32 && bc_elem_kind(cg_result(op, 0)->type) == BC_BF16 ? "_odd"
+                                                                                     : "";
     case OP_exp:
     case OP_tanh: return rounding == BC_RoundingMode_approx ? "_approx" : "";
     default: return "";
@@ -154,7 +166,7 @@ static bool narrow_map(cg_func *c, const ct_op *op, const modifiers *m, const cg
         return true;
     }
     quotient = cg_new(c, CG_B32);
-    cg_template(c, find_template(ct_op_name(op), ending_of(op, TYPE_I32), TYPE_I32), quotient, half, m->items);
+    cg_template(c, find_template(c, ct_op_name(op), ending_of(c, op, TYPE_I32), TYPE_I32), quotient, half, m->items);
     cg_ins(c, "cvt.u64.u32 %v, %v", result, quotient);
     return true;
 }
@@ -260,18 +272,19 @@ static bool invert_power_of_two(map_type type, cg_val *x)
 
 /* The template of a division: of one by a number by the instruction for reciprocals, which rounds the same number or,
    where approximate, gives less of an error; by a power of two by its reciprocal. */
-static const char *simpler_division(const ct_op *op, map_type type, cg_val *x, const char *ordinary, modifiers *m)
+static const char *simpler_division(const cg_func *c, const ct_op *op, map_type type, cg_val *x, const char *ordinary,
+                                    modifiers *m)
 {
     const uint64_t one = type == TYPE_F64 ? UINT64_C(0x3FF0000000000000) : 0x3F800000;
     bool is_approximate = attribute(op, "rounding_mode", 0) > BC_RoundingMode_positive_inf;
     if (invert_power_of_two(type, &x[1])) {
         m->items[1] = is_approximate ? "rn" : m->items[1]; /* it is exact then */
-        return find_template("divf", "_power", type);
+        return find_template(c, "divf", "_power", type);
     }
     if (!x[0].known || x[0].bits != one)
         return ordinary;
     m->items[1] = is_approximate ? "approx" : m->items[1];
-    return find_template("divf", "_one", type);
+    return find_template(c, "divf", "_one", type);
 }
 
 /* By a template, or a function of codegen/math/math.def; false: by neither. Integers among the operands come in 32
@@ -279,7 +292,7 @@ static const char *simpler_division(const ct_op *op, map_type type, cg_val *x, c
 static bool float_map(cg_func *c, const ct_op *op, map_type type, const modifiers *m, const cg_val *operands,
                       cg_val *out_result)
 {
-    const char *name = ct_op_name(op), *ending = ending_of(op, type), *text = find_template(name, ending, type);
+    const char *name = ct_op_name(op), *ending = ending_of(c, op, type), *text = find_template(c, name, ending, type);
     modifiers modified = *m;
     cg_val x[4];
     for (uint32_t i = 0; i < op->operand_count && i < 4; i++) {
@@ -287,7 +300,7 @@ static bool float_map(cg_func *c, const ct_op *op, map_type type, const modifier
         x[i] = type_of(kind) == TYPE_I32 ? cg_to_b32(c, kind, true, operands[i]) : operands[i];
     }
     if (op->opcode == OP_divf && (type == TYPE_F32 || type == TYPE_F64))
-        text = simpler_division(op, type, x, text, &modified);
+        text = simpler_division(c, op, type, x, text, &modified);
     if (!text)
         return (type == TYPE_F32 || type == TYPE_F64)
                && cg_math_element(c, name, ending, type == TYPE_F64, x, out_result);
@@ -352,7 +365,7 @@ static cg_val map_element(cg_func *c, const ct_op *op, const cg_val *operands)
         return result;
     }
     if (type == TYPE_I32 || type == TYPE_I64) {
-        const char *text = find_template(name, ending_of(op, type), type);
+        const char *text = find_template(c, name, ending_of(c, op, type), type);
         if (text)
             return integer_map(c, op, kind, text, &m, operands);
     } else if (float_map(c, op, type, &m, operands, &result)) {
@@ -399,9 +412,9 @@ static bool map_pair(cg_func *c, const ct_op *op, const cg_val *const *x, cg_val
     map_type one = type_of(kind), two = one == TYPE_F16 ? TYPE_F16X2 : one == TYPE_BF16 ? TYPE_BF16X2 : TYPE_F32X2;
     if (op->opcode == OP_ftof || op->opcode == OP_itof)
         return cg_convert_pair(c, op, x[0], out);
-    if (one != TYPE_F16 && one != TYPE_BF16 && !(one == TYPE_F32 && c->target->features & CG_HAS_F32_PAIRS))
+    if (one != TYPE_F16 && one != TYPE_BF16 && one != TYPE_F32)
         return false;
-    const char *text = find_template(ct_op_name(op), ending_of(op, one), two);
+    const char *text = find_template(c, ct_op_name(op), ending_of(c, op, one), two);
     if (!text)
         return false;
     cg_val words[4], result = cg_new(c, one == TYPE_F32 ? CG_B64 : CG_B32);

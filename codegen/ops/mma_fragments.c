@@ -206,50 +206,56 @@ cg_val cg_add_up(cg_func *c, cg_val sum, cg_val part)
     return out;
 }
 
-/* d += a * b by four instructions of 8 rows and half of K each, the lower half of K first: sums go along K in order. */
-static void multiply_quarters(cg_func *c, const cg_product *p, const cg_val *a, const cg_val *b, cg_val *d)
+/* sums += a * b by the instructions that the atom consists of. Registers of A are numbered by the half of the rows,
+   then that of K, those of B by the half of K, those of sums by the half of the rows. Sums go along K in order. */
+static void multiply_parts(cg_func *c, const cg_product *p, const cg_val *a, const cg_val *b, uint32_t count,
+                           cg_val *sums)
 {
-    for (uint32_t i = 0; i < 4; i++) {
-        uint32_t rows = i % 2, k = i / 2;
-        cg_val *sums = d + 2 * rows, out[2] = {cg_new(c, CG_B64), cg_new(c, CG_B64)};
-        cg_ins(c, "mma.sync.aligned.%s {%v, %v}, {%v}, {%v}, {%v, %v}", p->atom.text, out[0], out[1], a[i], b[k],
-               cg_reg(c, sums[0]), cg_reg(c, sums[1]));
-        sums[0] = out[0];
-        sums[1] = out[1];
+    uint32_t row_parts = p->halves_rows ? 2 : 1, k_parts = p->halves_k ? 2 : 1, sum_count = count / row_parts;
+    cg_class cls = p->acc == BC_F64 ? CG_B64 : CG_B32;
+    for (uint32_t i = 0; i < row_parts * k_parts; i++) {
+        uint32_t row = i % row_parts, k = i / row_parts, left_count = 0;
+        cg_val left[4], out[4], *part = sums + row * sum_count;
+        for (uint32_t r = 0; r < 4; r++)
+            if ((row_parts == 1 || r % 2 == row) && (k_parts == 1 || r / 2 == k))
+                left[left_count++] = a[r];
+        for (uint32_t r = 0; r < sum_count; r++) {
+            out[r] = cg_new(c, cls);
+            part[r] = cg_reg(c, part[r]);
+        }
+        cg_ins(c, "mma.sync.aligned.%s %V, %V, %V, %V", p->atom.text, out, sum_count, left, left_count, b + k,
+               2 / k_parts, part, sum_count);
+        memcpy(part, out, sum_count * sizeof *out);
+    }
+}
+
+/* The same for f16 sums, two in a register. */
+static void multiply_half_sums(cg_func *c, const cg_product *p, const cg_val *a, const cg_val *b, cg_val *d)
+{
+    cg_val sums[2];
+    for (int i = 0; i < 2; i++) {
+        sums[i] = cg_new(c, CG_B32);
+        cg_ins(c, "mov.b32 %v, {%v, %v}", sums[i], cg_reg(c, d[2 * i]), cg_reg(c, d[2 * i + 1]));
+    }
+    multiply_parts(c, p, a, b, 2, sums);
+    for (int i = 0; i < 2; i++) {
+        d[2 * i] = cg_new(c, CG_B16);
+        d[2 * i + 1] = cg_new(c, CG_B16);
+        cg_ins(c, "mov.b32 {%v, %v}, %v", d[2 * i], d[2 * i + 1], sums[i]);
     }
 }
 
 void cg_multiply_fragments(cg_func *c, const cg_product *p, const cg_val *a, const cg_val *b, cg_val *d)
 {
-    cg_val out[4];
-    if (p->quarters) {
-        multiply_quarters(c, p, a, b, d);
-        return;
-    }
-    if (p->atom.half_accumulator) {
-        cg_val in[2];
-        for (int i = 0; i < 2; i++) {
-            in[i] = cg_new(c, CG_B32);
-            out[i] = cg_new(c, CG_B32);
-            cg_ins(c, "mov.b32 %v, {%v, %v}", in[i], cg_reg(c, d[2 * i]), cg_reg(c, d[2 * i + 1]));
-        }
-        cg_ins(c, "mma.sync.aligned.%s {%v, %v}, {%v, %v, %v, %v}, {%v, %v}, {%v, %v}", p->atom.text, out[0], out[1],
-               a[0], a[1], a[2], a[3], b[0], b[1], in[0], in[1]);
-        for (int i = 0; i < 2; i++) {
-            d[2 * i] = cg_new(c, CG_B16);
-            d[2 * i + 1] = cg_new(c, CG_B16);
-            cg_ins(c, "mov.b32 {%v, %v}, %v", d[2 * i], d[2 * i + 1], out[i]);
-        }
-        return;
-    }
-    cg_val in[4];
     bool adds_up = p->adds_up && !p->atom.widened;
-    for (int i = 0; i < 4; i++) {
-        out[i] = cg_new(c, p->acc == BC_F64 ? CG_B64 : CG_B32);
-        in[i] = cg_reg(c, adds_up ? cg_const(CG_B32, 0) : d[i]);
+    cg_val sums[4];
+    if (p->atom.half_accumulator) {
+        multiply_half_sums(c, p, a, b, d);
+        return;
     }
-    cg_ins(c, "mma.sync.aligned.%s {%v, %v, %v, %v}, {%v, %v, %v, %v}, {%v, %v}, {%v, %v, %v, %v}", p->atom.text,
-           out[0], out[1], out[2], out[3], a[0], a[1], a[2], a[3], b[0], b[1], in[0], in[1], in[2], in[3]);
     for (int i = 0; i < 4; i++)
-        d[i] = adds_up ? cg_add_up(c, d[i], out[i]) : out[i];
+        sums[i] = adds_up ? cg_const(CG_B32, 0) : d[i];
+    multiply_parts(c, p, a, b, 4, sums);
+    for (int i = 0; i < 4; i++)
+        d[i] = adds_up ? cg_add_up(c, d[i], sums[i]) : sums[i];
 }

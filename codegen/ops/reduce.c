@@ -114,7 +114,7 @@ static bool reduce_whole_warp(cg_func *c, const ct_op *op, const cg_layout *sour
     redux by = redux_of(op);
     bc_kind kind = bc_elem_kind(ct_operands(op)[0]->type);
     for (uint32_t bit = 0; bit < CG_LANE_BITS; bit++)
-        if (!by.text || !(source->lane[bit] & mask))
+        if (!(c->target->features & CG_HAS_REDUX) || !by.text || !(source->lane[bit] & mask))
             return false;
     for (uint32_t k = 0; k < count; k++) {
         cg_val sum = cg_new(c, CG_B32), part = cg_reg(c, cg_to_b32(c, kind, by.is_signed, values[k][0]));

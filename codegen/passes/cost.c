@@ -47,8 +47,9 @@ static void say_kernel(const cg_func *c, const cg_kernel_cost *k)
         snprintf(time, sizeof time, "; {Microseconds=%.1f} us, bound by {Bound=%s}", k->us, k->bound);
     cg_remark(c, NULL, CG_REMARK_KernelCost, TV_REMARK_ANALYSIS,
               "{Blocks=%u} blocks on a multiprocessor, each {Threads=%u} threads, about {Registers=%u} registers a "
-              "thread, {Shared=%u} bytes of shared memory; figures of {Machine=%s}%s",
-              k->blocks, k->threads, k->registers, k->shared, k->machine->name, time);
+              "thread, {Shared=%u} bytes of shared memory; figures of {Machine=%s}%s%s",
+              k->blocks, k->threads, k->registers, k->shared, k->machine->name,
+              k->machine->measured ? "" : ", which are public data and never measured", time);
 }
 
 void cg_pass_cost(cg_func *c)

@@ -1,18 +1,25 @@
-/* The widen pass keeps sums of products in f32 if the kernel asks for f16 and the product can be asynchronous. A sum
-   that a loop carries is f32 in the loop and is rounded once after it.
+/* The widen pass gives products more bits where that makes them faster or possible. It keeps sums of products in f32 if
+   the kernel asks for f16 and the product can be asynchronous. A sum that a loop carries is f32 in the loop and is
+   rounded once after it.
 
        for c = start : f16 {                    for c = ftof start : f32 {
            c = mmaf a, b, c : f16       ->          c = mmaf a, b, c : f32
        }                                        }
                                                 c = ftof c : f16
 
+   On targets without instructions for bf16 and tf32, products of such elements become products of f32, which computes
+   with more bits:
+
+       mmaf a, b, c : bf16, f32             ->      mmaf (ftof a), (ftof b), c : f32, f32
+
    Asynchronous instructions take as long for f32 sums as for f16 sums, and all later passes deal with f32 sums: rings,
    warp specialisation, products in flight. Small products, which use `mma.sync`, keep f16 sums, as do targets without
    them, some of which compute f16 sums twice as fast.
 
    Why it is right: no access to memory moves. The instruction set leaves open how often a sum of products is rounded
-   inside mmaf; a result in f16 differs from the sum by the roundings that are left out, so it is at least as exact. A
-   sum above 65,504 that later becomes smaller stays finite (docs/reference/numerics.md, "Order of operations"). */
+   inside mmaf; a result in f16 differs from the sum by the roundings that are left out, so it is at least as exact.
+   Operands are converted without rounding. A sum above 65,504 that later becomes smaller stays finite
+   (docs/reference/numerics.md, "Order of operations"). */
 #include "codegen/analysis/product.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/plan/budget.h"
@@ -59,6 +66,29 @@ static bool widen(cg_func *c, ct_op *op)
     ct_replace_uses(&op->results[0], rounded);
     ct_remove(op);
     return true;
+}
+
+/* ---- operands ---- */
+
+/* Computes a product of bf16 or tf32 as one of f32, to which both convert exactly. False: out of memory. */
+static bool widen_operands(cg_func *c, ct_op *op)
+{
+    ct_builder b = {c->ir, op, false};
+    for (uint32_t i = 0; i < 2; i++) {
+        const bc_type *wide = ct_shaped_type(c->ir, op->operands[i]->type, BC_F32);
+        ct_value *operand = wide ? ct_build(&b, OP_ftof, wide, &op->operands[i], 1) : NULL;
+        if (!operand)
+            return false;
+        ct_set_operand(op, i, operand);
+    }
+    return true;
+}
+
+/* Does the target lack an instruction for such operands? */
+static bool lacks_instruction(const cg_func *c, const ct_op *op)
+{
+    bc_kind kind = op->opcode == OP_mmaf ? bc_elem_kind(op->operands[0]->type) : BC_F32;
+    return (kind == BC_BF16 || kind == BC_TF32) && !(c->target->features & CG_HAS_LONG_MMA);
 }
 
 /* ---- sums that loops carry ---- */
@@ -118,19 +148,20 @@ static bool carry_wide(cg_func *c, ct_op *loop, uint32_t index)
 
 static bool widen_products(cg_func *c, ct_block *block)
 {
-    bool any = false;
+    bool any = false, sums = c->target->features & CG_HAS_ASYNC_PRODUCTS;
     for (ct_op *op = block->first, *next; op && !c->failed; op = next) {
         next = op->next;
         for (uint32_t r = 0; r < op->region_count; r++)
             if (op->regions[r])
                 any = widen_products(c, op->regions[r]) || any;
-        for (uint32_t i = 0; op->opcode == OP_for && ct_ends_in_one_place(op) && i < op->result_count; i++)
+        for (uint32_t i = 0; sums && op->opcode == OP_for && ct_ends_in_one_place(op) && i < op->result_count; i++)
             if (is_wide_inside(op, i) && !carry_wide(c, op, i))
                 cg_no_memory(c);
-        if (!is_wide(c, op))
+        bool by_f32 = lacks_instruction(c, op);
+        if (!by_f32 && !(sums && is_wide(c, op)))
             continue;
         any = true;
-        if (!widen(c, op))
+        if (!(by_f32 ? widen_operands(c, op) : widen(c, op)))
             cg_no_memory(c);
     }
     return any;
@@ -138,7 +169,9 @@ static bool widen_products(cg_func *c, ct_block *block)
 
 void cg_pass_widen(cg_func *c)
 {
-    if (!(c->target->features & CG_HAS_ASYNC_PRODUCTS) || !widen_products(c, c->ir->body) || c->failed)
+    if (c->target->features & CG_HAS_LONG_MMA && !(c->target->features & CG_HAS_ASYNC_PRODUCTS))
+        return;
+    if (!widen_products(c, c->ir->body) || c->failed)
         return;
     cg_simplify(c);
     cg_set_warps(c);

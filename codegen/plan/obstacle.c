@@ -13,6 +13,8 @@ const char *cg_obstacle(cg_query *q, cg_condition *const *list)
 
 const char *cg_obstacle_to_ring(cg_query *q, cg_condition *const *list, ct_op *load)
 {
+    if (!(q->c->target->features & CG_HAS_CP_ASYNC))
+        return "the target has no asynchronous copies";
     if (q->ring->load_count == CG_RING_LOADS)
         return "the limit of prefetched loads is reached";
     q->load = load;

@@ -681,6 +681,85 @@ tvResult cuEventCreate(struct CUevent_st **event, unsigned flags)
     return leave(0);
 }
 
+tvResult cuCtxSetCurrent(struct CUctx_st *context)
+{
+    ENTER("cuCtxSetCurrent");
+    current = context ? (int)((uintptr_t)context - (uintptr_t)contexts) - 1 : -1;
+    return leave(current >= device_count ? LD_CUDA_INVALID_CONTEXT : 0);
+}
+
+tvResult cuDevicePrimaryCtxReset_v2(int device)
+{
+    ENTER("cuDevicePrimaryCtxReset");
+    return leave(device < 0 || device >= device_count ? LD_CUDA_INVALID_DEVICE : 0);
+}
+
+tvResult cuMemcpyDtoDAsync_v2(unsigned long long to, unsigned long long from, size_t size, struct CUstream_st *stream)
+{
+    (void)stream;
+    ENTER("cuMemcpyDtoDAsync");
+    object *target = memory_at(to, size), *source = memory_at(from, size);
+    if (target && source)
+        memmove(target->memory + (to - (uintptr_t)target->memory), source->memory + (from - (uintptr_t)source->memory),
+                size);
+    return leave(target && source ? 0 : LD_CUDA_INVALID_VALUE);
+}
+
+tvResult cuMemsetD32Async(unsigned long long address, unsigned value, size_t count, struct CUstream_st *stream)
+{
+    (void)stream;
+    ENTER("cuMemsetD32Async");
+    object *o = count <= SIZE_MAX / sizeof value ? memory_at(address, count * sizeof value) : NULL;
+    for (size_t i = 0; o && i < count; i++)
+        memcpy(o->memory + (address - (uintptr_t)o->memory) + i * sizeof value, &value, sizeof value);
+    return leave(o ? 0 : LD_CUDA_INVALID_VALUE);
+}
+
+/* Device and host have the same addresses. */
+tvResult cuMemHostRegister_v2(void *memory, size_t size, unsigned flags)
+{
+    (void)flags;
+    ENTER("cuMemHostRegister");
+    if (!memory || !size)
+        return leave(LD_CUDA_INVALID_VALUE);
+    object *o = make(MEMORY, NULL);
+    o->size = size;
+    o->memory = memory;
+    return leave(0);
+}
+
+tvResult cuMemHostUnregister(void *memory)
+{
+    ENTER("cuMemHostUnregister");
+    object *o = memory_at((uintptr_t)memory, 0);
+    if (!o || (void *)o->memory != memory)
+        return leave(LD_CUDA_INVALID_VALUE);
+    o->memory = NULL; /* the caller's */
+    drop(o);
+    return leave(0);
+}
+
+tvResult cuMemHostGetDevicePointer_v2(unsigned long long *address, void *memory, unsigned flags)
+{
+    (void)flags;
+    ENTER("cuMemHostGetDevicePointer");
+    *address = (uintptr_t)memory;
+    return leave(memory_at((uintptr_t)memory, 0) ? 0 : LD_CUDA_INVALID_VALUE);
+}
+
+tvResult cuEventSynchronize(struct CUevent_st *event)
+{
+    ENTER("cuEventSynchronize");
+    return leave(find(event, EVENT) ? 0 : LD_CUDA_INVALID_HANDLE);
+}
+
+tvResult cuGetErrorString(tvResult code, const char **text)
+{
+    ENTER("cuGetErrorString");
+    *text = code ? "an error of the driver for tests" : "no error";
+    return leave(0);
+}
+
 tvResult cuEventRecord(struct CUevent_st *event, struct CUstream_st *stream)
 {
     (void)stream;
@@ -1119,13 +1198,26 @@ static int execute(const object *o, const tvLaunchConfig *c, void **params)
     return 0;
 }
 
-static tvResult launch(struct CUfunc_st *f, const tvLaunchConfig *c, const char *how, void **params, void **extra)
+/* Blocks of one thread stand for those that the kernel requires, as the driver has it for kernels of tiles. */
+static tvLaunchConfig with_threads(const tvLaunchConfig *c, const ld_record *r)
+{
+    tvLaunchConfig all = *c;
+    if (r->block[0] && c->blockDimX == 1 && c->blockDimY == 1 && c->blockDimZ == 1) {
+        all.blockDimX = r->block[0];
+        all.blockDimY = r->block[1];
+        all.blockDimZ = r->block[2];
+    }
+    return all;
+}
+
+static tvResult launch(struct CUfunc_st *f, const tvLaunchConfig *given, const char *how, void **params, void **extra)
 {
     const object *o = find(f, FUNCTION);
     o = o ? o : find(f, KERNEL);
     if (!o)
         return leave(LD_CUDA_INVALID_HANDLE);
     const ld_record *r = o->record;
+    const tvLaunchConfig all = with_threads(given, r), *c = &all;
     if (!c->gridDimX || !c->gridDimY || !c->gridDimZ || c->gridDimY > 65535 || c->gridDimZ > 65535
         || (r->block[0] && (c->blockDimX != r->block[0] || c->blockDimY != r->block[1] || c->blockDimZ != r->block[2]))
         || (!params && !extra && r->param_count))

@@ -47,6 +47,33 @@ bool harness_has_ptxas(void)
     return ptxas[0] != '\0';
 }
 
+static bool is_listed(harness_target *all, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(all[i], name) == 0)
+            return true;
+    return false;
+}
+
+size_t harness_ptxas_targets(harness_target *out, size_t most)
+{
+    char ptxas[512], command[600], line[1024];
+    size_t count = 0;
+    find_ptxas(ptxas, sizeof ptxas);
+    snprintf(command, sizeof command, "'%s' --help", ptxas);
+    FILE *help = ptxas[0] ? popen(command, "r") : NULL;
+    while (help && fgets(line, sizeof line, help))
+        for (const char *at = line; (at = strstr(at, "'sm_")) && count < most; at++) {
+            harness_target name;
+            int end = 0;
+            if (sscanf(at, "'%15[a-z0-9_]'%n", name, &end) == 1 && end && !is_listed(out, count, name))
+                memcpy(out[count++], name, sizeof name);
+        }
+    if (help)
+        pclose(help);
+    return count;
+}
+
 typedef enum verdict { TAKEN, TOO_OLD, REFUSED } verdict;
 
 static verdict ask_ptxas(const char *text, size_t size, const char *arch, bool quietly)

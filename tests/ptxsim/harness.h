@@ -10,6 +10,9 @@
    says against it. */
 bool harness_ptxas(const char *text, size_t size, const char *arch);
 bool harness_has_ptxas(void);
+/* The GPU targets, "sm_90a", that ptxas lists in its help, at most `most`; the result is how many. */
+typedef char harness_target[16];
+size_t harness_ptxas_targets(harness_target *out, size_t most);
 /* Whether it is there, new enough and takes the text; prints nothing. */
 bool harness_ptxas_quietly(const char *text, size_t size, const char *arch);
 

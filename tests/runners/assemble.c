@@ -1,14 +1,15 @@
-/* Every kernel of the corpus for every target of codegen/kernel/targets.def, through ptxas.
+/* Every kernel of the corpus for every target of codegen/kernel/targets.def, through ptxas. Targets that ptxas lists
+   and the table does not have get the code that a device of theirs would get: that for the latest target before them.
 
-     assemble FOLDER NEEDS [--part I/N] [--jobs N] [--filter TEXT]
+     assemble FOLDER NEEDS [--part I/N] [--jobs N] [--filter TEXT] [--target NAME]
 
    FOLDER is the unpacked corpus; NEEDS lists the lowest targets that have what a case needs
    (tests/corpus/unsupported.txt). For those below, the compiler must say that the target has not got it; for all others
    it must give PTX that ptxas takes.
    --part takes every Nth pair of kernel and target, from the one with number I on, --filter cases whose name holds the
-   text; --jobs is the number of threads. ptxas takes milliseconds to start, so kernels whose names differ go to it as
-   one module, and one by one when it refuses that. Ends with `ptxas: N passed, N failed`, or with `ptxas: skipped,
-   there is no ptxas`. */
+   text, --target one target; --jobs is the number of threads. ptxas takes milliseconds to start, so kernels whose names
+   differ go to it as one module, and one by one when it refuses that. Ends with `ptxas: N passed, N failed`, or with
+   `ptxas: skipped, there is no ptxas`. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -23,15 +24,21 @@
 #include "tests/ptxsim/harness.h"
 #include "tilevm/tilevm.h"
 
-enum { CHUNK = 100, MAX_JOBS = 64, MINOR = 5, MAX_NAMES = 4096 };
+enum { CHUNK = 100, MAX_JOBS = 64, MINOR = 5, MAX_NAMES = 4096, MOST_TARGETS = 128 };
+
+/* What ptxas assembles for, and the target that it gets the code of. */
+typedef struct aim {
+    harness_target arch;
+    const cg_target *target;
+} aim;
 
 typedef struct driver {
-    const char *folder, *filter;
+    const char *folder, *filter, *only;
     test_part part;
     unsigned jobs;
     corpus_cases cases;
-    size_t target_count, chunks;
-    bool *known;        /* by target: this ptxas has it */
+    aim aims[MOST_TARGETS];
+    size_t aim_count, chunks;
     atomic_size_t next; /* unit of work: a chunk of the cases for a target */
     atomic_uint passed, failed;
 } driver;
@@ -55,10 +62,10 @@ static void keep_finding(void *user, const tv_diag *diag)
     }
 }
 
-static void fail(driver *d, const corpus_case *c, const cg_target *target, const char *what)
+static void fail(driver *d, const corpus_case *c, const char *target, const char *what)
 {
     atomic_fetch_add(&d->failed, 1);
-    printf("FAILED %s for %s: %s\n", c->name, target->name, what);
+    printf("FAILED %s for %s: %s\n", c->name, target, what);
 }
 
 /* The PTX of a case. False: there is none, which is what the list says or has been counted as a failure. */
@@ -83,11 +90,11 @@ static bool compile(driver *d, const corpus_case *c, const cg_target *target, bc
     bool may = target->sm >= c->needs_sm;
     if (status != TV_OK && (may || status != TV_UNSUPPORTED)) {
         snprintf(what, sizeof what, "%.*s", (int)words.len - (words.len > 0), words.ptr ? words.ptr : "cannot be read");
-        fail(d, c, target, what);
+        fail(d, c, target->name, what);
     } else if (!may && status == TV_OK) {
-        fail(d, c, target, "it compiles, although the list says that the target cannot have it");
+        fail(d, c, target->name, "it compiles, although the list says that the target cannot have it");
     } else if (!may && !strstr(words.ptr, target->name)) {
-        fail(d, c, target, "the message does not name the target");
+        fail(d, c, target->name, "the message does not name the target");
     } else if (!may) {
         atomic_fetch_add(&d->passed, 1);
     }
@@ -167,19 +174,19 @@ static bool add_to_bundle(bundle *b, size_t index, bc_text *text)
     return true;
 }
 
-static void assemble_bundle(driver *d, bundle *b, const cg_target *target)
+static void assemble_bundle(driver *d, bundle *b, const aim *to)
 {
     bc_text whole;
     bc_text_init(&whole, NULL);
     bc_text_printf(&whole, ".version %u.%u\n.target %s\n.address_size 64\n", b->version / 10, b->version % 10,
-                   target->name);
+                   to->target->name);
     bc_text_str(&whole, bc_text_get(&b->text));
-    bool together = !whole.failed && harness_ptxas_quietly(whole.ptr, whole.len, target->name);
+    bool together = !whole.failed && harness_ptxas_quietly(whole.ptr, whole.len, to->arch);
     for (size_t i = 0; i < b->count; i++) {
-        if (together || harness_ptxas(b->texts[i].ptr, b->texts[i].len, target->name))
+        if (together || harness_ptxas(b->texts[i].ptr, b->texts[i].len, to->arch))
             atomic_fetch_add(&d->passed, 1);
         else
-            fail(d, &d->cases.cases[b->cases[i]], target, "ptxas does not take it");
+            fail(d, &d->cases.cases[b->cases[i]], to->arch, "ptxas does not take it");
         bc_text_release(&b->texts[i]);
     }
     for (size_t i = 0; i < b->name_count; i++)
@@ -190,20 +197,21 @@ static void assemble_bundle(driver *d, bundle *b, const cg_target *target)
     bc_text_init(&b->text, NULL);
 }
 
-static void run_unit(driver *d, const cg_target *target, size_t target_index, size_t first)
+static void run_unit(driver *d, size_t aim_index, size_t first)
 {
     enum { OPEN = 4 };
+    const aim *to = &d->aims[aim_index];
     bundle *open = calloc(OPEN, sizeof *open);
     for (size_t k = 0; open && k < OPEN; k++)
         bc_text_init(&open[k].text, NULL);
     for (size_t i = first; open && i < first + CHUNK && i < d->cases.count; i++) {
         const corpus_case *c = &d->cases.cases[i];
-        if (c->outcome == CASE_INVALID || !c->file[MINOR - 1] || !part_has(d->part, i + target_index)
+        if (c->outcome == CASE_INVALID || !c->file[MINOR - 1] || !part_has(d->part, i + aim_index)
             || (d->filter && !strstr(c->name, d->filter)))
             continue;
         bc_text text;
         bc_text_init(&text, NULL);
-        if (!compile(d, c, target, &text)) {
+        if (!compile(d, c, to->target, &text)) {
             bc_text_release(&text);
             continue;
         }
@@ -211,41 +219,60 @@ static void run_unit(driver *d, const cg_target *target, size_t target_index, si
         while (k < OPEN && !add_to_bundle(&open[k], i, &text))
             k++;
         if (k == OPEN) { /* each has one of its names: the first makes room */
-            assemble_bundle(d, &open[0], target);
+            assemble_bundle(d, &open[0], to);
             add_to_bundle(&open[0], i, &text);
         }
     }
     for (size_t k = 0; open && k < OPEN; k++)
         if (open[k].count)
-            assemble_bundle(d, &open[k], target);
+            assemble_bundle(d, &open[k], to);
     free(open);
 }
 
 static void *work(void *user)
 {
     driver *d = user;
-    for (size_t unit; (unit = atomic_fetch_add(&d->next, 1)) < d->target_count * d->chunks;)
-        if (d->known[unit % d->target_count])
-            run_unit(d, cg_target_at(unit % d->target_count), unit % d->target_count, unit / d->target_count * CHUNK);
+    for (size_t unit; (unit = atomic_fetch_add(&d->next, 1)) < d->aim_count * d->chunks;)
+        run_unit(d, unit % d->aim_count, unit / d->aim_count * CHUNK);
     return NULL;
 }
 
-/* Which targets this ptxas has. */
-static bool find_known(driver *d)
+/* Does this ptxas take modules for the target in the PTX version that the table gives it? */
+static bool takes_target(const cg_target *t)
 {
-    while (cg_target_at(d->target_count))
-        d->target_count++;
-    d->known = calloc(d->target_count, sizeof *d->known);
-    for (size_t i = 0; d->known && i < d->target_count; i++) {
+    char empty[100];
+    int len = snprintf(empty, sizeof empty, ".version %u.%u\n.target %s\n.address_size 64\n", t->ptx / 10u,
+                       t->ptx % 10u, t->name);
+    return harness_ptxas_quietly(empty, (size_t)len, t->name);
+}
+
+static void add_aim(driver *d, const char *arch, const cg_target *target)
+{
+    if ((d->only && strcmp(d->only, arch) != 0) || d->aim_count == MOST_TARGETS)
+        return;
+    aim *to = &d->aims[d->aim_count++];
+    to->target = target;
+    snprintf(to->arch, sizeof to->arch, "%s", arch);
+}
+
+static void find_aims(driver *d)
+{
+    harness_target listed[MOST_TARGETS];
+    size_t count = harness_ptxas_targets(listed, MOST_TARGETS);
+    for (size_t i = 0; cg_target_at(i); i++) {
         const cg_target *t = cg_target_at(i);
-        char empty[100];
-        int len = snprintf(empty, sizeof empty, ".version %u.%u\n.target %s\n.address_size 64\n", t->ptx / 10u,
-                           t->ptx % 10u, t->name);
-        d->known[i] = harness_ptxas_quietly(empty, (size_t)len, t->name);
-        if (!d->known[i])
+        if (takes_target(t))
+            add_aim(d, t->name, t);
+        else
             printf("%s with PTX %u.%u is not known to this ptxas\n", t->name, t->ptx / 10u, t->ptx % 10u);
     }
-    return d->known;
+    for (size_t i = 0; i < count; i++) {
+        const char *nearest = tv_target_for((unsigned)strtoul(listed[i] + 3, NULL, 10), false, 0);
+        if (!nearest || cg_target_find(bc_str(listed[i])))
+            continue;
+        printf("%s is not in the table: it gets the code of %s\n", listed[i], nearest);
+        add_aim(d, listed[i], cg_target_find(bc_str(nearest)));
+    }
 }
 
 static bool parse(driver *d, int argc, char **argv)
@@ -262,6 +289,8 @@ static bool parse(driver *d, int argc, char **argv)
             d->jobs = (unsigned)atoi(argv[i + 1]);
         else if (strcmp(argv[i], "--filter") == 0)
             d->filter = argv[i + 1];
+        else if (strcmp(argv[i], "--target") == 0)
+            d->only = argv[i + 1];
         else
             return false;
     return i == argc && d->jobs >= 1 && d->jobs <= MAX_JOBS;
@@ -271,15 +300,16 @@ int main(int argc, char **argv)
 {
     driver d = {.part = PART_ALL, .jobs = 1};
     if (!parse(&d, argc, argv)) {
-        fprintf(stderr, "usage: assemble FOLDER NEEDS [--part I/N] [--jobs N] [--filter TEXT]\n");
+        fprintf(stderr, "usage: assemble FOLDER NEEDS [--part I/N] [--jobs N] [--filter TEXT] [--target NAME]\n");
         return 2;
     }
     if (!harness_has_ptxas()) {
         printf("ptxas: skipped, there is no ptxas\n");
         return 0;
     }
-    if (!cases_read(d.folder, &d.cases) || !cases_read_needs(argv[2], &d.cases) || !find_known(&d))
+    if (!cases_read(d.folder, &d.cases) || !cases_read_needs(argv[2], &d.cases))
         return 2;
+    find_aims(&d);
     d.chunks = (d.cases.count + CHUNK - 1) / CHUNK;
     pthread_t threads[MAX_JOBS];
     unsigned started = 0;
@@ -290,7 +320,6 @@ int main(int argc, char **argv)
         pthread_join(threads[i], NULL);
     unsigned passed = atomic_load(&d.passed), failed = atomic_load(&d.failed);
     cases_release(&d.cases);
-    free(d.known);
     printf("ptxas: %u passed, %u failed\n", passed, failed);
     return failed != 0;
 }

@@ -709,7 +709,7 @@ static void scenario_old_device(void)
     bc_text bytecode = make_bytecode(5);
     const ld_driver *cu = start();
     CHECK(tvModuleLoadData(&module, bytecode.ptr) == LD_CUDA_NO_BINARY_FOR_GPU);
-    CHECK_MESSAGE("[L-ARCH-01] the device is sm_75; Tile IR kernels run on sm_80 and later");
+    CHECK_MESSAGE("[L-ARCH-01] the device is sm_70; Tile IR kernels run on sm_75 and later");
     CHECK(use_library(&bytecode) == LD_CUDA_NO_BINARY_FOR_GPU);
     stop(cu);
     bc_text_release(&bytecode);
@@ -1482,7 +1482,7 @@ static const struct {
     {"no-driver", scenario_no_driver, {NULL}, true, false},
     {"old-driver", scenario_old_driver, {"FAKECUDA_VERSION=11080"}, false, false},
     {"no-device", scenario_no_device, {"FAKECUDA_DEVICES=none"}, false, false},
-    {"old-device", scenario_old_device, {"FAKECUDA_DEVICES=75"}, false, false},
+    {"old-device", scenario_old_device, {"FAKECUDA_DEVICES=70"}, false, false},
     {"no-memory", scenario_no_memory, {"FAKECUDA_FAIL=cuModuleLoadDataEx=2"}, false, false},
     {"no-memory-cubin", scenario_no_memory, {"FAKECUDA_FAIL=cuModuleLoadDataEx=2", "TILEVM_IMAGE=cubin"}, false, false},
     {"no-jit", scenario_no_jit, {"FAKECUDA_FAIL=cuModuleLoadDataEx=221"}, false, false},

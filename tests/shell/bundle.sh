@@ -144,8 +144,8 @@ says '8 threads: fine'
 silent 'objects were left'
 run 1 on 90 app.tvb nothing
 says '[L-LOAD-02] app.tvb: there is no kernel nothing among its 2'
-run 1 on 75 app.tvb vadd
-says 'the device is sm_75'
+run 1 on 70 app.tvb vadd
+says 'the device is sm_70'
 
 # ---- what `fleet check` says is what is taken ----
 for capability in 80 86 87 89 90 100 120; do
@@ -302,7 +302,7 @@ run 0 embedded 90
 says 'vadd gives 0 on device 0, 0 elements are wrong'
 run 0 embedded 86
 says 'vadd gives 0 on device 0, 0 elements are wrong'
-run 1 embedded 75
+run 1 embedded 70
 says 'vadd gives 209 on device 0, 0 elements'
 run 1 with FAKECUDA_FAIL=cuModuleLoadData=2 embedded 90
 says 'vadd gives 2 on device 0, 0 elements'

@@ -191,7 +191,7 @@ run 0 env FAKECUDA_DEVICES=none "$tilevm" run raw.tbc --grid 1 --device auto 'ar
 says 'on the CPU: [L-DRV-03] there is no device to run on (CUDA_ERROR_NO_DEVICE)'
 run 0 env FAKECUDA_DEVICES=none "$tilevm" run raw.tbc --grid 1 --device auto --json 'arange(i32,8)' 'zeros(i32,8)' 5
 says '"not_on_a_gpu":	"[L-DRV-03] there is no device'
-run 0 env FAKECUDA_DEVICES=75 "$tilevm" run raw.tbc --grid 1 'arange(i32,8)' 'zeros(i32,8)' 5
+run 0 env FAKECUDA_DEVICES=70 "$tilevm" run raw.tbc --grid 1 'arange(i32,8)' 'zeros(i32,8)' 5
 silent 'on '
 
 # ---- what goes wrong ----
@@ -210,8 +210,8 @@ DEVICE=gpu run 2 cuda
 says "'gpu' is not one of auto, cpu, cuda, cuda:N"
 FAKECUDA_VERSION=11080 run 2 cuda
 says '[L-DRV-02] the NVIDIA driver is for CUDA 11.8; 12.0 or later is needed'
-FAKECUDA_DEVICES=75 run 1 cuda
-says '[L-ARCH-01] the device is sm_75; Tile IR kernels run on sm_80 and later'
+FAKECUDA_DEVICES=70 run 1 cuda
+says '[L-ARCH-01] the device is sm_70; Tile IR kernels run on sm_75 and later'
 FAKECUDA_MEMORY=30000 run 2 cuda
 says '[L-MEM-01] No GPU 0 has no 1.64e-05 GB for an array: 1.36e-05 of its 3e-05 GB are free (CUDA_ERROR_OUT_OF_MEMORY)'
 GRID=1,70000 run 2 cuda

@@ -23,11 +23,13 @@ with() (
 )
 
 # ---- all is well ----
-run 0 with FAKECUDA_DEVICES=90,75,80 -- "$tilevm" doctor
+run 0 with FAKECUDA_DEVICES=90,70,80 -- "$tilevm" doctor
 says 'driver       for CUDA 12.8, PTX up to 8.7'
 says 'device 0     No GPU 0, sm_90, 1.07 of 1.07 GB free'
+says 'code 0       for sm_90a: products by wgmma, tiles of loops by TMA or cp.async'
+says 'code 2       for sm_80: products by mma.sync, tiles of loops by cp.async; our tests have never run on such a GPU'
 says 'self-test 0  a kernel was loaded and run in'
-says 'device 1     No GPU 1, sm_75: too old for Tile IR'
+says 'device 1     No GPU 1, sm_70: too old for Tile IR'
 says 'self-test 2  a kernel was loaded and run in'
 says "cache        $PWD/cache: 2 entries"
 says 'ptxas        none; only cubins in bundles'
@@ -49,7 +51,7 @@ says 'devices      none: CUDA_ERROR_NO_DEVICE'
 says 'fix: nvidia-smi -L'
 run 1 with FAKECUDA_DEVICES=none CUDA_VISIBLE_DEVICES= -- "$tilevm" doctor
 says 'fix: unset CUDA_VISIBLE_DEVICES'
-run 1 with FAKECUDA_DEVICES=75 -- "$tilevm" doctor
+run 1 with FAKECUDA_DEVICES=70 -- "$tilevm" doctor
 says 'too old for Tile IR'
 run 1 with CUDA_DISABLE_PTX_JIT=1 -- "$tilevm" doctor
 says 'fix: unset CUDA_DISABLE_PTX_JIT'

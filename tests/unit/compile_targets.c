@@ -17,6 +17,13 @@ typedef struct sample {
 
 static const sample samples[] = {
     {CG_HAS_CP_ASYNC, 70, "cp.async.cg.shared.global [%r1], [%rd1], 16;"},
+    {CG_HAS_LONG_MMA, 70,
+     "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%f1, %f2, %f3, %f4}, {%r1, %r2, %r3, %r4}, {%r1, %r2}, "
+     "{%f1, %f2, %f3, %f4};"},
+    {CG_HAS_BF16, 70, "fma.rn.bf16 %h1, %h1, %h2, %h3; cvt.rn.bf16.f32 %h1, %f1;"},
+    {CG_HAS_HALF_PAIRS, 70, "cvt.rn.f16x2.f32 %r1, %f1, %f2;"},
+    {CG_HAS_MIN_MAX, 70, "max.NaN.f32 %f1, %f2, %f3; min.f16 %h1, %h2, %h3;"},
+    {CG_HAS_REDUX, 70, "redux.sync.add.u32 %r1, %r2, 0xffffffff;"},
     {CG_HAS_F8, 81, "cvt.rn.f16x2.e4m3x2 %r1, %h1;"},
     {CG_HAS_F8_MMA, 84,
      "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 {%f1, %f2, %f3, %f4}, {%r1, %r2, %r3, %r4}, {%r1, %r2}, "
@@ -84,10 +91,12 @@ static void check_names(void)
     CHECK(strcmp(tv_target_exact("sm_121"), "sm_121a") == 0);
     CHECK(strcmp(tv_target_exact("sm_12"), "sm_12") == 0);
     CHECK(strcmp(tv_target_for(90, true, 0), "sm_90a") == 0 && strcmp(tv_target_for(90, false, 0), "sm_90") == 0);
-    CHECK(strcmp(tv_target_for(80, true, 80), "sm_80") == 0 && !tv_target_for(75, true, 80));
+    CHECK(strcmp(tv_target_for(80, true, 80), "sm_80") == 0 && !tv_target_for(72, true, 80));
+    CHECK(strcmp(tv_target_for(75, true, 80), "sm_75") == 0);
     CHECK(strcmp(tv_target_for(88, true, 87), "sm_87") == 0); /* the driver does not know sm_88 */
     CHECK(strcmp(tv_target_for(121, true, 87), "sm_120") == 0 && strcmp(tv_target_for(121, true, 88), "sm_121a") == 0);
-    CHECK(strcmp(tv_target_for(107, true, 0), "sm_103") == 0); /* a device that is not known */
+    CHECK(strcmp(tv_target_for(107, true, 93), "sm_103") == 0); /* the driver does not know sm_107 */
+    CHECK(strcmp(tv_target_for(109, true, 0), "sm_107") == 0);  /* a device that is not known */
     CHECK(strcmp(tv_target_for(130, true, 0), "sm_121") == 0);
 }
 

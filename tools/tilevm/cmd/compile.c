@@ -38,7 +38,11 @@ enum { MOST_ARGUMENTS = 256 }; /* that --arguments can name */
 
 #define FORMS "ptx|cubin"
 #define REMARK_FORMS "text|yaml"
-#define GPUS "a100|h100|h200" /* as cg_gpu counts them, from 1 */
+static const char gpus[] = "" /* as cg_gpu counts them, from 1 */
+#define COLUMN(id, text, ...) "|" text
+#define GPU(id, text, ...) "|" text
+#include "codegen/cost/gpus.def"
+    ;
 
 #define PASS(name, needs, gives, keeps, summary) "\n  " #name ": " summary
 static const char dump_help[] = "print the results of passes to standard error; LIST: names with commas\n"
@@ -68,7 +72,9 @@ static const cli_option options[] = {
     {OPT_GRID, 'G', "grid", "X[,Y[,Z]]", "tile blocks of a launch, for the time that --explain and --remarks predict"},
     {OPT_ARGUMENTS, 'A', "arguments", "N=INT,...",
      "integer arguments of that launch, by parameter position, such as sizes\nand strides of arrays"},
-    {OPT_GPU, 0, "gpu", GPUS, "the GPU that predictions are for (default: h200, for sm_80 to sm_89 a100)"},
+    {OPT_GPU, 0, "gpu", gpus + 1,
+     "the GPU that predictions are for (default: the first of the target's compute capability). Only h100\nand "
+     "h200 are measured; the figures of the others are public data"},
     {OPT_REMARKS, 0, "remarks", "LIST", remarks_help},
     {OPT_REMARK_FORMAT, 0, "remark-format", REMARK_FORMS, "form of the remarks (default text)"},
     {OPT_REMARKS_OUTPUT, 0, "remarks-output", "FILE", "write the remarks to FILE, not to standard error"},
@@ -199,7 +205,7 @@ static bool take_option(compile_job *job, int id, const char *value)
     case OPT_GRID: return take_grid(job, value);
     case OPT_ARGUMENTS: return take_arguments(job, value);
     case OPT_GPU:
-        if (!cli_choice(job->args, "--gpu", value, GPUS, &form))
+        if (!cli_choice(job->args, "--gpu", value, gpus + 1, &form))
             return false;
         job->launch.gpu = (cg_gpu)(form + 1);
         return true;

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "codegen/kernel/target.h"
 #include "loader/device.h"
 #include "loader/image.h"
 #include "tools/tilevm/doctor/doctor.h"
@@ -103,6 +104,19 @@ static void test_device(doctor *d, const ld_device *device, tv_str bytecode)
                    ld_now_ms() - start);
 }
 
+/* How kernels run on the device. */
+static void tell_path(doctor *d, int ordinal, unsigned sm)
+{
+    const char *target = tv_target_for(sm, true, ld_ptx_version(d->driver->version));
+    char name[32];
+    snprintf(name, sizeof name, "code %d", ordinal);
+    if (!target)
+        return;
+    cg_path path = cg_path_of(cg_target_find(bc_str(target)));
+    doctor_add(d, name, DOCTOR_FINE, NULL, "for %s: products by %s, tiles of loops by %s%s", target, path.products,
+               path.loads, path.was_run ? "" : "; our tests have never run on such a GPU");
+}
+
 /* alone: there is no other device. */
 static void look_at_device(doctor *d, int ordinal, bool alone, tv_str bytecode)
 {
@@ -114,7 +128,7 @@ static void look_at_device(doctor *d, int ordinal, bool alone, tv_str bytecode)
         add_error(d, name);
         return;
     }
-    if (device.target < 80)
+    if (device.target < LD_OLDEST_TARGET)
         doctor_add(d, name, alone ? DOCTOR_PROBLEM : DOCTOR_NOTE, "(another device, or 'tilevm run --device cpu')",
                    "%s, sm_%u: too old for Tile IR", device.name, device.target);
     else if (d->driver->cuMemGetInfo(&available, &total) == LD_CUDA_SUCCESS)
@@ -122,7 +136,9 @@ static void look_at_device(doctor *d, int ordinal, bool alone, tv_str bytecode)
                    (double)available / 1e9, (double)total / 1e9);
     else
         doctor_add(d, name, DOCTOR_FINE, NULL, "%s, sm_%u", device.name, device.target);
-    if (device.target >= 80)
+    if (device.target >= LD_OLDEST_TARGET)
+        tell_path(d, ordinal, device.target);
+    if (device.target >= LD_OLDEST_TARGET)
         test_device(d, &device, bytecode);
     ld_device_close(&device);
 }

@@ -3,6 +3,7 @@
 #ifndef TILEVM_TOOLS_FLEET_FLEET_H
 #define TILEVM_TOOLS_FLEET_FLEET_H
 
+#include "codegen/kernel/target.h"
 #include "loader/bundle/bundle.h"
 #include "tools/tilevm/report/report.h"
 
@@ -18,6 +19,7 @@ typedef struct fleet_capability {
     unsigned sm;
     int first_cuda;
     unsigned shared_bytes, block_shared_bytes, threads, blocks;
+    cg_path path; /* of the device's own target */
 } fleet_capability;
 
 /* By name, in any case; "sm_90" is any device of that capability. False: not known. */

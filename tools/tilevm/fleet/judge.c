@@ -197,7 +197,8 @@ static void judge_cell(judge *j, fleet_cell *cell)
     bool known = fleet_find_capability(host->gpu.sm, &capability);
     int first = known && capability.first_cuda > LD_DRIVER_OLDEST ? capability.first_cuda : LD_DRIVER_OLDEST;
     if (!known)
-        refuse(j, cell, BC_RULE_L_ARCH_01, "the device is sm_%u; Tile IR needs sm_80 or later", host->gpu.sm);
+        refuse(j, cell, BC_RULE_L_ARCH_01, "the device is sm_%u; Tile IR needs sm_%d or later", host->gpu.sm,
+               LD_OLDEST_TARGET);
     else if (host->cuda < first)
         refuse_driver(j, cell, first);
     else

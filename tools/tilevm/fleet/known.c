@@ -46,6 +46,7 @@ static void add_limits(fleet_capability *out)
             out->block_shared_bytes = targets[i].block_shared_kib << 10;
             out->threads = targets[i].threads;
         }
+    out->path = cg_path_of(cg_target_find(bc_str(tv_target_for(out->sm, true, 0))));
 }
 
 bool fleet_find_capability(unsigned sm, fleet_capability *out)

@@ -194,17 +194,19 @@ static unsigned warps_of(const fleet_needs *needs)
 }
 
 /* Registers are given to warps in units of 256, each quarter of a multiprocessor has 16384; shared memory comes in
-   units of 128 bytes, and the driver takes 1 KiB of every block's. Source: the occupancy calculator of CUDA's toolkit.
- */
+   units of 128 bytes, and the driver takes 1 KiB of every block's from sm_80 on. Source: the occupancy calculator of
+   CUDA's toolkit. */
 unsigned fleet_blocks(const fleet_needs *needs, const fleet_capability *c)
 {
-    enum { REGISTER_UNIT = 256, QUARTERS = 4, QUARTER_REGISTERS = 16384, SHARED_UNIT = 128 };
+    enum { REGISTER_UNIT = 256, QUARTERS = 4, QUARTER_REGISTERS = 16384, SHARED_UNIT = 128, FIRST_WITH_DRIVER = 80 };
     if (!needs->threads || fleet_shared(needs) > c->block_shared_bytes)
         return 0;
     unsigned warps = warps_of(needs);
-    unsigned shared = ((unsigned)fleet_shared(needs) + SHARED_UNIT - 1) / SHARED_UNIT * SHARED_UNIT + SHARED_OF_DRIVER;
+    unsigned shared = ((unsigned)fleet_shared(needs) + SHARED_UNIT - 1) / SHARED_UNIT * SHARED_UNIT;
+    if (c->sm >= FIRST_WITH_DRIVER)
+        shared += SHARED_OF_DRIVER;
     unsigned blocks = least(c->blocks, c->threads / (warps * WARP));
-    blocks = least(blocks, c->shared_bytes / shared);
+    blocks = shared ? least(blocks, c->shared_bytes / shared) : blocks;
     if (!needs->registers)
         return blocks;
     unsigned of_warp = (needs->registers * WARP + REGISTER_UNIT - 1) / REGISTER_UNIT * REGISTER_UNIT;

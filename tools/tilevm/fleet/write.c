@@ -40,13 +40,18 @@ static void put_hosts(const fleet_matrix *m, bc_text *text)
     for (size_t h = 0; h < m->fleet.count; h++) {
         const fleet_host *host = &m->fleet.hosts[h];
         unsigned ptx = ld_ptx_version(host->cuda);
+        fleet_capability c;
         bc_text_printf(text, "%4zu  ", h + 1);
         bc_text_visible(text, bc_str(host->name), "");
         bc_text_printf(text, ": %s (sm_%u", host->gpu.name, host->gpu.sm);
         if (host->gpu.processors)
             bc_text_printf(text, ", %u multiprocessors", host->gpu.processors);
         bc_text_printf(text, "), driver %s (CUDA %d.%d", host->driver, host->cuda / 1000, host->cuda % 1000 / 10);
-        bc_text_printf(text, ptx ? ", PTX %u.%u)\n" : ")\n", ptx / 10, ptx % 10);
+        bc_text_printf(text, ptx ? ", PTX %u.%u)" : ")", ptx / 10, ptx % 10);
+        if (fleet_find_capability(host->gpu.sm, &c))
+            bc_text_printf(text, "; %s, %s%s", c.path.products, c.path.loads,
+                           c.path.was_run ? "" : "; never run there");
+        bc_text_char(text, '\n');
     }
 }
 
@@ -96,6 +101,17 @@ bool fleet_write_text(const fleet_matrix *m, bool color, cli_out *out)
 
 /* ---- JSON ---- */
 
+/* How kernels run on the device, if they do. */
+static void add_path(json_doc *doc, cJSON *item, unsigned sm)
+{
+    fleet_capability c;
+    if (!fleet_find_capability(sm, &c))
+        return;
+    json_text(doc, item, "products", c.path.products);
+    json_text(doc, item, "loads", c.path.loads);
+    json_bool(doc, item, "was_run", c.path.was_run);
+}
+
 static void add_host(json_doc *doc, cJSON *list, const fleet_host *host)
 {
     cJSON *item = json_object(doc, list, NULL);
@@ -108,6 +124,7 @@ static void add_host(json_doc *doc, cJSON *list, const fleet_host *host)
     json_text(doc, item, "driver", host->driver);
     snprintf(version, sizeof version, "%d.%d", host->cuda / 1000, host->cuda % 1000 / 10);
     json_text(doc, item, "cuda", version);
+    add_path(doc, item, host->gpu.sm);
 }
 
 static void add_cell(json_doc *doc, cJSON *list, const fleet_matrix *m, const fleet_cell *cell)
@@ -168,8 +185,9 @@ bool fleet_write_gpus(cli_out *out)
         if (gpu.processors)
             cli_print(out->file, "%4u multiprocessors", gpu.processors);
         if (fleet_find_capability(gpu.sm, &c))
-            cli_print(out->file, "%*s%4u KiB of shared memory, CUDA %d.%d", gpu.processors ? 2 : 22, "",
-                      c.shared_bytes >> 10, c.first_cuda / 1000, c.first_cuda % 1000 / 10);
+            cli_print(out->file, "%*s%4u KiB of shared memory, CUDA %d.%d; %s, %s%s", gpu.processors ? 2 : 22, "",
+                      c.shared_bytes >> 10, c.first_cuda / 1000, c.first_cuda % 1000 / 10, c.path.products,
+                      c.path.loads, c.path.was_run ? "" : "; never run there");
         cli_print(out->file, c.sm ? "\n" : "  too old for Tile IR\n");
     }
     return true;
@@ -191,6 +209,7 @@ static void add_gpu(json_doc *doc, cJSON *list, const fleet_gpu *gpu)
     snprintf(version, sizeof version, "%d.%d", c.first_cuda / 1000, c.first_cuda % 1000 / 10);
     json_uint(doc, item, "shared_bytes", c.shared_bytes);
     json_text(doc, item, "cuda", version);
+    add_path(doc, item, gpu->sm);
 }
 
 bool fleet_write_gpus_json(cli_out *out)
