@@ -134,7 +134,8 @@ bool cg_pointers_go_as_well(cg_func *c, const cg_ptr_op *p, const cg_layout *l)
 }
 
 /* Would each lane of a warp that stores in this layout reach another sector, although elements that are likely to be
-   consecutive lie in one? Sectors that are filled piece by piece take longer than a conversion through shared memory. */
+   consecutive lie in one? Sectors that are filled piece by piece take longer than a conversion through shared
+   memory. */
 static bool scatters(const cg_ptr_op *p, const cg_layout *l, uint32_t fast)
 {
     cg_shape s = cg_shape_of(p->pointers->type);

@@ -15,8 +15,8 @@ enum {
     CG_TENSOR_BYTES = 16          /* shared memory of the kernel: a barrier, and the address of the allocation */
 };
 
-/* Can tcgen05 compute the product, which has an atom, and enough rows and columns? Its sums fit into tensor memory, and every warp has whole blocks
-   of eight columns. */
+/* Can tcgen05 compute the product, which has an atom, and enough rows and columns? Its sums fit into tensor memory,
+   and every warp has whole blocks of eight columns. */
 bool cg_tcgen05_fits(const cg_func *c, const cg_product *p);
 /* Distributes the warps along M and N: the first four have 32 lanes each. */
 void cg_tcgen05_split(const cg_func *c, cg_product *p);

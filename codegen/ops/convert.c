@@ -384,9 +384,9 @@ static bool is_of_consumers(const ct_value *v)
     return op && op->opcode == CT_staged && ((const cg_ring_load *)op->detail)->computed;
 }
 
-/* Two bytes of a word as f32: as the lowest bits of 2^23, from which the sum with 2^23 is taken off; all of it is exact.
-   A conversion by instruction takes as long as four others. Consumers do little else. In other kernels, ptxas 13.0
-   spills more with this (0.85 of the speed, at 128 elements a thread). */
+/* Two bytes of a word as f32: as the lowest bits of 2^23, from which the sum with 2^23 is taken off; all of it is
+   exact. A conversion by instruction takes as long as four others. Consumers do little else. In other kernels, ptxas
+   13.0 spills more with this (0.85 of the speed, at 128 elements a thread). */
 static bool bytes_to_f32(cg_func *c, const ct_op *op, const cg_val *x, cg_val *out)
 {
     enum { EACH = 0x01010101, BIAS = 0x80, IMPLIED = 0x4B000000, MINUS = (int)0xCB000000, PLACES = 0x7440 };

@@ -89,8 +89,8 @@ bool cg_is_worth_computing(cg_func *c, const ct_op *product, uint32_t index, boo
         return false;
     if (rows_of(&x) > CG_WARPGROUP_ROWS && !alone)
         return true;
-    /* One warpgroup, or one with all rows, computes and multiplies by turns. Without groups, more warps compute, and more bytes are in flight.
-     */
+    /* One warpgroup, or one with all rows, computes and multiplies by turns. Without groups, more warps compute, and
+       more bytes are in flight. */
     const cg_machine *m = cg_machine_of(c->target);
     const bc_type *other = operand_type(&x, !index);
     uint32_t instructions = instructions_of(&x);

@@ -116,8 +116,8 @@ static const char *feed_fits(cg_func *c, ct_op *op, const ct_block *body, uint32
     return is_read_there(c, tile, &out->encoding) ? NULL : "tcgen05 cannot read it as it would lie in shared memory";
 }
 
-/* Can threads copy the tile of a load of a view by pieces of at least 4 bytes? If so, *fast is the dimension along which
-   they lie, and *piece is log2 of the elements of each. */
+/* Can threads copy the tile of a load of a view by pieces of at least 4 bytes? If so, *fast is the dimension along
+   which they lie, and *piece is log2 of the elements of each. */
 static const char *pieces_fit(cg_func *c, ct_op *op, uint32_t *fast, uint32_t *piece)
 {
     cg_view_op v = cg_view_op_of(op);

@@ -2,8 +2,8 @@
    an element reads it, so a slot is a part of shared memory for each thread, and no barrier is needed: a thread awaits
    its own copies. Registers could be used instead, but they hold fewer bytes in flight.
 
-   A map whose blocks take tiles in turn may be launched with a block for each tile. Such a loop, whose step is not known
-   (a grid-stride loop), is compiled twice by the expand pass, and a single iteration runs without the ring.
+   A map whose blocks take tiles in turn may be launched with a block for each tile. Such a loop, whose step is not
+   known (a grid-stride loop), is compiled twice by the expand pass, and a single iteration runs without the ring.
 
    If only one slot fits, it is refilled as soon as its tile is in registers. Why that is right: the thread that reads a
    byte is the one that later starts the copy to it, in its own program order.

@@ -150,8 +150,8 @@ static void take_carried(const expansion *x, const ct_block *body)
                 }
 }
 
-/* Moves the op in front of the end of the body, behind those that compute its operands if it is a `staged` or such an op:
-   an index, which only identifies the tile, may have come before it in the old order alone. moved: by value id. */
+/* Moves the op in front of the end of the body, behind those that compute its operands if it is a `staged` or such an
+   op: an index, which only identifies the tile, may have come before it in the old order alone. moved: by value id. */
 static void move_op(const expansion *x, ct_op *op, ct_op *end, bool *moved, bool is_index)
 {
     for (uint32_t i = 0; i < op->operand_count && (is_index || op->opcode == CT_staged); i++) {
