@@ -28,7 +28,7 @@ echo '{"grid": 1, "args": ["zeros(i32,1)"], "expect": {"a": "values(i32,[7])"}}'
 echo '{"grid": 1, "args": ["zeros(i32,1)"], "expect": {"a": "values(i32,[8])"}}' > bad/k.args.json
 tilevm bundle build good/k.tbc -t sm_80 -e ptx -o app.tvb > /dev/null
 echo '{"schema": "tilevm-fleet/1", "hosts": [{"name": "a", "gpu": "A100", "drivers": "12.4"}]}' > fleet.json
-sed 's/A100/T4/' fleet.json > old.json
+sed 's/A100/V100/' fleet.json > old.json
 
 # ---- CI ----
 run 0 sh -n "$top/examples/ci/pre-commit"

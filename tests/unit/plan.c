@@ -52,8 +52,8 @@ static const char product[] =
                                                                                                        "token\n  "
                                                                                                        "return\n}\n";
 
-/* Rows of 512 numbers by their number: each thread reads what it has copied. Of others a table says where they lie, so
-   that they and their entries of the table go to registers. */
+/* Rows of 512 numbers by their number: each thread reads what it has copied. Of others a table says where they lie; its
+   entries go to registers. */
 #define ROW "partition_view<tile=(1x512), " MATRIX("f32") ">"
 static const char rows[] =
     "entry @rows(%p: tile<ptr<f32>>, %table: tile<ptr<i32>>, %o: tile<ptr<f32>>) {\n"
@@ -153,8 +153,8 @@ static void check_threads(sample *s)
 {
     cg_plan *plan = find(s, OP_for, true)->detail;
     cg_ring *ring = plan->ring;
-    cg_early_plan *early = find(s, OP_load_view_tko, true)->detail;
-    CHECK(ring->role == CG_RING_OF_THREADS && ring->load_count == 1 && early->distance == 1);
+    cg_early_plan *early = find(s, OP_load_ptr_tko, true)->detail;
+    CHECK(ring->role == CG_RING_OF_THREADS && ring->load_count == 2 && early->distance == 2);
     BREAKS(s, ring->slots, 1, "filled while it is read");
     BREAKS(s, ring->async, true, "keep to themselves");
     BREAKS(s, ring->loads[0].own_bytes, 0, "no place");
