@@ -1198,11 +1198,12 @@ static int execute(const object *o, const tvLaunchConfig *c, void **params)
     return 0;
 }
 
-/* Blocks of one thread stand for those that the kernel requires, as the driver has it for kernels of tiles. */
+/* With FAKECUDA_TILES, blocks of one thread stand for those that the kernel requires, as the driver has it for kernels
+   that NVIDIA's compiler made of tiles. */
 static tvLaunchConfig with_threads(const tvLaunchConfig *c, const ld_record *r)
 {
     tvLaunchConfig all = *c;
-    if (r->block[0] && c->blockDimX == 1 && c->blockDimY == 1 && c->blockDimZ == 1) {
+    if (getenv("FAKECUDA_TILES") && r->block[0] && c->blockDimX == 1 && c->blockDimY == 1 && c->blockDimZ == 1) {
         all.blockDimX = r->block[0];
         all.blockDimY = r->block[1];
         all.blockDimZ = r->block[2];

@@ -12,7 +12,7 @@ LD_LIBRARY_PATH=$build/fakecuda
 export LD_LIBRARY_PATH
 first() { PYTHON=/nonexistent FAKECUDA_RUN=1 sh "$here/../gpu/first_hour.sh" "$build" "$corpus" "$cpp" sweep "$@"; }
 
-export FAKECUDA_DEVICES=75
+export FAKECUDA_DEVICES=75 FAKECUDA_TILES=1
 FIRST_HOUR_STEPS='doctor corpus matrix clusters cpp random memory sweep'
 export FIRST_HOUR_STEPS
 run 0 first results 150
