@@ -522,8 +522,8 @@ void cg_lower_await(cg_func *c, const ct_op *op)
     }
 }
 
-/* If products read the tile, it gets the layout of a load from memory, but no registers are loaded. If consumers compute
-   from it, it gets that of fragments. A tile copied for threads may be read in any (codegen/passes/layouts.c). */
+/* A tile that products read gets the layout of a load from memory, but no registers are loaded. One that consumers
+   compute from gets that of fragments; one copied for threads may be read in any (codegen/passes/layouts.c). */
 void cg_assign_staged(cg_func *c, const ct_op *op)
 {
     const cg_ring_load *load = op->detail;
