@@ -36,8 +36,8 @@ include mk/gpu.mk
 include mk/bench.mk
 include mk/install.mk
 include mk/python.mk
-include mk/web.mk
 include mk/static.mk
+include mk/web.mk
 include mk/deb.mk
 include mk/release.mk
 include mk/clean.mk

@@ -10,9 +10,11 @@ WEB_REPORT := $(filter-out %/side.c,$(sort $(wildcard tools/tilevm/page/*.c))) $
     report/report.c report/suppress.c report/json.c run/kernel.c run/tile.c run/made_up.c run/memory.c \
     compile/remarks.c compile/remarks_json.c)
 WEB_SRC := $(WEB_LIB) $(WEB_ARGS) $(WEB_REPORT) $(wildcard tools/web/*.c) $(addprefix tools/tilevm/,cli/diag.c \
-    cli/files.c cli/json_forms.c cli/message.c cli/options.c cli/show.c io/io.c io/npy.c)
-WEB_OBJ := $(WEB_SRC:%.c=$(WEB)/obj/%.o) $(WEB)/obj/gen/build_id.o $(WEB)/obj/gen/page_text.o
-WEB_CFLAGS := -std=c11 -D_GNU_SOURCE -ffp-contract=off -I. -Iinclude -Wall -Wextra
+    cli/files.c cli/json.c cli/json_forms.c cli/message.c cli/options.c cli/show.c io/io.c io/npy.c)
+# cJSON is compiled from its one source file, as for the static commands (mk/static.mk), since Debian has it for the
+# host only.
+WEB_OBJ := $(WEB_SRC:%.c=$(WEB)/obj/%.o) $(WEB)/obj/gen/build_id.o $(WEB)/obj/gen/page_text.o $(WEB)/obj/cJSON.o
+WEB_CFLAGS := -std=c11 -D_GNU_SOURCE -ffp-contract=off -I. -Iinclude -I$(WEB)/include -Wall -Wextra
 # The loops of the machine are compiled for speed, the rest for size.
 WEB_OPT = $(if $(filter vm/%,$<),-O3 -fno-math-errno -fno-trapping-math -fno-strict-aliasing,-Os)
 
@@ -20,6 +22,13 @@ $(WEB)/obj/%.o: %.c
 	@mkdir -p $(@D)
 	$(if $(Q),@echo "  EMCC  $<")
 	$(Q)$(EMCC) $(WEB_CFLAGS) $(WEB_OPT) -MMD -MP -c $< -o $@
+$(WEB)/obj/tools/tilevm/cli/json.o: | $(WEB)/include/cjson/cJSON.h
+$(WEB)/include/cjson/cJSON.h: $(dir $(CJSON_SOURCE))cJSON.h
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+$(WEB)/obj/cJSON.o: $(CJSON_SOURCE)
+	@mkdir -p $(@D)
+	$(Q)$(EMCC) -Os -c $< -o $@
 $(WEB)/obj/gen/%.o: $(OUT)/gen/%.c
 	@mkdir -p $(@D)
 	$(Q)$(EMCC) $(WEB_CFLAGS) -Wno-overlength-strings -Os -c $< -o $@
@@ -39,10 +48,12 @@ $(WEB)/tilevm.html: $(WEB)/machine.js $(WEB_PAGE) $(OUT)/tilevm
 	$(Q)$(PYTHON) tools/web/pack.py tools/web $< $(<:.js=.wasm) $(WEB)/example.html $@
 
 ## web: build the page that runs kernels in a browser, build/web/tilevm.html (EMCC: emscripten's compiler)
+##   CJSON_SOURCE=cJSON.c: the source of cJSON, which `make from-debian` downloads
 .PHONY: web
 web:
-	$(Q)if command -v $(EMCC) > /dev/null; then $(MAKE) --no-print-directory $(WEB)/tilevm.html; \
-	    else echo "web: skipped, there is no $(EMCC)"; fi
+	$(Q)if ! command -v $(EMCC) > /dev/null; then echo "web: skipped, there is no $(EMCC)"; \
+	    elif [ -z "$(CJSON_SOURCE)" ]; then echo "web: skipped, there is no source of cJSON (make from-debian)"; \
+	    else $(MAKE) --no-print-directory $(WEB)/tilevm.html; fi
 
 BROWSER ?= chromium
 ## check-web: test that page in a headless browser (BROWSER: chromium)

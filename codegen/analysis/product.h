@@ -117,6 +117,12 @@ static inline uint32_t cg_rows_of_atoms(const cg_product *p)
 }
 /* Is the op a matrix product? NULL is not. */
 bool cg_is_product(const ct_op *op);
+/* What the product is added to. Its op is NULL if a loop carries it. */
+static inline const ct_value *cg_addend_of(const ct_op *product)
+{
+    enum { ACCUMULATOR = 2 };
+    return product->operands[ACCUMULATOR];
+}
 /* Is there a product in the block or in its regions? */
 bool cg_has_products(const ct_block *block);
 /* The first product directly in the block; NULL: there is none. */

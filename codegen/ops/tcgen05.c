@@ -316,12 +316,7 @@ static cut cut_of(cg_func *c, const cg_product *p, const cg_operand *o)
 static cg_val step_of(cg_func *c, const cg_product *p, const cut *u, uint32_t k, uint32_t x)
 {
     uint32_t step = (k & (((uint32_t)1 << u->steps_of_k) - 1)) | x << u->steps_of_k;
-    uint32_t distance = cg_layout_reg(&u->steps, step) * cg_memory_bytes(p->in) >> 4;
-    if (!distance)
-        return u->descriptor;
-    cg_val d = cg_new(c, CG_B64);
-    cg_ins(c, "add.s64 %v, %v, %u", d, u->descriptor, distance);
-    return d;
+    return cg_descriptor_at(c, u->descriptor, cg_layout_reg(&u->steps, step) * cg_memory_bytes(p->in));
 }
 
 /* ---- the product ---- */

@@ -106,12 +106,7 @@ static cut cut_of(cg_func *c, const cg_product *p, const cg_operand *o)
 /* The descriptor of a step. The places of steps share no bits with the places within a step or between warpgroups. */
 static cg_val step_of(cg_func *c, const cg_product *p, const cut *k, uint32_t step)
 {
-    uint32_t distance = cg_layout_reg(&k->steps, step) * cg_memory_bytes(p->in) >> 4;
-    if (!distance)
-        return k->descriptor;
-    cg_val d = cg_new(c, CG_B64);
-    cg_ins(c, "add.s64 %v, %v, %u", d, k->descriptor, distance);
-    return d;
+    return cg_descriptor_at(c, k->descriptor, cg_layout_reg(&k->steps, step) * cg_memory_bytes(p->in));
 }
 
 /* Do all sums start at zero? If so, the first product of each sum writes it instead of adding to it: x + 0 equals x

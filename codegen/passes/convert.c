@@ -61,20 +61,6 @@ static void find_all(conversions *x)
 
 /* ---- ops ---- */
 
-/* The first op of the block that reads v, directly or in its regions. */
-static ct_op *first_reader(const ct_value *v, const ct_block *block)
-{
-    ct_op *first = NULL;
-    for (const ct_use *use = v->uses; use; use = use->next) {
-        ct_op *op = ct_in_block(use->op, block);
-        ct_op *before = op;
-        while (first && before && before != first)
-            before = before->next;
-        first = before || !first ? op : first;
-    }
-    return first;
-}
-
 static bool has_copies_between(const ct_op *op, const ct_op *end)
 {
     while (op && op != end && op->opcode != CT_commit)
@@ -91,14 +77,14 @@ static bool insert_late(const conversions *x, ct_op *op, const ct_value *v)
     if (!load || !ct_is_load(load)
         || cg_memory_bytes(bc_elem_kind(v->type)) << cg_shape_of(v->type).tile_bits > cg_bytes_in_barriers(x->c, 1))
         return false;
-    ct_op *named = first_reader(&op->results[0], v->block), *place = named;
+    ct_op *named = ct_first_reader(&op->results[0], v->block), *place = named;
     while (place && bc_op_in(place->opcode, BC_OPS(RESHAPE)))
-        place = first_reader(&place->results[0], v->block);
+        place = ct_first_reader(&place->results[0], v->block);
     if (!place || !has_copies_between(load, place))
         return false;
     ct_insert_before(op, place);
     for (ct_op *next; named != place; named = next) {
-        next = first_reader(&named->results[0], v->block);
+        next = ct_first_reader(&named->results[0], v->block);
         ct_move_before(named, place);
     }
     return true;

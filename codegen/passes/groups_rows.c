@@ -18,10 +18,10 @@
 /* Products that add to the sum of another one count as one. */
 static bool has_several_products(const ct_block *body)
 {
-    enum { SKEWED = 2, ACCUMULATOR = 2 };
+    enum { SKEWED = 2 };
     uint32_t count = 0;
     for (const ct_op *op = body->first; op; op = op->next)
-        count += cg_is_product(op) && !cg_is_product(op->operands[ACCUMULATOR]->op);
+        count += cg_is_product(op) && !cg_is_product(cg_addend_of(op)->op);
     return count > SKEWED;
 }
 
@@ -92,9 +92,7 @@ static ct_op *first_reader(const ct_value *v, const ct_block *body)
 {
     ct_op *first = NULL;
     for (const ct_use *use = v->uses; use; use = use->next) {
-        ct_op *op = use->op;
-        while (op->block != body)
-            op = op->block->parent;
+        ct_op *op = ct_in_block(use->op, body);
         if (op == use->op && passes_on(op))
             op = first_reader(&op->results[0], body);
         first = !first || ct_is_before(op, first) ? op : first;

@@ -38,22 +38,15 @@ typedef struct overlapping {
 
 /* ---- is it such a loop? ---- */
 
-static bool is_carried(const ct_op *product)
-{
-    enum { ACCUMULATOR = 2 };
-    return !product->operands[ACCUMULATOR]->op;
-}
-
 /* Does only this product update a sum that the loop carries, and nothing else read it? Or does it start a sum of its
    own, which no other product continues? */
 static bool has_own_sum(const overlapping *x, const ct_op *op)
 {
-    enum { ACCUMULATOR = 2 };
-    const ct_value *sum = op->operands[ACCUMULATOR];
+    const ct_value *sum = cg_addend_of(op);
     const ct_use *use = op->results[0].uses;
     if (!use)
         return false;
-    if (!is_carried(op))
+    if (sum->op)
         return !cg_is_product(sum->op);
     return !use->next && use->op == x->body->last && sum == &x->body->args[use->index + 1] && !sum->uses->next;
 }
@@ -177,19 +170,6 @@ static void order_products(overlapping *x)
 
 /* ---- awaits and releases ---- */
 
-/* The first op of the body that uses v, directly or in its regions. */
-static ct_op *first_user(const overlapping *x, const ct_value *v)
-{
-    ct_op *first = NULL;
-    for (const ct_use *use = v->uses; use; use = use->next) {
-        ct_op *op = use->op;
-        while (op->block != x->body)
-            op = op->block->parent;
-        first = !first || ct_is_before(op, first) ? op : first;
-    }
-    return first;
-}
-
 /* How many products are started between this one and the op? */
 static uint32_t started_before(const overlapping *x, uint32_t i, const ct_op *op)
 {
@@ -204,7 +184,7 @@ static uint32_t started_before(const overlapping *x, uint32_t i, const ct_op *op
 /* Awaits product i where its result is used first; a sum that the loop carries, at the end of the iteration. */
 static ct_op *put_await(const overlapping *x, uint32_t i)
 {
-    ct_op *product = x->products[i], *place = first_user(x, &product->results[0]);
+    ct_op *product = x->products[i], *place = ct_first_reader(&product->results[0], x->body);
     cg_pending *pending = bc_new(x->c->ir->arena, cg_pending, 1);
     if (!pending) {
         cg_no_memory(x->c);
@@ -247,7 +227,7 @@ static void overlap(overlapping *x)
     ct_op *awaits[CG_TOGETHER];
     int left = registers_left(x);
     for (uint32_t i = 0; i < x->count; i++) {
-        x->products[i]->in_place = is_carried(x->products[i]);
+        x->products[i]->in_place = !cg_addend_of(x->products[i])->op;
         x->products[i]->as_words = !ct_is_inside(x->products[i]->operands[0]->block, x->body);
     }
     if (left < CG_REGISTERS_OF_ADDRESSES)

@@ -77,13 +77,6 @@ static uint32_t registers_of(const cg_func *c, const bc_type *tile, bool apart)
     return paired ? elements / 2 : elements * (bytes > BYTES ? bytes / BYTES : 1);
 }
 
-/* Does the product add to a value that a loop carries? */
-static bool adds_up(const ct_op *product)
-{
-    enum { ACCUMULATOR = 2 };
-    return !product->operands[ACCUMULATOR]->op;
-}
-
 uint32_t cg_early_held(const cg_func *c, const ct_block *body)
 {
     uint32_t all = 0, most = 0;
@@ -92,7 +85,7 @@ uint32_t cg_early_held(const cg_func *c, const ct_block *body)
     for (const ct_op *op = body->first; op; op = ct_next_op(op, body)) {
         bool moves = op->opcode < OP_LIMIT && bc_op_in(op->opcode, BC_OPS(ACCESS)), multiplies = cg_is_product(op);
         uint32_t own = moves || multiplies ? registers_of(c, op->results[0].type, false) : 0;
-        all += multiplies && !adds_up(op) ? own : 0;
+        all += multiplies && cg_addend_of(op)->op ? own : 0;
         most = moves && own > most ? own : most;
     }
     return all + most;

@@ -92,6 +92,16 @@ ct_op *ct_in_block(ct_op *op, const ct_block *block)
     return op;
 }
 
+ct_op *ct_first_reader(const ct_value *v, const ct_block *block)
+{
+    ct_op *first = NULL;
+    for (const ct_use *use = v->uses; use; use = use->next) {
+        ct_op *op = ct_in_block(use->op, block);
+        first = !first || ct_is_before(op, first) ? op : first;
+    }
+    return first;
+}
+
 bool ct_ends_in_one_place(const ct_op *loop)
 {
     const ct_block *body = loop->regions[0];

@@ -220,6 +220,8 @@ ct_op *ct_next_op(const ct_op *op, const ct_block *root);
 bool ct_is_before(const ct_op *op, const ct_op *other);
 /* The op of the block that is `op` or contains it. NULL: there is none. */
 ct_op *ct_in_block(ct_op *op, const ct_block *block);
+/* The first op of the block that reads v, directly or in its regions. NULL: none does. All readers are in the block. */
+ct_op *ct_first_reader(const ct_value *v, const ct_block *block);
 /* Is the block inside the other one, or the same? */
 bool ct_is_inside(const ct_block *block, const ct_block *outer);
 /* Are all of its operands defined outside the block? */
