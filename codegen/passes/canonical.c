@@ -76,8 +76,10 @@ static ct_value *distance(ct_builder *b, const counting *x, ct_value *passed, ct
 {
     int64_t by;
     bc_kind kind = bc_elem_kind(amount->type);
-    if (amount->op && amount->op->opcode == OP_constant && ct_constant_value(amount->op, &by) && by % x->step == 0)
-        return ct_build_mul(b, ct_build_resize(b, passed, kind, false), ct_build_scalar(b, kind, by / x->step));
+    if (amount->op && amount->op->opcode == OP_constant && ct_constant_value(amount->op, &by) && by % x->step == 0) {
+        ct_value *each = ct_build_scalar(b, kind, by / x->step);
+        return ct_build_mul(b, ct_build_resize(b, passed, kind, false), each);
+    }
     ct_value *iterations = ct_build_div_unsigned(b, passed, x->step);
     return ct_build_mul(b, ct_build_resize(b, iterations, kind, false), amount);
 }
@@ -104,7 +106,7 @@ static ct_value *behind_loop(ct_builder *b, const counting *x, ct_value *start, 
 {
     ct_value *first = ct_operand(x->loop, F_for_lower_bound), *end = ct_operand(x->loop, F_for_upper_bound);
     bc_kind counts = bc_elem_kind(first->type), kind = bc_elem_kind(amount->type);
-    ct_value *last = ct_build_sub(b, ct_build_sub(b, end, first), ct_build_scalar(b, counts, 1));
+    ct_value *one = ct_build_scalar(b, counts, 1), *last = ct_build_sub(b, ct_build_sub(b, end, first), one);
     ct_value *before = ct_build_resize(b, ct_build_div_unsigned(b, last, x->step), kind, false);
     ct_value *come = ct_build_add(b, ct_build_mul(b, before, amount), amount);
     ct_value *none = ct_build_scalar(b, kind, 0);

@@ -77,9 +77,9 @@ static ct_op *put_loop(cg_func *c, nest *x)
     x->is_wide = !end->fact || cg_range_of(end).high > INT32_MAX / x->count
                  || cg_range_of(end).low < -INT32_MAX / x->count;
     bc_kind kind = x->is_wide ? BC_I64 : BC_I32;
-    ct_value *bounds[] = {ct_build_scalar(&b, kind, 0),
-                          ct_build_mul(&b, ct_build_resize(&b, end, kind, true), ct_build_scalar(&b, kind, x->count)),
-                          ct_build_scalar(&b, kind, 1)};
+    ct_value *zero = ct_build_scalar(&b, kind, 0), *count = ct_build_scalar(&b, kind, x->count),
+             *all = ct_build_mul(&b, ct_build_resize(&b, end, kind, true), count);
+    ct_value *bounds[] = {zero, all, ct_build_scalar(&b, kind, 1)};
     if (b.failed)
         return NULL;
     ct_op *loop = ct_carrying_for_new(c->ir, x->outer, bounds, x->outer->operands + 3, x->outer->result_count);

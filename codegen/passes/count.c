@@ -150,8 +150,9 @@ static ct_op *put_loop(cg_func *c, const exit_of *x)
 {
     ct_builder b = {c->ir, x->loop, false};
     ct_value *first = x->loop->operands[x->index];
-    ct_value *bounds[] = {put_bound(&b, x, first), put_bound(&b, x, x->end),
-                          ct_build_scalar(&b, bc_elem_kind(first->type), x->step > 0 ? x->step : -x->step)};
+    ct_value *start = put_bound(&b, x, first), *end = put_bound(&b, x, x->end),
+             *step = ct_build_scalar(&b, bc_elem_kind(first->type), x->step > 0 ? x->step : -x->step);
+    ct_value *bounds[] = {start, end, step};
     if (b.failed)
         return NULL;
     ct_op *loop = ct_carrying_for_new(c->ir, x->loop, bounds, x->loop->operands, x->loop->operand_count);

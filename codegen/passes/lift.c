@@ -120,7 +120,7 @@ static ct_extent put_unbound(ct_builder *b, const cg_lifted *l, uint32_t d, ct_v
     int64_t extent = l->dims[d].start.count ? CG_LIFT_UNBOUND : l->dims[d].size;
     if (!holds || d != l->contiguous || cg_lift_is_aligned(l))
         return (ct_extent){extent, NULL};
-    ct_value *v = put_select(b, holds, ct_build_scalar(b, BC_I64, extent), ct_build_scalar(b, BC_I64, 0));
+    ct_value *none = ct_build_scalar(b, BC_I64, 0), *v = put_select(b, holds, ct_build_scalar(b, BC_I64, extent), none);
     return (ct_extent){BC_DYNAMIC, ct_build_multiple(b, v, cg_lift_chunk_bits(l))};
 }
 

@@ -119,7 +119,7 @@ static bool pays(const cone *x)
     const bc_type *tile = x->end->results[0].type;
     uint64_t row = elements_of(x->row), wide = elements_of_a_thread(x, tile), narrow = row / cg_threads(x->c);
     narrow = narrow ? narrow : 1;
-    bool saves = wide > narrow && (wide - narrow) * x->instructions >= cg_machine_of(x->c->target)->barrier;
+    bool saves = wide > narrow && (double)((wide - narrow) * x->instructions) >= cg_machine_of(x->c->target)->barrier;
     return row < elements_of(tile) && (saves || is_same_in_all_iterations(x));
 }
 
