@@ -241,8 +241,8 @@ void cg_lower_insert(cg_func *c, const ct_op *op)
     uint32_t kept;
     part = cg_layout_drop_replicas(&part, &kept);
     cg_val excerpt = excerpt_index(c, op, ct_operand_range(op, F_insert_indices), &small, &large);
-    cg_val *out = merge(c, l, cg_excerpt_mask(&small, &large), excerpt, kept, cg_get(c, source, &part),
-                        cg_get(c, destination, l), false);
+    cg_val *whole = cg_get(c, destination, l), *inserted = cg_get(c, source, &part);
+    cg_val *out = merge(c, l, cg_excerpt_mask(&small, &large), excerpt, kept, inserted, whole, false);
     if (out && !c->failed)
         cg_set(c, cg_result(op, 0), out);
 }
@@ -273,7 +273,8 @@ void cg_lower_cat(cg_func *c, const ct_op *op)
     cg_layout part = cg_layout_unembed(l, &small, &large);
     uint32_t kept, mask = cg_excerpt_mask(&small, &large);
     part = cg_layout_drop_replicas(&part, &kept);
-    cg_val *out = merge(c, l, mask, cg_const(CG_B32, mask), kept, cg_get(c, rhs, &part), cg_get(c, lhs, &part), true);
+    cg_val *first = cg_get(c, lhs, &part), *second = cg_get(c, rhs, &part);
+    cg_val *out = merge(c, l, mask, cg_const(CG_B32, mask), kept, second, first, true);
     if (out && !c->failed)
         cg_set(c, result, out);
 }

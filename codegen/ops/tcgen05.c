@@ -333,9 +333,11 @@ static void issue(cg_func *c, const ct_op *op, const cg_product *p, const cg_sum
         for (uint32_t n = 0; n < n_blocks; n++) {
             cg_val to = cg_new(c, CG_B32);
             cg_ins(c, "add.u32 %v, %v, %u", to, state_of(c)->base, s->column + (m << p->n) + (n << columns_of(p)));
-            for (uint32_t k = first; k < first + count; k++)
-                cg_ins(c, "tcgen05.mma.cta_group::1.kind::%s [%v], %v, %v, %v, %v", kind_of(p), to,
-                       step_of(c, p, &a, k, m), step_of(c, p, &b, k, n), shape, k ? always : s->adds);
+            for (uint32_t k = first; k < first + count; k++) {
+                cg_val right = step_of(c, p, &b, k, n), left = step_of(c, p, &a, k, m);
+                cg_ins(c, "tcgen05.mma.cta_group::1.kind::%s [%v], %v, %v, %v, %v", kind_of(p), to, left, right, shape,
+                       k ? always : s->adds);
+            }
         }
 }
 
