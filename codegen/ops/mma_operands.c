@@ -319,13 +319,3 @@ void cg_take_fragments(cg_func *c, cg_factors *f)
         if (f->operands[i].source == CG_FROM_REGISTERS)
             f->operands[i].fragments = cg_get(c, f->operands[i].v, f->operands[i].read);
 }
-
-cg_val cg_descriptor_at(cg_func *c, cg_val descriptor, uint32_t bytes)
-{
-    enum { UNIT_BITS = 4 /* addresses in descriptors count 16 bytes */ };
-    if (!(bytes >> UNIT_BITS))
-        return descriptor;
-    cg_val d = cg_new(c, CG_B64);
-    cg_ins(c, "add.s64 %v, %v, %u", d, descriptor, bytes >> UNIT_BITS);
-    return d;
-}

@@ -66,3 +66,13 @@ void cg_encode(cg_func *c, const cg_encoding *s, cg_val base, bc_kind kind, cons
         fill_where(c, s, base, kind, &kept, some, low, image >> low ^ part);
     }
 }
+
+cg_val cg_descriptor_at(cg_func *c, cg_val descriptor, uint32_t bytes)
+{
+    enum { UNIT_BITS = 4 /* addresses in descriptors count 16 bytes */ };
+    if (!(bytes >> UNIT_BITS))
+        return descriptor;
+    cg_val d = cg_new(c, CG_B64);
+    cg_ins(c, "add.s64 %v, %v, %u", d, descriptor, bytes >> UNIT_BITS);
+    return d;
+}
