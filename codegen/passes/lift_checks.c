@@ -269,6 +269,21 @@ static void check_sums(cg_lift_checks *k, const cg_lifted *l, const cg_poly *p, 
     }
 }
 
+/* Every value of the dividend must be below the divisor, so that it is its own remainder. */
+static void check_inside(cg_lift_checks *k, const cg_lifted *l, const cg_wrapped *w)
+{
+    check_factors(k, &w->x);
+    if (has_narrow_type(w->extent) && known_sum(l, &w->x, false, NULL) < range_of(w->extent).low)
+        return;
+    k->any = true;
+    k->failed = k->failed || !is_there(k, w->extent) || !has_narrow_type(w->extent) || is_unknown(k, &w->x)
+                || known_sum(l, &w->x, false, k) >= range_of(w->extent).high;
+    if (k->dry || k->failed)
+        return;
+    ct_value *most = put_sum(k, l, &w->x, false);
+    ask(k, ct_build_sub(&k->b, most, wide(k, w->extent)), BC_ComparisonPredicate_less_than, 0);
+}
+
 /* ---- alignment ---- */
 
 static uint32_t divisor_of_factor(const ct_value *v)
@@ -497,4 +512,7 @@ void cg_lift_check(cg_lift_checks *k, const cg_lifted *l)
         check_factors(k, &l->affine.widened[i]);
         check_sums(k, l, &l->affine.widened[i], CG_LIFT_REACH);
     }
+    for (uint32_t i = 0; i < l->affine.wrapped_count; i++)
+        if (l->inside >> i & 1)
+            check_inside(k, l, &l->affine.wrapped[i]);
 }
