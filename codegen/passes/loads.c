@@ -6,9 +6,9 @@
 
    Where stages of whole tiles are too large, a stage holds a K slice. A tile that is converted, unpacked or scaled on
    its way to a product uses a second ring if each thread has at least 16 bytes of the tile, or one word of bytes. Each
-   thread reads its own copies from that ring, as in kernels without products (codegen/plan/streams.c). Loads into registers are chosen in
-   codegen/plan/early_find.c. The plan, which holds the rings, becomes the loop's detail; the groups pass or the
-   expand pass carries it out. Every load of a loop gets a remark. The rules are in
+   thread reads its own copies from that ring, as in kernels without products (codegen/plan/streams.c). Loads into
+   registers are chosen in codegen/plan/early_find.c. The plan, which holds the rings, becomes the loop's detail; the
+   groups pass or the expand pass carries it out. Every load of a loop gets a remark. The rules are in
    docs/internals/codegen/pipelining.md.
 
    Why it is right: codegen/analysis/order.h shows that no access of the loop that could touch the same memory comes
