@@ -152,7 +152,7 @@ static ct_value *put_most(cg_lift_checks *k, const ct_value *v)
         return put_end(k, OP_mini, put_below(k, more_than(k, v)), most);
     if (!is_asked(k, v))
         return put_number(k, most);
-    ct_value *count = ct_build_sub(&k->b, wide(k, loop->operands[1]), wide(k, loop->operands[0]));
+    ct_value *first = wide(k, loop->operands[0]), *count = ct_build_sub(&k->b, wide(k, loop->operands[1]), first);
     count = put_end(k, OP_maxi, ct_build_sub(&k->b, count, put_number(k, 1)), 0);
     return put_end(k, OP_mini, ct_build_div_unsigned(&k->b, count, step), CUT);
 }
