@@ -75,8 +75,8 @@ static bool put_scale(placing *x, ct_op *product, ct_op *scale, ct_value *arg, c
     return true;
 }
 
-/* Keeps the product's sum in tensor memory as long as loops only carry it, or one loop carries and multiplies it. False:
-   no loop does, or there is no room. */
+/* Keeps the product's sum in tensor memory as long as loops only carry it, or one loop carries and multiplies it.
+   False: no loop does, or there is no room. */
 static bool keep(placing *x, ct_op *product, cg_sum *sum)
 {
     uint32_t carried;
