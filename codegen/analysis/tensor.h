@@ -22,6 +22,7 @@ typedef struct cg_sum {
 typedef struct cg_tensor {
     cg_sum *sums;
     uint32_t count, columns;       /* columns that are allocated */
+    struct cg_pair_state *pair;    /* the same, of a pair of thread blocks (codegen/ops/tcgen05_pair.c) */
     struct cg_tensor_state *state; /* as lowered (codegen/ops/tcgen05.c); NULL until then */
 } cg_tensor;
 

@@ -21,6 +21,7 @@
 #include "codegen/ops/hooks.h"
 #include "codegen/ops/mma.h"
 #include "codegen/ops/tcgen05.h"
+#include "codegen/ops/tcgen05_pair.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/effects.h"
 #include "codegen/values/homes.h"
@@ -93,16 +94,22 @@ static uint32_t begin_first_warp(cg_func *c)
 static cg_val lanes_of(cg_func *c, const cg_product *p)
 {
     enum { LANE_BIT = 16 };
-    uint32_t images[CG_MAX_TILE_BITS] = {0}, count = CG_LANE_BITS, further = p->along_m - CG_WARPGROUP_BITS;
+    uint32_t images[CG_MAX_TILE_BITS] = {0}, count = CG_LANE_BITS, halves = cg_tcgen05_halves_lanes(p);
     for (uint32_t i = 0; i < CG_WARPGROUP_BITS; i++)
         images[count++] = (uint32_t)1 << (LANE_BIT + CG_LANE_BITS + i);
-    for (uint32_t i = 0; i < further; i++)
-        images[count++] = (uint32_t)1 << (p->n + i);
-    for (uint32_t i = 0; i < p->along_n; i++)
-        images[count++] = (uint32_t)1 << (p->n - p->along_n + i);
+    for (uint32_t i = CG_WARPGROUP_BITS; i < p->along_m; i++)
+        images[count++] = (uint32_t)1 << (cg_sum_columns(p) + i - CG_WARPGROUP_BITS);
+    for (uint32_t i = halves; i < p->along_n; i++)
+        images[count++] = (uint32_t)1 << cg_tcgen05_warp_column(p, i);
     cg_val own = cg_linear(c, cg_tid(c), images, count), at = cg_new(c, CG_B32);
     cg_ins(c, "add.u32 %v, %v, %v", at, own, state_of(c)->base);
     return at;
+}
+
+/* The number of thread blocks that multiply together, which all instructions of a kernel name. */
+static uint32_t blocks_of(const cg_func *c)
+{
+    return c->paired ? CG_PAIR_BLOCKS : 1;
 }
 
 /* One warp allocates; the address comes through shared memory. */
@@ -117,14 +124,20 @@ void cg_lower_tensor(cg_func *c, const ct_op *op)
     s->base = cg_new(c, CG_B32);
     s->done = cg_new(c, CG_B32);
     s->phase = cg_new(c, CG_B32);
-    cg_ins(c, "setp.eq.u32 %v, %v, 0", s->issuer, cg_tid(c));
+    if (!c->paired)
+        cg_ins(c, "setp.eq.u32 %v, %v, 0", s->issuer, cg_tid(c));
     cg_ins(c, "mov.u32 %v, tv_tensor", s->done);
     cg_ins(c, "mov.u32 %v, 0", s->phase);
+    if (c->paired)
+        s->issuer = cg_pair_begin(c, s->done);
     uint32_t others = begin_first_warp(c);
-    cg_ins(c, "@%v mbarrier.init.shared::cta.b64 [%v], 1", s->issuer, s->done);
-    cg_ins(c, "@%v fence.mbarrier_init.release.cluster", s->issuer);
-    cg_ins(c, "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%v+8], %u", s->done, c->tensor->columns);
-    cg_ins(c, "tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned");
+    if (!c->paired) {
+        cg_ins(c, "@%v mbarrier.init.shared::cta.b64 [%v], 1", s->issuer, s->done);
+        cg_ins(c, "@%v fence.mbarrier_init.release.cluster", s->issuer);
+    }
+    cg_ins(c, "tcgen05.alloc.cta_group::%u.sync.aligned.shared::cta.b32 [%v+8], %u", blocks_of(c), s->done,
+           c->tensor->columns);
+    cg_ins(c, "tcgen05.relinquish_alloc_permit.cta_group::%u.sync.aligned", blocks_of(c));
     cg_place_label(c, others);
     cg_take_effect(c, op, CG_MEETS); /* the address is there */
     cg_ins(c, "ld.shared.u32 %v, [%v+8]", s->base, s->done);
@@ -145,7 +158,10 @@ void cg_lower_tensor_end(cg_func *c, const ct_op *op)
 {
     meet(c, op);
     uint32_t others = begin_first_warp(c);
-    cg_ins(c, "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %v, %u", state_of(c)->base, c->tensor->columns);
+    if (c->paired)
+        cg_pair_end(c);
+    cg_ins(c, "tcgen05.dealloc.cta_group::%u.sync.aligned.b32 %v, %u", blocks_of(c), state_of(c)->base,
+           c->tensor->columns);
     cg_place_label(c, others);
 }
 
@@ -156,13 +172,13 @@ static void move_sum(cg_func *c, const cg_sum *s, const cg_product *p, const cg_
 {
     enum { LANE_BIT = 16, OTHER_HALF = 16 };
     cg_layout l = cg_tcgen05_layout(c, p);
-    uint32_t columns = OF_A_BLOCK_BITS + p->n - p->along_n - 3,
+    uint32_t n = cg_sum_columns(p), columns = OF_A_BLOCK_BITS + n - p->along_n - 3,
              bits = columns < MOST_REGISTERS_BITS ? columns : MOST_REGISTERS_BITS;
     uint32_t count = (uint32_t)1 << bits, blocks = count >> OF_A_BLOCK_BITS, all = cg_layout_regs(&l);
     cg_val at = lanes_of(c, p);
     for (uint32_t r = 0; r < all; r += count) {
-        uint32_t element = cg_layout_reg(&l, r), row = element >> p->n, column = element & (((uint32_t)1 << p->n) - 1);
-        uint32_t offset = s->column + ((row >> CG_TENSOR_ROW_BITS) << p->n) + column
+        uint32_t element = cg_layout_reg(&l, r), row = element >> n, column = element & (((uint32_t)1 << n) - 1);
+        uint32_t offset = s->column + ((row >> CG_TENSOR_ROW_BITS) << n) + column
                           + (row & OTHER_HALF ? (uint32_t)OTHER_HALF << LANE_BIT : 0);
         if (stores)
             cg_ins(c, "tcgen05.st.sync.aligned.16x256b.x%u.b32 [%v+%u], %V", blocks, at, offset, regs + r, count);
@@ -255,7 +271,7 @@ static uint32_t type_of(const ct_op *op, const cg_product *p, bool left)
     return p->in == BC_TF32 ? TF32 : p->in == BC_BF16 || p->in == BC_F8E5M2;
 }
 
-/* log2 of the rows and of the columns of an instruction. */
+/* log2 of the rows and of the columns of an instruction, in a block. */
 static uint32_t rows_of(const cg_product *p)
 {
     return p->m < CG_TENSOR_ROW_BITS ? p->m : CG_TENSOR_ROW_BITS;
@@ -266,12 +282,13 @@ static uint32_t columns_of(const cg_product *p)
     return p->n < CG_TENSOR_COLUMN_BITS ? p->n : CG_TENSOR_COLUMN_BITS;
 }
 
-/* The instruction descriptor: types, orders, N in eights, M in sixteens. PTX ISA, "Instruction descriptor". */
+/* The instruction descriptor: types, orders, N in eights, M in sixteens, of both blocks of a pair. PTX ISA, "Instruction descriptor". */
 static uint32_t shape_of(const ct_op *op, const cg_product *p, const cg_operand *a, const cg_operand *b)
 {
     uint32_t sums = p->acc == BC_F32 ? 1 : 2;
     return sums << 4 | type_of(op, p, true) << 7 | type_of(op, p, false) << 10 | (uint32_t)a->across << 15
-           | (uint32_t)b->across << 16 | (uint32_t)1 << (columns_of(p) - 3 + 17) | (uint32_t)1 << (rows_of(p) - 4 + 24);
+           | (uint32_t)b->across << 16 | (uint32_t)1 << (columns_of(p) + p->paired - 3 + 17)
+           | (uint32_t)1 << (rows_of(p) + p->paired - 4 + 24);
 }
 
 /* An operand as the instructions read it. */
@@ -332,26 +349,27 @@ static void issue(cg_func *c, const ct_op *op, const cg_product *p, const cg_sum
     for (uint32_t m = 0; m < m_blocks; m++)
         for (uint32_t n = 0; n < n_blocks; n++) {
             cg_val to = cg_new(c, CG_B32);
-            cg_ins(c, "add.u32 %v, %v, %u", to, state_of(c)->base, s->column + (m << p->n) + (n << columns_of(p)));
+            cg_ins(c, "add.u32 %v, %v, %u", to, state_of(c)->base, s->column + (m << cg_sum_columns(p)) + (n << columns_of(p)));
             for (uint32_t k = first; k < first + count; k++) {
                 cg_val right = step_of(c, p, &b, k, n), left = step_of(c, p, &a, k, m);
-                cg_ins(c, "tcgen05.mma.cta_group::1.kind::%s [%v], %v, %v, %v, %v", kind_of(p), to, left, right, shape,
-                       k ? always : s->adds);
+                cg_ins(c, "tcgen05.mma.cta_group::%u.kind::%s [%v], %v, %v, %v, %v", blocks_of(c), kind_of(p), to, left,
+                       right, shape, k ? always : s->adds);
             }
         }
 }
 
-static const char commit[] = "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster";
+static const char commit[] = "mbarrier::arrive::one.shared::cluster";
 
 void cg_tensor_commit(cg_func *c, cg_val barrier, bool to_all)
 {
-    if (!to_all) {
-        cg_ins(c, "@%v %s.b64 [%v]", state_of(c)->issuer, commit, barrier);
+    if (!to_all && !c->paired) {
+        cg_ins(c, "@%v tcgen05.commit.cta_group::1.%s.b64 [%v]", state_of(c)->issuer, commit, barrier);
         return;
     }
     cg_val blocks = cg_new(c, CG_B16);
     cg_ins(c, "mov.b16 %v, %u", blocks, (1u << c->cluster) - 1);
-    cg_ins(c, "@%v %s.multicast::cluster.b64 [%v], %v", state_of(c)->issuer, commit, barrier, blocks);
+    cg_ins(c, "@%v tcgen05.commit.cta_group::%u.%s.multicast::cluster.b64 [%v], %v", state_of(c)->issuer, blocks_of(c),
+           commit, barrier, blocks);
 }
 
 /* All threads wait until the products that the last commit to `done` covers are complete. */
@@ -377,14 +395,18 @@ static void multiply(cg_func *c, const ct_op *op, const cg_product *p, const cg_
         cg_encode_operands(c, op, p, &f, true, part);
         if (!in_scratch && !op->in_flight)
             cg_take_effect(c, op, CG_MEETS); /* scratch has a barrier of its own */
+        if (c->paired && (in_scratch || !op->in_flight))
+            cg_pair_ready(c);
         uint32_t behind = cg_label(c);
         cg_ins(c, "@!%v bra %l", state_of(c)->issuer, behind);
         if (!op->in_flight)
             acquire(c);
         const cg_operand both[] = {f.operands[f.of[0].left], f.operands[f.of[0].right]};
         issue(c, op, p, s, both, part * steps, steps);
-        if (!op->in_flight)
-            cg_ins(c, "%s.b64 [%v]", commit, state_of(c)->done);
+        if (!op->in_flight && c->paired)
+            cg_tensor_commit(c, state_of(c)->done, true);
+        else if (!op->in_flight)
+            cg_ins(c, "tcgen05.commit.cta_group::1.%s.b64 [%v]", commit, state_of(c)->done);
         cg_place_label(c, behind);
         if (!op->in_flight)
             await_done(c);
@@ -393,7 +415,7 @@ static void multiply(cg_func *c, const ct_op *op, const cg_product *p, const cg_
         cg_ins(c, "setp.eq.u32 %v, 0, 0", s->adds);
     cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED,
               "tcgen05.{Instruction=%s}, {Rows=%u} x {Columns=%u}, the sum in {Words=%u} columns of tensor memory",
-              kind_of(p), 1u << rows_of(p), 1u << columns_of(p), s->columns);
+              kind_of(p), blocks_of(c) << rows_of(p), blocks_of(c) << columns_of(p), s->columns);
 }
 
 void cg_multiply_tcgen05(cg_func *c, const ct_op *op, const cg_product *p)
@@ -441,6 +463,10 @@ void cg_lower_sum(cg_func *c, const ct_op *op)
     cg_sum *s = cg_sum_of(c, op);
     start_sum(c, s, cg_settled_product(c, s->product), op->operands[0]);
     meet(c, op);
+    if (c->paired) { /* its tensor memory, too, is free for the leader's next product */
+        cg_pair_ready(c);
+        acquire(c);
+    }
 }
 
 bool cg_take_sum(cg_func *c, const ct_op *op)
