@@ -158,7 +158,7 @@ void cg_lower_tensor_end(cg_func *c, const ct_op *op)
 {
     meet(c, op);
     uint32_t others = begin_first_warp(c);
-    if (c->paired)
+    if (c->paired) /* for both blocks, which have to be done */
         cg_pair_end(c);
     cg_ins(c, "tcgen05.dealloc.cta_group::%u.sync.aligned.b32 %v, %u", blocks_of(c), state_of(c)->base,
            c->tensor->columns);
@@ -395,7 +395,7 @@ static void multiply(cg_func *c, const ct_op *op, const cg_product *p, const cg_
         cg_encode_operands(c, op, p, &f, true, part);
         if (!in_scratch && !op->in_flight)
             cg_take_effect(c, op, CG_MEETS); /* scratch has a barrier of its own */
-        if (c->paired && (in_scratch || !op->in_flight))
+        if (c->paired && !op->in_flight)
             cg_pair_ready(c);
         uint32_t behind = cg_label(c);
         cg_ins(c, "@!%v bra %l", state_of(c)->issuer, behind);
@@ -463,7 +463,7 @@ void cg_lower_sum(cg_func *c, const ct_op *op)
     cg_sum *s = cg_sum_of(c, op);
     start_sum(c, s, cg_settled_product(c, s->product), op->operands[0]);
     meet(c, op);
-    if (c->paired) { /* its tensor memory, too, is free for the leader's next product */
+    if (c->paired && s->product->in_flight) { /* the other block has taken its last sum, and stored this one */
         cg_pair_ready(c);
         acquire(c);
     }

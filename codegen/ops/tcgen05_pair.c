@@ -97,6 +97,7 @@ void cg_pair_ready(cg_func *c)
     cg_ins(c, "@!%v bra %l", s->leads, behind);
     wait(c, s);
     cg_place_label(c, behind);
+    cg_ins(c, "bar.warp.sync 0xffffffff"); /* whole warps come to the next barrier */
     cg_ins(c, "xor.b32 %v, %v, %v", s->phase, s->phase, s->flip);
 }
 

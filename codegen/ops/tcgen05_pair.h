@@ -11,7 +11,8 @@ void cg_pair_init(cg_func *c, cg_val barriers);
 void cg_pair_meet(cg_func *c);
 /* Begins the state of the block. barriers: their address. Returns the predicate of the thread that issues products. */
 cg_val cg_pair_begin(cg_func *c, cg_val barriers);
-/* The issuer waits until the first thread of the other block has come here. */
+/* The issuer waits until the first thread of the other block has come here. That thread does not wait, so it must wait
+   for a commit before it comes here again: the issuer would miss a phase. */
 void cg_pair_ready(cg_func *c);
 /* The first warps of both blocks, which alone execute this, wait for each other. */
 void cg_pair_end(cg_func *c);

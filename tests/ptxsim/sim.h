@@ -378,7 +378,8 @@ struct ps_cluster {
     uint32_t size;
     ps_block *blocks;
     uint32_t warp_count;  /* of all blocks */
-    uint32_t clock_count; /* entries of a vector of times: one per warp, three with tensor memory (tmem.h) */
+    uint32_t clock_count; /* entries of a vector of times: one per warp, four with tensor memory: besides, those of its
+                             fences and commits (tmem.h), and what proxy fences have covered */
     uint32_t *readers;    /* rows of times */
     size_t reader_count, reader_size;
     ps_barrier barrier;   /* barrier.cluster */
