@@ -15,7 +15,7 @@
 
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
-#include "codegen/analysis/tcgen05.h"
+#include "codegen/analysis/tensor.h"
 #include "codegen/cost/cost.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
@@ -114,7 +114,7 @@ void cg_choose_pair(cg_func *c, const cg_watch *watch, cg_choices *room)
     bool may_pair = c->target->features & CG_HAS_TCGEN05 && cg_hint_of(c, CG_HINT_CLUSTER) == CG_PAIR_BLOCKS && product
                     && cg_choices_of(c)->pair == CG_AS_DECIDED;
     cg_choices choices = *cg_choices_of(c);
-    if (!may_pair || cg_tcgen05_pair_obstacle(c, product) || weigh(c, watch, &choices).compiles || c->failed)
+    if (!may_pair || cg_pair_obstacle(c, product) || weigh(c, watch, &choices).compiles || c->failed)
         return;
     choices.pair = CG_NEVER;
     *room = choices;

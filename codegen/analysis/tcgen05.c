@@ -25,7 +25,7 @@ uint32_t cg_tcgen05_columns(const cg_product *p)
     return (uint32_t)1 << (cg_sum_columns(p) + further_rows(p) - cg_tcgen05_halves_lanes(p));
 }
 
-static bool has_kind(const cg_func *c, const cg_product *p)
+bool cg_tcgen05_has_kind(const cg_func *c, const cg_product *p)
 {
     bool bytes = c->target->features & CG_HAS_TCGEN05_I8,
          floats = p->in == BC_F16 || p->in == BC_BF16 || p->in == BC_TF32 || p->in == BC_F8E4M3FN || p->in == BC_F8E5M2;
@@ -34,26 +34,14 @@ static bool has_kind(const cg_func *c, const cg_product *p)
 
 bool cg_tcgen05_fits(const cg_func *c, const cg_product *p)
 {
-    if (!(c->target->features & CG_HAS_TCGEN05) || !has_kind(c, p) || c->warp_bits < CG_WARPGROUP_BITS || c->strip_bits)
+    if (!(c->target->features & CG_HAS_TCGEN05) || !cg_tcgen05_has_kind(c, p) || c->warp_bits < CG_WARPGROUP_BITS
+        || c->strip_bits)
         return false;
     if (p->paired && cg_sum_columns(p) > CG_TENSOR_COLUMN_BITS)
         return false;
     uint32_t rows = further_rows(p), warps = further_warps(c),
              along_n = (warps > rows ? warps - rows : 0) + cg_tcgen05_halves_lanes(p);
     return cg_tcgen05_columns(p) <= CG_TENSOR_COLUMNS && along_n + BLOCK_BITS <= cg_sum_columns(p);
-}
-
-const char *cg_tcgen05_pair_obstacle(const cg_func *c, const ct_op *op)
-{
-    enum { LEAST_ROWS = 7, LEAST_COLUMNS = 5 }; /* log2 */
-    cg_product p = cg_product_of(c, op);
-    if (!cg_has_atom(&p) || p.batch || !has_kind(c, &p))
-        return "its elements or sums are not those of the instruction";
-    if (p.m < LEAST_ROWS)
-        return "it has fewer than 128 rows";
-    return p.n < LEAST_COLUMNS           ? "it has fewer than 32 columns"
-           : p.n > CG_TENSOR_COLUMN_BITS ? "it has more than 256 columns"
-                                         : NULL;
 }
 
 void cg_tcgen05_split(const cg_func *c, cg_product *p)

@@ -23,13 +23,13 @@ static inline uint32_t cg_tensor_bytes(const cg_func *c)
     return c->paired ? CG_PAIR_BYTES : CG_TENSOR_BYTES;
 }
 
-/* In a **pair**, two thread blocks compute a product together: each has half of the rows of A and of the sum, in its own
-   shared and tensor memory, and half of the columns of B. An instruction multiplies 256 rows, or 128. Of 256 rows, each
-   block has its sums as of 128 rows without a pair; of 128 rows, it has 64, the first half of whose columns are in
-   lanes 0 to 63 and the other half in lanes 64 to 127. */
+/* In a **pair**, two thread blocks compute a product together: each has half of the rows of A and of the sum, in its
+   own shared and tensor memory, and half of the columns of B. An instruction multiplies 256 rows, or 128. Of 256 rows,
+   each block has its sums as of 128 rows without a pair. Of 128 rows, it has 64: the first half of their columns is in
+   lanes 0 to 63, the other half in lanes 64 to 127. */
 
-/* Why a pair cannot compute the product, each block half of its rows: a text for users. NULL: it can. */
-const char *cg_tcgen05_pair_obstacle(const cg_func *c, const ct_op *op);
+/* Does the instruction take such elements and sums? */
+bool cg_tcgen05_has_kind(const cg_func *c, const cg_product *p);
 /* Can tcgen05 compute the product, which has an atom, and enough rows and columns? Its sums fit into tensor memory,
    and every warp has whole blocks of eight columns. */
 bool cg_tcgen05_fits(const cg_func *c, const cg_product *p);

@@ -7,6 +7,9 @@
 /* Can the instruction read operand `index` of the op where it lies: in this encoding? */
 bool cg_tcgen05_reads(const cg_func *c, const ct_op *op, uint32_t index, const cg_encoding *encoding);
 
+/* Why a pair of thread blocks cannot compute the product, each half of its rows: a text for users. NULL: it can. */
+const char *cg_pair_obstacle(const cg_func *c, const ct_op *op);
+
 /* A sum in tensor memory. */
 typedef struct cg_sum {
     const ct_op *product;

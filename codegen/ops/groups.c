@@ -227,7 +227,7 @@ void cg_groups_await(cg_func *c, const ct_op *op, cg_val more)
     cg_ring *ring = cg_ring_of(op, 0);
     uint32_t behind = cg_label(c);
     bool by_one = ring->end == CG_FREE_WHEN_MULTIPLIED; /* of a pair, the leader's */
-    if (by_one) /* others could miss two phases, since no slot waits for them */
+    if (by_one)                                         /* others could miss two phases, since no slot waits for them */
         cg_ins(c, "@!%v bra %l", cg_tensor_issuer(c), behind);
     else if (!more.known)
         cg_ins(c, "@!%v bra.uni %l", more, behind);

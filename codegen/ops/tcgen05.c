@@ -282,7 +282,8 @@ static uint32_t columns_of(const cg_product *p)
     return p->n < CG_TENSOR_COLUMN_BITS ? p->n : CG_TENSOR_COLUMN_BITS;
 }
 
-/* The instruction descriptor: types, orders, N in eights, M in sixteens, of both blocks of a pair. PTX ISA, "Instruction descriptor". */
+/* The instruction descriptor: types, orders, N in eights, M in sixteens, of both blocks of a pair. PTX ISA,
+   "Instruction descriptor". */
 static uint32_t shape_of(const ct_op *op, const cg_product *p, const cg_operand *a, const cg_operand *b)
 {
     uint32_t sums = p->acc == BC_F32 ? 1 : 2;
@@ -349,7 +350,8 @@ static void issue(cg_func *c, const ct_op *op, const cg_product *p, const cg_sum
     for (uint32_t m = 0; m < m_blocks; m++)
         for (uint32_t n = 0; n < n_blocks; n++) {
             cg_val to = cg_new(c, CG_B32);
-            cg_ins(c, "add.u32 %v, %v, %u", to, state_of(c)->base, s->column + (m << cg_sum_columns(p)) + (n << columns_of(p)));
+            cg_ins(c, "add.u32 %v, %v, %u", to, state_of(c)->base,
+                   s->column + (m << cg_sum_columns(p)) + (n << columns_of(p)));
             for (uint32_t k = first; k < first + count; k++) {
                 cg_val right = step_of(c, p, &b, k, n), left = step_of(c, p, &a, k, m);
                 cg_ins(c, "tcgen05.mma.cta_group::%u.kind::%s [%v], %v, %v, %v, %v", blocks_of(c), kind_of(p), to, left,

@@ -7,6 +7,9 @@
    once, one for each cluster. It also changes kernels whose sums need more registers than one thread block has. In
    other kernels the grid fills the device anyway, and larger tiles read less data.
 
+   Where the target has tcgen05, the two blocks of a cluster multiply as a pair if they can: each has half of the rows
+   and, besides, half of the columns of every right operand, which the instruction reads in both blocks.
+
    If there are too many sums and no hint asks for a cluster, one thread block computes the parts in turn, in a loop
    around the kernel whose counter replaces the rank (codegen/passes/cluster_turns.c). Scalars, views and constants that
    are the same in all turns stay in front of that loop. Each turn reads the other operand again, from L2; in return the
@@ -18,7 +21,7 @@
    `get_num_tile_blocks` becomes `%nclusterid`. The pass runs early, so that later passes see the parts as the
    kernel's tiles. docs/internals/codegen/clusters.md has the rules. */
 #include "codegen/analysis/product.h"
-#include "codegen/analysis/tcgen05.h"
+#include "codegen/analysis/tensor.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/plan/budget.h"
@@ -138,7 +141,7 @@ static bool try_spreading(cg_func *c, const ct_op *product, uint32_t most, uint3
 static bool are_for_pairs(cg_spreading *x)
 {
     for (const ct_op *op = x->c->ir->body->first; op; op = ct_next_op(op, x->c->ir->body)) {
-        const char *why = cg_is_product(op) ? cg_tcgen05_pair_obstacle(x->c, op) : NULL;
+        const char *why = cg_is_product(op) ? cg_pair_obstacle(x->c, op) : NULL;
         if (why)
             return cg_cluster_refuse(x, op, why);
     }
@@ -146,8 +149,8 @@ static bool are_for_pairs(cg_spreading *x)
 }
 
 /* Divides the tile block among two blocks that multiply as a pair, so that each reads half of both operands. Why it is
-   right: each block stores its own rows, which no element of the other one enters, and what both compute whole, among it
-   all that conditions and the ends of loops depend on, is the same in both, so that they come to the same products. */
+   right: each block stores its own rows, which no element of the other one enters, and what both compute whole is the
+   same in both. All that conditions and the ends of loops depend on is whole, so both come to the same products. */
 static bool try_pairing(cg_func *c, const ct_op *product, uint32_t most, uint32_t hint)
 {
     cg_spreading x = {.c = c, .pair = true};
@@ -179,9 +182,10 @@ static bool spread_as_told(cg_func *c, const ct_op *product, uint32_t hint, uint
     uint32_t most = hint < CG_CLUSTER_BLOCKS ? hint : CG_CLUSTER_BLOCKS;
     if (hint < 2 || !(c->target->features & CG_HAS_CLUSTERS))
         return false;
-    const char *against = c->ir->value_count > CG_CLUSTER_VALUES     ? "it is too long"
-                          : !cg_may_use_ptx(c, CG_PTX_OF_CLUSTERS) ? "clusters whose grid counts tile blocks need PTX 9.0"
-                                                                   : NULL;
+    const char *against = c->ir->value_count > CG_CLUSTER_VALUES ? "it is too long"
+                          : !cg_may_use_ptx(c, CG_PTX_OF_CLUSTERS)
+                              ? "clusters whose grid counts tile blocks need PTX 9.0"
+                              : NULL;
     if (!against && try_pairing(c, product, most, hint))
         return true;
     if (c->failed)

@@ -645,8 +645,8 @@ ps_flow ps_exec_warp_bar(ps_warp *w, const ps_insn *in, uint32_t active)
     return PS_NEXT;
 }
 
-/* What the warp knows has been written is there for the asynchronous proxy, also for accesses of warps to which this one
-   hands on what it knows. */
+/* What the warp knows has been written is there for the asynchronous proxy, also for accesses of warps to which this
+   one hands on what it knows. */
 static void note_proxy_fence(ps_warp *w)
 {
     uint32_t n = w->block->cluster->warp_count;

@@ -339,7 +339,8 @@ typedef struct ps_mbarrier {
     bool live;
     uint64_t phase;
     int64_t expected, pending, tx;
-    uint32_t *times; /* of those who have arrived in this phase, then what waiting gives */
+    uint32_t maker, made; /* the warp that has initialised it, and when */
+    uint32_t *times;      /* of those who have arrived in this phase, then what waiting gives */
     uint32_t *done_times;
 } ps_mbarrier;
 
