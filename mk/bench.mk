@@ -41,8 +41,8 @@ check-model: all $(BUILD)/sweep-cases/unpacked $(BUILD)/tile-cases/unpacked
 ##   TILEIR_TOOLS: the folder of tileiras, ptxas and cuobjdump; REFERENCE_FILTER: kernels whose name has it
 .PHONY: bench-sim-reference
 bench-sim-reference: all $(OUT)/corpus_run $(BUILD)/corpus/unpacked
-	$(Q)if command -v $(PYTHON) > /dev/null; then TILEIR_TOOLS="$(TILEIR_TOOLS)" $(PYTHON) tools/bench_reference.py $(OUT) \
-	    $(BUILD)/corpus $(BUILD)/bench-reference --filter '$(REFERENCE_FILTER)'; \
+	$(Q)if command -v $(PYTHON) > /dev/null; then TILEIR_TOOLS="$(TILEIR_TOOLS)" $(PYTHON) tools/bench_reference.py \
+	    $(OUT) $(BUILD)/corpus $(BUILD)/bench-reference --filter '$(REFERENCE_FILTER)'; \
 	    else echo "bench-sim-reference: skipped, there is no $(PYTHON)"; fi
 
 TUNE_SPACE := $(BUILD)/bench-tune.json

@@ -1,5 +1,5 @@
-/* What a launch on the simulator has done, summed over the instructions of each opcode, as text: a line for each opcode and
-   shape of product. */
+/* What a launch on the simulator has done, summed over the instructions of each opcode, as text: a line for each opcode
+   and shape of product. */
 #ifndef TILEVM_TESTS_COMMON_COUNTS_H
 #define TILEVM_TESTS_COMMON_COUNTS_H
 

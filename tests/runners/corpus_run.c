@@ -897,6 +897,7 @@ int main(int argc, char **argv)
     driver d = {.jobs = 1, .part = PART_ALL};
     corpus_cases cases;
     unsigned passed = 0, failed = 0, skipped = 0;
+    setvbuf(stdout, NULL, _IOLBF, BUFSIZ); /* lines of several processes stay whole */
     if (!parse(&d, argc, argv))
         return usage();
     if (!cases_read(d.folder, &cases) || (d.needs && !cases_read_needs(d.needs, &cases)))
