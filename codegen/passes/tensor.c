@@ -81,19 +81,11 @@ static bool keep(placing *x, ct_op *product, cg_sum *sum)
 
 /* ---- places ---- */
 
-static bool is_during(const ct_op *op, const ct_op *span)
-{
-    for (; op; op = op->block->parent)
-        if (op == span)
-            return true;
-    return false;
-}
-
 /* Finds columns behind those of all earlier sums that are there at the same time. */
 static void place(cg_tensor *tensor, cg_sum *sum)
 {
     for (const cg_sum *other = tensor->sums; other < sum; other++)
-        if ((is_during(other->span, sum->span) || is_during(sum->span, other->span))
+        if ((ct_is_within(other->span, sum->span) || ct_is_within(sum->span, other->span))
             && other->column + other->columns > sum->column)
             sum->column = other->column + other->columns;
     uint32_t end = sum->column + sum->columns;
@@ -171,9 +163,4 @@ void cg_pass_tensor(cg_func *c)
     c->tensor = x.tensor;
     for (uint32_t i = 0; i < x.tensor->count; i++)
         x.tensor->sums[i].meets = has_words_of_others(c, &x.tensor->sums[i]);
-}
-
-void cg_dump_tensor(cg_func *c, bc_text *out)
-{
-    cg_dump_ops(c, out);
 }
