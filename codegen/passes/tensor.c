@@ -6,6 +6,9 @@
    product, or the loop. So a loop keeps sums only if all products in it have room at once. The kernel allocates at its
    start and frees before it returns.
 
+   A sum that the loop multiplies in each iteration before the product adds to it, as attention does, stays, too:
+   `scale_sum` takes the place of the multiplication.
+
    A left operand that consumers compute from a sum (cg_tensor_takes_left) goes there, too, if columns are left beside
    all sums: the product stores it, and reads it there.
 
@@ -55,18 +58,37 @@ static void mark(ct_op *product, ct_op *loop)
     }
 }
 
-/* Keeps the product's sum in tensor memory as long as loops only carry it. False: no loop does, or there is no room. */
+/* Replaces the multiplication of the sum that the loop carries by one in tensor memory. False: out of memory. */
+static bool put_scale(placing *x, ct_op *product, ct_op *scale, ct_value *arg, cg_sum *sum)
+{
+    ct_op *op = ct_op_new(x->f, CT_scale_sum, scale, 2, 1);
+    if (!op)
+        return false;
+    ct_set_operand(op, 0, arg);
+    ct_set_operand(op, 1, scale->operands[scale->operands[0] == arg]);
+    op->results[0].type = scale->results[0].type;
+    op->results[0].in_tensor = true;
+    ct_insert_before(op, scale);
+    ct_set_operand(product, 2, &op->results[0]);
+    ct_remove(scale);
+    sum->scaled = op;
+    return true;
+}
+
+/* Keeps the product's sum in tensor memory as long as loops only carry it, or one loop carries and multiplies it.
+   False: no loop does, or there is no room. */
 static bool keep(placing *x, ct_op *product, cg_sum *sum)
 {
     uint32_t carried;
-    if (!cg_is_sum_carried(product, &carried))
+    ct_op *scale = NULL;
+    if (!cg_is_sum_carried(product, &carried) && !(scale = cg_scale_of_sum(product, &carried)))
         return false;
-    ct_op *loop = cg_loop_of_sum(product->block->parent, &carried);
+    ct_op *loop = scale ? product->block->parent : cg_loop_of_sum(product->block->parent, &carried);
     if (!product->in_place && !cg_tcgen05_has_room(x->c, loop))
         return false;
     uint32_t operand = ct_for_inits(loop).first + carried;
     ct_op *start = ct_op_new(x->f, CT_sum, product, 1, 1), *end = end_of(x, &loop->results[carried], loop);
-    if (!start || !end) {
+    if (!start || !end || (scale && !put_scale(x, product, scale, &loop->regions[0]->args[carried + 1], sum))) {
         cg_no_memory(x->c);
         return false;
     }
