@@ -114,12 +114,24 @@ static double tensor_rate(const cg_machine *m, bc_kind in, bool is_async)
     return m->tensor_factor * rows[0].rates[m->has_async ? 2 : 0];
 }
 
-double cg_async_cycles(const cg_target *target, const ct_op *product)
+static double cycles_on(const cg_machine *m, const ct_op *product, bool is_async)
 {
     const bc_type *left = product->operands[0]->type;
     double all = (double)((uint64_t)1 << cg_shape_of(product->results[0].type).tile_bits)
                  * (double)left->shape[left->rank - 1];
-    return all / tensor_rate(cg_machine_of(target), bc_elem_kind(left), true);
+    return all / tensor_rate(m, bc_elem_kind(left), is_async);
+}
+
+double cg_async_cycles(const cg_target *target, const ct_op *product)
+{
+    return cycles_on(cg_machine_of(target), product, true);
+}
+
+double cg_mma_cycles(const cg_target *target, const ct_op *product)
+{
+    cg_machine usual;
+    cg_machine_for(target, CG_ANY_GPU, &usual);
+    return cycles_on(&usual, product, false);
 }
 
 /* The bytes that a product reads from shared memory: an asynchronous one reads the right operand once for each 64
@@ -190,7 +202,7 @@ static void add_product(cg_func *c, const cg_machine *m, const ct_op *op, cg_wor
     cg_product p = settled_product(c, op);
     uint32_t parts = op->detail ? ((const cg_k_part *)op->detail)->bits : 0;
     bool is_async = cg_mma_is_async(c, op);
-    double all = (double)((uint64_t)1 << (p.m + p.n + p.k + p.packed + p.batch - parts));
+    double all = (double)((uint64_t)1 << (p.m + cg_sum_columns(&p) + p.k + p.packed + p.batch - parts));
     double left = bytes_of(op->operands[0]->type) / (1u << parts),
            right = bytes_of(op->operands[1]->type) / (1u << parts);
     if (!cg_has_atom(&p)) {
@@ -243,7 +255,7 @@ double cg_flops_of(cg_func *c, const ct_op *op)
     if (cg_is_product(op)) {
         cg_product p = settled_product(c, op);
         uint32_t parts = op->detail ? ((const cg_k_part *)op->detail)->bits : 0;
-        return 2.0 * (double)((uint64_t)1 << (p.m + p.n + p.k + p.packed + p.batch - parts));
+        return 2.0 * (double)((uint64_t)1 << (p.m + cg_sum_columns(&p) + p.k + p.packed + p.batch - parts));
     }
     if (op->opcode >= OP_LIMIT || !bc_op_in(op->opcode, BC_OPS(FOLD)))
         return elements_of(&op->results[0]) * flops_of_map(op);
