@@ -85,14 +85,6 @@ static bool keep(placing *x, ct_op *product, cg_sum *sum)
 
 /* ---- places ---- */
 
-static bool is_during(const ct_op *op, const ct_op *span)
-{
-    for (; op; op = op->block->parent)
-        if (op == span)
-            return true;
-    return false;
-}
-
 /* The first column behind all sums, but for that of the product itself if it has none yet, that are there during the
    span. */
 static uint32_t column_behind(const cg_tensor *tensor, const cg_sum *last, const ct_op *span)
@@ -100,9 +92,9 @@ static uint32_t column_behind(const cg_tensor *tensor, const cg_sum *last, const
     uint32_t column = 0;
     for (const cg_sum *other = tensor->sums; other < last; other++) {
         uint32_t end = other->column + other->columns, end_of_left = other->left + other->left_columns;
-        if ((is_during(other->span, span) || is_during(span, other->span)) && end > column)
+        if ((ct_is_within(other->span, span) || ct_is_within(span, other->span)) && end > column)
             column = end;
-        if ((is_during(other->product, span) || is_during(span, other->product)) && end_of_left > column)
+        if ((ct_is_within(other->product, span) || ct_is_within(span, other->product)) && end_of_left > column)
             column = end_of_left;
     }
     return column;
@@ -146,7 +138,7 @@ static void add_sum(placing *x, ct_op *product)
 {
     cg_product p = cg_product_of(x->c, product);
     cg_sum *sum = &x->tensor->sums[x->tensor->count++];
-    *sum = (cg_sum){.product = product, .span = product, .columns = cg_tcgen05_columns(&p), .row = p.n};
+    *sum = (cg_sum){.product = product, .span = product, .columns = cg_tcgen05_columns(&p), .row = cg_sum_columns(&p)};
     keep(x, product, sum);
     sum->column = column_behind(x->tensor, sum, sum->span);
     allocate(x->tensor, sum->column + sum->columns);
@@ -190,9 +182,24 @@ static void put_ends(placing *x, ct_block *program)
             put(x, CT_tensor_end, op);
 }
 
+/* A product of a pair has only half of its right operand, so that no other instruction can compute it. cg_choose_pair
+   has compiled the kernel before and decided against a pair if this is so. */
+static bool are_pairs_whole(cg_func *c)
+{
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
+        if (op->paired && !cg_sums_in_tensor(c, op)) {
+            cg_unsupported(c, op, "no pair of thread blocks can compute the product");
+            return false;
+        }
+    return true;
+}
+
 void cg_pass_tensor(cg_func *c)
 {
     placing x = {.c = c, .f = c->ir, .most = count_products(c)};
+    if (c->paired && !are_pairs_whole(c))
+        return;
+    c->paired = c->paired && x.most;
     if (!x.most)
         return;
     x.tensor = bc_new(&c->arena, cg_tensor, 1);
@@ -214,9 +221,4 @@ void cg_pass_tensor(cg_func *c)
     c->tensor = x.tensor;
     for (uint32_t i = 0; i < x.tensor->count; i++)
         x.tensor->sums[i].meets = has_words_of_others(c, &x.tensor->sums[i]);
-}
-
-void cg_dump_tensor(cg_func *c, bc_text *out)
-{
-    cg_dump_ops(c, out);
 }
