@@ -370,15 +370,15 @@ static cg_val plus(cg_func *c, cg_val a, cg_val b)
     return r;
 }
 
-/* paired: the barrier is the leader's. */
+/* Where there is no multicast, the destination is named as the block's own: for one in the cluster, ptxas emits a test
+   and a slow call beside the copy on such targets, and ignores setmaxnreg. paired: the barrier is the leader's. */
 static void put_box(cg_func *c, const cg_tensor_map *map, cg_val to, const cg_val *at, cg_val full, bool paired)
 {
     const cg_boxes *b = &map->boxes;
     if (b->blocks == 1) {
-        cg_ins(c,
-               "cp.async.bulk.tensor.%ud.shared::cluster.global.tile.mbarrier::complete_tx::bytes%s [%v], [%v, %V], "
-               "[%v]",
-               b->rank, paired ? ".cta_group::2" : "", to, map->state->address, at, b->rank, full);
+        cg_ins(c, "cp.async.bulk.tensor.%ud.shared::%s.global.tile.mbarrier::complete_tx::bytes%s [%v], [%v, %V], [%v]",
+               b->rank, c->target->features & CG_HAS_MULTICAST ? "cluster" : "cta", paired ? ".cta_group::2" : "", to,
+               map->state->address, at, b->rank, full);
         return;
     }
     cg_val mask = cg_new(c, CG_B16);

@@ -85,14 +85,6 @@ static bool keep(placing *x, ct_op *product, cg_sum *sum)
 
 /* ---- places ---- */
 
-static bool is_during(const ct_op *op, const ct_op *span)
-{
-    for (; op; op = op->block->parent)
-        if (op == span)
-            return true;
-    return false;
-}
-
 /* The first column behind all sums, but for that of the product itself if it has none yet, that are there during the
    span. */
 static uint32_t column_behind(const cg_tensor *tensor, const cg_sum *last, const ct_op *span)
@@ -100,9 +92,9 @@ static uint32_t column_behind(const cg_tensor *tensor, const cg_sum *last, const
     uint32_t column = 0;
     for (const cg_sum *other = tensor->sums; other < last; other++) {
         uint32_t end = other->column + other->columns, end_of_left = other->left + other->left_columns;
-        if ((is_during(other->span, span) || is_during(span, other->span)) && end > column)
+        if ((ct_is_within(other->span, span) || ct_is_within(span, other->span)) && end > column)
             column = end;
-        if ((is_during(other->product, span) || is_during(span, other->product)) && end_of_left > column)
+        if ((ct_is_within(other->product, span) || ct_is_within(span, other->product)) && end_of_left > column)
             column = end_of_left;
     }
     return column;
@@ -229,9 +221,4 @@ void cg_pass_tensor(cg_func *c)
     c->tensor = x.tensor;
     for (uint32_t i = 0; i < x.tensor->count; i++)
         x.tensor->sums[i].meets = has_words_of_others(c, &x.tensor->sums[i]);
-}
-
-void cg_dump_tensor(cg_func *c, bc_text *out)
-{
-    cg_dump_ops(c, out);
 }
