@@ -7,6 +7,9 @@
 /* Can the instruction read operand `index` of the op where it lies: in this encoding? */
 bool cg_tcgen05_reads(const cg_func *c, const ct_op *op, uint32_t index, const cg_encoding *encoding);
 
+/* Why a pair of thread blocks cannot compute the product, each half of its rows: a text for users. NULL: it can. */
+const char *cg_pair_obstacle(const cg_func *c, const ct_op *op);
+
 /* A sum in tensor memory. */
 typedef struct cg_sum {
     const ct_op *product;
@@ -25,6 +28,7 @@ typedef struct cg_sum {
 typedef struct cg_tensor {
     cg_sum *sums;
     uint32_t count, columns;       /* columns that are allocated */
+    struct cg_pair_state *pair;    /* the same, of a pair of thread blocks (codegen/ops/tcgen05_pair.c) */
     struct cg_tensor_state *state; /* as lowered (codegen/ops/tcgen05.c); NULL until then */
 } cg_tensor;
 
