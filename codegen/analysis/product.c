@@ -6,6 +6,7 @@
 
 #include "codegen/analysis/scaling.h"
 #include "codegen/analysis/tcgen05.h"
+#include "codegen/analysis/tcgen05_scales.h"
 
 /* Bytes of shared memory for one step of the instruction along K of an operand, including alignment. */
 static uint64_t step_bytes(const cg_product *p, bool left)
@@ -288,7 +289,7 @@ const cg_traits *cg_traits_of(cg_instruction instruction)
 static bool fits_row(const cg_product *p, cg_instruction instruction)
 {
     const cg_traits *t = cg_traits_of(instruction);
-    return !p->batch && p->m >= t->rows && p->n >= t->columns;
+    return (!p->batch || t->traits & CG_IN_TENSOR) && p->m >= t->rows && p->n >= t->columns;
 }
 
 bool cg_async_fits(const cg_product *p)
@@ -335,6 +336,8 @@ cg_product cg_product_of(const cg_func *c, const ct_op *op)
     p.scaled = op->opcode == OP_mmaf_scaled;
     p.scale_kind = p.scaled ? bc_elem_kind(operands[3]->type) : p.in;
     p.instruction = instruction_of(c, op, &p);
+    if (p.scaled && p.instruction == CG_BY_TCGEN05)
+        p.scaling = cg_tcgen05_scaling(c, &p);
     p.chained = cg_has_atom(&p) && is_chained(op);
     p.adds_up = cg_cuts_sums(c, op) && (cg_has_trait(&p, CG_ASYNCHRONOUS) || (cg_has_atom(&p) && !p.atom.widened));
     return p;

@@ -1,6 +1,8 @@
 /* Products by tcgen05; see the header. */
 #include "codegen/analysis/tcgen05.h"
 
+#include "codegen/analysis/tcgen05_scales.h"
+
 enum { BLOCK_BITS = 3, HALF_BITS = 4 }; /* log2 of the columns, and the lanes, that 16x256b moves at a time */
 
 /* log2 of the warps beyond a warpgroup. */
@@ -9,22 +11,29 @@ static uint32_t further_warps(const cg_func *c)
     return c->warp_bits - CG_WARPGROUP_BITS;
 }
 
-/* log2 of the rows beyond those of an instruction. */
+/* log2 of the rows of all batches beyond those of an instruction. */
 static uint32_t further_rows(const cg_product *p)
 {
-    return p->m > CG_TENSOR_ROW_BITS ? p->m - CG_TENSOR_ROW_BITS : 0;
+    return (p->m > CG_TENSOR_ROW_BITS ? p->m - CG_TENSOR_ROW_BITS : 0) + p->batch;
+}
+
+uint32_t cg_sum_columns(const cg_product *p)
+{
+    return (uint32_t)1 << (p->n + further_rows(p));
 }
 
 uint32_t cg_tcgen05_columns(const cg_product *p)
 {
-    return (uint32_t)1 << (p->n + further_rows(p));
+    return cg_sum_columns(p) + (p->scaled ? cg_scale_columns(p) : 0);
 }
 
 static bool has_kind(const cg_func *c, const cg_product *p)
 {
     bool bytes = c->target->features & CG_HAS_TCGEN05_I8,
          floats = p->in == BC_F16 || p->in == BC_BF16 || p->in == BC_TF32 || p->in == BC_F8E4M3FN || p->in == BC_F8E5M2;
-    return !p->scaled && ((floats && p->acc == BC_F32) || (bytes && p->in == BC_I8 && p->acc == BC_I32));
+    if (p->scaled)
+        return p->m >= CG_TENSOR_ROW_BITS && cg_tcgen05_scaling(c, p);
+    return (floats && p->acc == BC_F32) || (bytes && p->in == BC_I8 && p->acc == BC_I32);
 }
 
 bool cg_tcgen05_fits(const cg_func *c, const cg_product *p)
@@ -32,7 +41,9 @@ bool cg_tcgen05_fits(const cg_func *c, const cg_product *p)
     if (!(c->target->features & CG_HAS_TCGEN05) || !has_kind(c, p) || c->warp_bits < CG_WARPGROUP_BITS || c->strip_bits)
         return false;
     uint32_t rows = further_rows(p), warps = further_warps(c), along_n = warps > rows ? warps - rows : 0;
-    return cg_tcgen05_columns(p) <= CG_TENSOR_COLUMNS && along_n + BLOCK_BITS <= p->n;
+    cg_product scaled = *p;
+    scaled.scaling = p->scaled ? cg_tcgen05_scaling(c, p) : NULL;
+    return cg_tcgen05_columns(&scaled) <= CG_TENSOR_COLUMNS && along_n + BLOCK_BITS <= p->n;
 }
 
 void cg_tcgen05_split(const cg_func *c, cg_product *p)
@@ -44,7 +55,7 @@ void cg_tcgen05_split(const cg_func *c, cg_product *p)
 
 cg_layout cg_tcgen05_layout(const cg_func *c, const cg_product *p)
 {
-    cg_layout l = {.tile_bits = (uint8_t)(p->m + p->n), .warp_bits = (uint8_t)c->warp_bits};
+    cg_layout l = {.tile_bits = (uint8_t)(p->m + p->n + p->batch), .warp_bits = (uint8_t)c->warp_bits};
     uint32_t one = 1, w = 0, of_warps = p->m < CG_TENSOR_ROW_BITS ? HALF_BITS : HALF_BITS + 1;
     l.reg[l.reg_bits++] = one;
     l.reg[l.reg_bits++] = one << (p->n + 3);
@@ -52,7 +63,7 @@ cg_layout cg_tcgen05_layout(const cg_func *c, const cg_product *p)
         l.reg[l.reg_bits++] = one << i;
     for (uint32_t i = HALF_BITS; i < of_warps; i++)
         l.reg[l.reg_bits++] = one << (p->n + i);
-    for (uint32_t i = of_warps + p->along_m; i < p->m; i++)
+    for (uint32_t i = of_warps + p->along_m; i < p->m + p->batch; i++)
         l.reg[l.reg_bits++] = one << (p->n + i);
     for (uint32_t i = 0; i < CG_LANE_BITS; i++)
         l.lane[i] = one << (i < 2 ? 1 + i : p->n + i - 2);

@@ -7,7 +7,7 @@ bool cg_tcgen05_reads(const cg_func *c, const ct_op *op, uint32_t index, const c
     bool left = index == 0;
     return p.instruction == CG_BY_TCGEN05
            && (cg_async_reads(&p, left, false, encoding)
-               || (p.in != BC_TF32 && cg_async_reads(&p, left, true, encoding)));
+               || (cg_tcgen05_reads_across(&p) && cg_async_reads(&p, left, true, encoding)));
 }
 
 bool cg_tcgen05_has_room(const cg_func *c, const ct_op *loop)

@@ -97,7 +97,8 @@ static bool goes_along_last(const cg_func *c, const cg_product *p, bool left, ui
 static bool reads_bytes_across(const cg_product *p, bool left)
 {
     enum { TWO_CHUNKS = 5 };
-    return p->instruction == CG_BY_TCGEN05 && p->atom.element_bits == 2 && (left ? p->m : p->n) >= TWO_CHUNKS;
+    return p->instruction == CG_BY_TCGEN05 && p->atom.element_bits == 2 && cg_tcgen05_reads_across(p)
+           && (left ? p->m : p->n) >= TWO_CHUNKS;
 }
 
 /* Describes an operand. parts: bits of K that number the slices in which it is stored to scratch. */

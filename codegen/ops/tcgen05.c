@@ -21,6 +21,7 @@
 #include "codegen/ops/hooks.h"
 #include "codegen/ops/mma.h"
 #include "codegen/ops/tcgen05.h"
+#include "codegen/ops/tcgen05_scales.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/effects.h"
 #include "codegen/values/homes.h"
@@ -78,31 +79,38 @@ void cg_effects_tensor(cg_func *c, ct_op *op)
     cg_add_effect(c, op, CG_MEETS);
 }
 
-/* Only the first warp executes what follows, up to the label. */
-static uint32_t begin_first_warp(cg_func *c)
+uint32_t cg_tensor_begin_warps(cg_func *c, uint32_t warp_bits)
 {
     uint32_t others = cg_label(c);
     cg_val is_other = cg_new(c, CG_PRED);
-    cg_ins(c, "setp.ge.u32 %v, %v, %u", is_other, cg_tid(c), 1u << CG_LANE_BITS);
+    cg_ins(c, "setp.ge.u32 %v, %v, %u", is_other, cg_tid(c), 1u << (CG_LANE_BITS + warp_bits));
     cg_ins(c, "@%v bra.uni %l", is_other, others);
     return others;
 }
 
-/* The address of the lanes and columns that a warp of a product reaches, by the bits of the thread's number. Products
-   with the same rows and columns share it. */
-static cg_val lanes_of(cg_func *c, const cg_product *p)
+cg_val cg_tensor_lanes(cg_func *c, const uint32_t *columns, uint32_t count)
 {
-    enum { LANE_BIT = 16 };
-    uint32_t images[CG_MAX_TILE_BITS] = {0}, count = CG_LANE_BITS, further = p->along_m - CG_WARPGROUP_BITS;
+    enum { LANE_BIT = 16, FIRST = CG_LANE_BITS + CG_WARPGROUP_BITS };
+    uint32_t images[CG_MAX_TILE_BITS] = {0};
     for (uint32_t i = 0; i < CG_WARPGROUP_BITS; i++)
-        images[count++] = (uint32_t)1 << (LANE_BIT + CG_LANE_BITS + i);
-    for (uint32_t i = 0; i < further; i++)
-        images[count++] = (uint32_t)1 << (p->n + i);
-    for (uint32_t i = 0; i < p->along_n; i++)
-        images[count++] = (uint32_t)1 << (p->n - p->along_n + i);
-    cg_val own = cg_linear(c, cg_tid(c), images, count), at = cg_new(c, CG_B32);
+        images[CG_LANE_BITS + i] = (uint32_t)1 << (LANE_BIT + CG_LANE_BITS + i);
+    for (uint32_t i = 0; i < count; i++)
+        images[FIRST + i] = columns[i];
+    cg_val own = cg_linear(c, cg_tid(c), images, FIRST + count), at = cg_new(c, CG_B32);
     cg_ins(c, "add.u32 %v, %v, %v", at, own, state_of(c)->base);
     return at;
+}
+
+/* The address of the lanes and columns that a warp of a product reaches. Products with the same rows and columns share
+   it. */
+static cg_val lanes_of(cg_func *c, const cg_product *p)
+{
+    uint32_t columns[CG_MAX_WARP_BITS], count = 0, further = p->along_m - CG_WARPGROUP_BITS;
+    for (uint32_t i = 0; i < further; i++)
+        columns[count++] = (uint32_t)1 << (p->n + i);
+    for (uint32_t i = 0; i < p->along_n; i++)
+        columns[count++] = (uint32_t)1 << (p->n - p->along_n + i);
+    return cg_tensor_lanes(c, columns, count);
 }
 
 /* One warp allocates; the address comes through shared memory. */
@@ -120,7 +128,7 @@ void cg_lower_tensor(cg_func *c, const ct_op *op)
     cg_ins(c, "setp.eq.u32 %v, %v, 0", s->issuer, cg_tid(c));
     cg_ins(c, "mov.u32 %v, tv_tensor", s->done);
     cg_ins(c, "mov.u32 %v, 0", s->phase);
-    uint32_t others = begin_first_warp(c);
+    uint32_t others = cg_tensor_begin_warps(c, 0);
     cg_ins(c, "@%v mbarrier.init.shared::cta.b64 [%v], 1", s->issuer, s->done);
     cg_ins(c, "@%v fence.mbarrier_init.release.cluster", s->issuer);
     cg_ins(c, "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%v+8], %u", s->done, c->tensor->columns);
@@ -144,12 +152,23 @@ void cg_effects_tensor_end(cg_func *c, ct_op *op)
 void cg_lower_tensor_end(cg_func *c, const ct_op *op)
 {
     meet(c, op);
-    uint32_t others = begin_first_warp(c);
+    uint32_t others = cg_tensor_begin_warps(c, 0);
     cg_ins(c, "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %v, %u", state_of(c)->base, c->tensor->columns);
     cg_place_label(c, others);
 }
 
 /* ---- between registers and tensor memory ---- */
+
+/* log2 of the rows and of the columns of an instruction. */
+static uint32_t rows_of(const cg_product *p)
+{
+    return p->m < CG_TENSOR_ROW_BITS ? p->m : CG_TENSOR_ROW_BITS;
+}
+
+static uint32_t columns_of(const cg_product *p)
+{
+    return p->n < CG_TENSOR_COLUMN_BITS ? p->n : CG_TENSOR_COLUMN_BITS;
+}
 
 /* Moves the thread's part of a sum, in as few instructions as there are blocks of lanes. */
 static void move_sum(cg_func *c, const cg_sum *s, const cg_product *p, const cg_val *regs, bool stores)
@@ -159,10 +178,11 @@ static void move_sum(cg_func *c, const cg_sum *s, const cg_product *p, const cg_
     uint32_t columns = OF_A_BLOCK_BITS + p->n - p->along_n - 3,
              bits = columns < MOST_REGISTERS_BITS ? columns : MOST_REGISTERS_BITS;
     uint32_t count = (uint32_t)1 << bits, blocks = count >> OF_A_BLOCK_BITS, all = cg_layout_regs(&l);
+    uint32_t at_once = rows_of(p);
     cg_val at = lanes_of(c, p);
     for (uint32_t r = 0; r < all; r += count) {
         uint32_t element = cg_layout_reg(&l, r), row = element >> p->n, column = element & (((uint32_t)1 << p->n) - 1);
-        uint32_t offset = s->column + ((row >> CG_TENSOR_ROW_BITS) << p->n) + column
+        uint32_t offset = s->column + (row >> at_once << p->n) + column
                           + (row & OTHER_HALF ? (uint32_t)OTHER_HALF << LANE_BIT : 0);
         if (stores)
             cg_ins(c, "tcgen05.st.sync.aligned.16x256b.x%u.b32 [%v+%u], %V", blocks, at, offset, regs + r, count);
@@ -243,7 +263,11 @@ static bool is_always_written(const cg_sum *s)
 
 static const char *kind_of(const cg_product *p)
 {
-    return p->in == BC_TF32 ? "tf32" : p->in == BC_I8 ? "i8" : p->atom.element_bits == 2 ? "f8f6f4" : "f16";
+    return p->scaled                   ? p->scaling->atom.text
+           : p->in == BC_TF32          ? "tf32"
+           : p->in == BC_I8            ? "i8"
+           : p->atom.element_bits == 2 ? "f8f6f4"
+                                       : "f16";
 }
 
 /* The number of an operand's type in the instruction descriptor. */
@@ -252,31 +276,22 @@ static uint32_t type_of(const ct_op *op, const cg_product *p, bool left)
     enum { TF32 = 2 };
     if (op->opcode == OP_mmai)
         return ct_attr_u(op, left ? F_mmai_signedness_lhs : F_mmai_signedness_rhs) == BC_Signedness_signed;
-    return p->in == BC_TF32 ? TF32 : p->in == BC_BF16 || p->in == BC_F8E5M2;
+    return p->in == BC_TF32 ? TF32 : p->in == BC_BF16 || p->in == BC_F8E5M2 || p->in == BC_F4E2M1FN;
 }
 
-/* log2 of the rows and of the columns of an instruction. */
-static uint32_t rows_of(const cg_product *p)
-{
-    return p->m < CG_TENSOR_ROW_BITS ? p->m : CG_TENSOR_ROW_BITS;
-}
-
-static uint32_t columns_of(const cg_product *p)
-{
-    return p->n < CG_TENSOR_COLUMN_BITS ? p->n : CG_TENSOR_COLUMN_BITS;
-}
-
-/* The instruction descriptor: types, orders, N in eights, M in sixteens. PTX ISA, "Instruction descriptor". */
+/* The instruction descriptor: type of sums (or of scales), types, orders, N in eights, M in sixteens. PTX ISA,
+   "Instruction descriptor". */
 static uint32_t shape_of(const ct_op *op, const cg_product *p, const cg_operand *a, const cg_operand *b)
 {
-    uint32_t sums = p->acc == BC_F32 ? 1 : 2;
-    return sums << 4 | type_of(op, p, true) << 7 | type_of(op, p, false) << 10 | (uint32_t)a->across << 15
+    uint32_t is_e8m0 = p->scale_kind == BC_F8E8M0FNU, sums = p->acc == BC_F32 ? 1 : 2;
+    sums = p->scaled ? is_e8m0 << 23 : sums << 4;
+    return sums | type_of(op, p, true) << 7 | type_of(op, p, false) << 10 | (uint32_t)a->across << 15
            | (uint32_t)b->across << 16 | (uint32_t)1 << (columns_of(p) - 3 + 17) | (uint32_t)1 << (rows_of(p) - 4 + 24);
 }
 
 /* An operand as the instructions read it. */
 typedef struct cut {
-    cg_layout steps;   /* places in the encoding: registers count steps along K, then along M or N */
+    cg_layout steps;   /* places in the encoding: registers count steps along K, then along M or N, then batches */
     cg_val descriptor; /* of the first one */
     uint32_t steps_of_k;
 } cut;
@@ -307,6 +322,8 @@ static cut cut_of(cg_func *c, const cg_product *p, const cg_operand *o)
         l.reg[l.reg_bits++] = one << (k0 + i);
     for (uint32_t i = o->left ? rows_of(p) : columns_of(p); i < (o->left ? p->m : p->n); i++)
         l.reg[l.reg_bits++] = one << (x0 + i);
+    for (uint32_t i = 0; i < p->batch; i++)
+        l.reg[l.reg_bits++] = one << (o->k + (o->left ? p->m : p->n) + i);
     return (cut){.steps = cg_encoding_layout(&regular, &l),
                  .descriptor = descriptor_of(c, &regular, o->base, o->across),
                  .steps_of_k = o->k - p->atom.k_bits};
@@ -321,22 +338,40 @@ static cg_val step_of(cg_func *c, const cg_product *p, const cut *u, uint32_t k,
 
 /* ---- the product ---- */
 
-/* Issues the product of one K slice, whose first step along K is `first`; one thread executes this. */
+/* The number of the scales' first column. */
+static uint32_t scales_of(const cg_product *p, const cg_sum *s)
+{
+    return s->column + cg_sum_columns(p);
+}
+
+/* Issues the product of one K slice, whose first step along K is `first`; one thread executes this. Blocks of rows
+   count those of all batches. */
 static void issue(cg_func *c, const ct_op *op, const cg_product *p, const cg_sum *s, const cg_operand *operands,
                   uint32_t first, uint32_t count)
 {
     cut a = cut_of(c, p, &operands[0]), b = cut_of(c, p, &operands[1]);
-    uint32_t m_blocks = 1u << (p->m - rows_of(p)), n_blocks = 1u << (p->n - columns_of(p));
+    uint32_t m_bits = p->m - rows_of(p), n_bits = p->n - columns_of(p);
+    cg_scale_steps scales = {.shape = shape_of(op, p, &operands[0], &operands[1]),
+                             .base = state_of(c)->base,
+                             .column = scales_of(p, s)};
     cg_val shape = cg_new(c, CG_B32), always = cg_reg(c, cg_const(CG_PRED, 1));
-    cg_ins(c, "mov.b32 %v, %x", shape, shape_of(op, p, &operands[0], &operands[1]));
-    for (uint32_t m = 0; m < m_blocks; m++)
-        for (uint32_t n = 0; n < n_blocks; n++) {
+    if (!p->scaled)
+        cg_ins(c, "mov.b32 %v, %x", shape, scales.shape);
+    for (uint32_t m = 0; m < 1u << (m_bits + p->batch); m++)
+        for (uint32_t n = 0; n < 1u << n_bits; n++) {
+            uint32_t of_b = m >> m_bits << n_bits | n;
             cg_val to = cg_new(c, CG_B32);
             cg_ins(c, "add.u32 %v, %v, %u", to, state_of(c)->base, s->column + (m << p->n) + (n << columns_of(p)));
             for (uint32_t k = first; k < first + count; k++) {
-                cg_val right = step_of(c, p, &b, k, n), left = step_of(c, p, &a, k, m);
-                cg_ins(c, "tcgen05.mma.cta_group::1.kind::%s [%v], %v, %v, %v, %v", kind_of(p), to, left, right, shape,
-                       k ? always : s->adds);
+                cg_val right = step_of(c, p, &b, k, of_b), left = step_of(c, p, &a, k, m), adds = k ? always : s->adds;
+                if (!p->scaled) {
+                    cg_ins(c, "tcgen05.mma.cta_group::1.kind::%s [%v], %v, %v, %v, %v", kind_of(p), to, left, right,
+                           shape, adds);
+                    continue;
+                }
+                cg_scale_step(c, p, &scales, (cg_step_at){m, of_b, k});
+                cg_ins(c, "tcgen05.mma.cta_group::1.kind::%s [%v], %v, %v, %v, [%v], [%v], %v", kind_of(p), to, left,
+                       right, scales.instruction, scales.at[0], scales.at[1], adds);
             }
         }
 }
@@ -393,7 +428,7 @@ static void multiply(cg_func *c, const ct_op *op, const cg_product *p, const cg_
         cg_ins(c, "setp.eq.u32 %v, 0, 0", s->adds);
     cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED,
               "tcgen05.{Instruction=%s}, {Rows=%u} x {Columns=%u}, the sum in {Words=%u} columns of tensor memory",
-              kind_of(p), 1u << rows_of(p), 1u << columns_of(p), s->columns);
+              kind_of(p), 1u << rows_of(p), 1u << columns_of(p), cg_sum_columns(p));
 }
 
 void cg_multiply_tcgen05(cg_func *c, const ct_op *op, const cg_product *p)
@@ -403,10 +438,14 @@ void cg_multiply_tcgen05(cg_func *c, const ct_op *op, const cg_product *p)
         cg_unsupported(c, op, "internal error: a product has no tensor memory");
         return;
     }
-    if (!s->started) {
+    if (!s->started)
         start_sum(c, s, p, p->c);
+    else if (p->scaled) /* the product of the iteration before has read its scales */
+        acquire(c);
+    if (p->scaled)
+        cg_put_scales(c, op, p, scales_of(p, s));
+    if (!s->started || p->scaled)
         release(c);
-    }
     if (!c->failed)
         multiply(c, op, p, s);
     if (s->started || c->failed)

@@ -249,12 +249,13 @@ static bool has_pieces(const cg_splitting *x, const ct_op *product)
 }
 
 /* Does the product by tcgen05 stay in flight? Why it is right: it adds to tensor memory, to which only it and its
-   successors add until the sum is taken, and the instruction frees the slot when it has read it. */
+   successors add until the sum is taken, and the instruction frees the slot when it has read it. Scales are stored by
+   all threads, which must not overwrite those of a product in flight. */
 static bool flies_to_tensor(const cg_splitting *x, const cg_ring_place *p)
 {
     uint32_t carried;
     return cg_sums_in_tensor(x->c, p->product) && p->last == p->product
-           && cg_product_carried(p->loop, &carried) == p->product
+           && cg_product_carried(p->loop, &carried) == p->product && p->product->opcode != OP_mmaf_scaled
            && cg_tcgen05_has_room(x->c, cg_loop_of_sum(p->loop, &carried));
 }
 

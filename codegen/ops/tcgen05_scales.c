@@ -1,0 +1,82 @@
+/* Scales of products by tcgen05; see the header. Source: PTX ISA, "Block scaling for tcgen05.mma". */
+#include "codegen/ops/tcgen05_scales.h"
+
+#include "codegen/analysis/tcgen05_scales.h"
+#include "codegen/ops/mma.h"
+#include "codegen/ops/tcgen05.h"
+#include "codegen/ptx/ptx.h"
+#include "codegen/values/values.h"
+
+/* ---- from registers to tensor memory ---- */
+
+/* The words of the thread, in the order of cg_scale_words_layout. NULL: out of memory. */
+static cg_val *take_words(cg_func *c, const ct_op *op, const cg_product *p, uint32_t side, uint32_t word_bits,
+                          uint32_t *out_count)
+{
+    const cg_layout *l = cg_value_of(c, p->result)->source + 2 + side;
+    const cg_val *scales = cg_get(c, ct_operands(op)[3 + side], l);
+    uint32_t count = cg_layout_regs(l) >> word_bits;
+    cg_val *words = cg_vals(c, count);
+    for (uint32_t w = 0; scales && words && w < count; w++)
+        words[w] = cg_scale_word(c, p->scale_kind, scales + (w << word_bits), 1u << word_bits);
+    *out_count = count;
+    return scales ? words : NULL;
+}
+
+/* Stores as many words at a time as have columns side by side. */
+static void store_words(cg_func *c, const cg_scale_place *s, cg_val lanes, uint32_t column, const cg_val *words,
+                        uint32_t count)
+{
+    enum { MOST = 64 };
+    uint32_t run = s->own_bits == s->column_bits ? count : 1u << s->own_bits;
+    run = run < MOST ? run : MOST;
+    for (uint32_t w = 0; w < count; w += run) {
+        uint32_t at = column + s->first + (w >> s->own_bits << s->column_bits | (w & ((1u << s->own_bits) - 1)));
+        cg_ins(c, "tcgen05.st.sync.aligned.32x32b.x%u.b32 [%v+%u], %V", run, lanes, at, words + w, run);
+    }
+}
+
+void cg_put_scales(cg_func *c, const ct_op *op, const cg_product *p, uint32_t column)
+{
+    cg_need_ptx(c, p->scaling->ptx);
+    cg_scale_place places[2];
+    cg_val *words[2];
+    uint32_t counts[2];
+    for (uint32_t side = 0; side < 2; side++) {
+        places[side] = cg_scale_place_of(p, side == 0);
+        words[side] = take_words(c, op, p, side, places[side].word_bits, &counts[side]);
+        if (!words[side])
+            return;
+    }
+    uint32_t others = c->warp_bits > CG_WARPGROUP_BITS ? cg_tensor_begin_warps(c, CG_WARPGROUP_BITS) : 0;
+    cg_val lanes = cg_tensor_lanes(c, NULL, 0);
+    for (uint32_t side = 0; side < 2; side++)
+        store_words(c, &places[side], lanes, column, words[side], counts[side]);
+    cg_ins(c, "tcgen05.wait::st.sync.aligned");
+    if (others)
+        cg_place_label(c, others);
+}
+
+/* ---- to the instructions ---- */
+
+void cg_scale_step(cg_func *c, const cg_product *p, cg_scale_steps *s, cg_step_at at)
+{
+    enum { NUMBER_B_BIT = 4, NUMBER_A_BIT = 29 };
+    uint32_t number = 0; /* of the first scale in its word, in both operands */
+    for (uint32_t side = 0; side < 2; side++) {
+        cg_scale_place place = cg_scale_place_of(p, side == 0);
+        uint32_t first = at.k << p->scaling->scale_bits, words = place.scale_bits - place.word_bits;
+        uint32_t word = first >> place.word_bits | (side ? at.n : at.m) << words;
+        number = first & ((1u << place.word_bits) - 1);
+        if (s->at[side].id && s->word[side] == word)
+            continue;
+        s->word[side] = word;
+        s->at[side] = cg_new(c, CG_B32);
+        cg_ins(c, "add.u32 %v, %v, %u", s->at[side], s->base, s->column + place.first + (word << place.column_bits));
+    }
+    s->instruction = s->descriptors[number];
+    if (s->instruction.id)
+        return;
+    s->instruction = s->descriptors[number] = cg_new(c, CG_B32);
+    cg_ins(c, "mov.b32 %v, %x", s->instruction, s->shape | number << NUMBER_B_BIT | number << NUMBER_A_BIT);
+}
