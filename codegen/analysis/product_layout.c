@@ -300,9 +300,13 @@ static cg_feed other_feed(const cg_product *p, uint32_t index, bool along_k, boo
 
 cg_feed cg_mma_feed(cg_func *c, const ct_op *op, uint32_t index, const cg_layout *run)
 {
-    if (!cg_is_product(op) || index > 1)
+    enum { RIGHT = 1, LEFT_SCALES = 3 };
+    if (!cg_is_product(op))
         return CG_NO_FEED;
     cg_product p = cg_product_of(c, op);
+    if (index > RIGHT)
+        return index >= LEFT_SCALES && p.instruction == CG_BY_TCGEN05 ? cg_scale_feed(&p, index == LEFT_SCALES)
+                                                                      : CG_NO_FEED;
     uint32_t k = p.k + p.packed, last = index ? p.n : k, other = index ? k : p.m;
     bool along_last = runs_from(run, 0, last), along_other = runs_from(run, last, other);
     if (p.instruction == CG_BY_ELEMENT || (!along_last && !along_other))

@@ -1,9 +1,11 @@
 /* Scaled products by tcgen05; see the header. */
 #include "codegen/analysis/tcgen05_scales.h"
 
+#include <string.h>
+
 #include "codegen/analysis/tensor_memory.h"
 
-enum { WORD_BITS = 2, COPY_BITS = 2 }; /* log2 of the scales in a word, and of the columns that a copy fills */
+enum { WORD_BITS = 2 }; /* log2 of the scales in a word, at most */
 
 const cg_scaling *cg_tcgen05_scaling(const cg_func *c, const cg_product *p)
 {
@@ -24,21 +26,26 @@ static uint32_t least(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-/* log2 of the columns of all scales of A or B. */
+static uint32_t beyond(uint32_t a, uint32_t b)
+{
+    return a > b ? a - b : 0;
+}
+
+/* log2 of the columns of all scales of A or B: at least as many as a copy fills. */
 static uint32_t columns_of(const cg_scale_place *place)
 {
-    return place->column_bits + place->scale_bits - place->word_bits + place->blocks;
+    uint32_t all = place->column_bits + place->scale_bits - place->word_bits + place->blocks;
+    return all > CG_SCALE_COPY_BITS ? all : CG_SCALE_COPY_BITS;
 }
 
 static cg_scale_place place_of(const cg_product *p, bool left, uint32_t first)
 {
     uint32_t scales = p->k - p->atom.k_bits + p->scaling->scale_bits, all = left ? p->m : p->n,
-             rows = least(all, left ? CG_TENSOR_ROW_BITS : CG_TENSOR_COLUMN_BITS),
-             own = rows > CG_LANE_BITS ? rows - CG_LANE_BITS : 0;
+             rows = least(all, left ? CG_TENSOR_ROW_BITS : CG_TENSOR_COLUMN_BITS), own = beyond(rows, CG_LANE_BITS);
     return (cg_scale_place){.scale_bits = scales,
                             .word_bits = least(scales, WORD_BITS),
                             .own_bits = own,
-                            .column_bits = own > COPY_BITS ? own : COPY_BITS,
+                            .column_bits = own ? own : 1,
                             .blocks = all - rows + p->batch,
                             .block_at = rows,
                             .first = first};
@@ -75,4 +82,25 @@ cg_layout cg_scale_words_layout(const cg_func *c, const cg_product *p, bool left
     for (uint32_t i = 0; i < p->batch; i++)
         l.reg[l.reg_bits++] = one << (batch + i);
     return l;
+}
+
+cg_feed cg_scale_feed(const cg_product *p, bool left)
+{
+    return left || p->n < CG_TENSOR_COLUMN_BITS ? CG_FEED_SCALES : CG_FEED_WIDE_SCALES;
+}
+
+bool cg_scales_are_copied(const cg_product *p, bool left, const ct_value *v, const cg_encoding *encoding)
+{
+    cg_scale_place s = place_of(p, left, 0);
+    cg_encoding regular = cg_encoding_new(left ? p->m : p->n, s.scale_bits, p->batch, 1, cg_scale_feed(p, left));
+    cg_layout index = {.tile_bits = (uint8_t)(regular.rows + regular.columns + regular.batch)};
+    regular.flipped = !left;
+    if (index.tile_bits > CG_MAX_REG_BITS || !cg_has_scale_places(&regular)
+        || (encoding->scaled_rows && !cg_has_scale_places(encoding)))
+        return false;
+    for (uint32_t b = 0; b < index.tile_bits; b++)
+        index.reg[index.reg_bits++] = (uint32_t)1 << b;
+    cg_layout wanted = cg_encoding_layout(&regular, &index), source = cg_source_layout(v, &index),
+              is = cg_encoding_layout(encoding, &source);
+    return memcmp(wanted.reg, is.reg, index.reg_bits * sizeof *is.reg) == 0;
 }

@@ -368,7 +368,8 @@ static void copy_tile(cg_func *c, const ct_op *op, copying *k)
     cg_view_op v = cg_view_op_of(op);
     v.in_turn = cg_is_between_groups(cg_ring_of(op, op->from->operand_count)) || copy->cursor;
     v.cursor = copy->cursor ? copy->cursor->at : NULL;
-    cg_view_vectors(c, &v, &copy->load->layout, cg_chunk_bits(v.tile_type), NULL, k, copy_part);
+    uint32_t most = cg_is_scale_feed(copy->load->feed) ? copy->load->vector_bits : cg_chunk_bits(v.tile_type);
+    cg_view_vectors(c, &v, &copy->load->layout, most, NULL, k, copy_part);
     if (copy->cursor)
         cg_cursor_advance(c, copy->cursor->at);
 }

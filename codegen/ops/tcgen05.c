@@ -416,6 +416,8 @@ static void multiply(cg_func *c, const ct_op *op, const cg_product *p, const cg_
         cg_ins(c, "@!%v bra %l", state_of(c)->issuer, behind);
         if (!op->in_flight)
             acquire(c);
+        if (p->scaled && !part)
+            cg_copy_scales(c, op, p, state_of(c)->base, scales_of(p, s));
         const cg_operand both[] = {f.operands[f.of[0].left], f.operands[f.of[0].right]};
         issue(c, op, p, s, both, part * steps, steps);
         if (!op->in_flight)
@@ -438,13 +440,16 @@ void cg_multiply_tcgen05(cg_func *c, const ct_op *op, const cg_product *p)
         cg_unsupported(c, op, "internal error: a product has no tensor memory");
         return;
     }
+    bool puts = cg_has_scales_to_put(op);
+    if (p->scaled)
+        cg_need_ptx(c, p->scaling->ptx);
     if (!s->started)
         start_sum(c, s, p, p->c);
-    else if (p->scaled) /* the product of the iteration before has read its scales */
+    else if (puts) /* the product of the iteration before has read its scales */
         acquire(c);
-    if (p->scaled)
+    if (puts)
         cg_put_scales(c, op, p, scales_of(p, s));
-    if (!s->started || p->scaled)
+    if (!s->started || puts)
         release(c);
     if (!c->failed)
         multiply(c, op, p, s);

@@ -3,19 +3,22 @@
 
 #include "codegen/analysis/tcgen05_scales.h"
 #include "codegen/ops/mma.h"
+#include "codegen/ops/slots.h"
 #include "codegen/ops/tcgen05.h"
 #include "codegen/ptx/ptx.h"
+#include "codegen/values/memory.h"
 #include "codegen/values/values.h"
+
+enum { LEFT_SCALES = 3 }; /* the operand with the scales of A, before that with those of B */
 
 /* ---- from registers to tensor memory ---- */
 
 /* The words of the thread, in the order of cg_scale_words_layout. NULL: out of memory. */
-static cg_val *take_words(cg_func *c, const ct_op *op, const cg_product *p, uint32_t side, uint32_t word_bits,
-                          uint32_t *out_count)
+static cg_val *take_words(cg_func *c, const ct_op *op, const cg_product *p, uint32_t side, uint32_t *out_count)
 {
     const cg_layout *l = cg_value_of(c, p->result)->source + 2 + side;
-    const cg_val *scales = cg_get(c, ct_operands(op)[3 + side], l);
-    uint32_t count = cg_layout_regs(l) >> word_bits;
+    const cg_val *scales = cg_get(c, op->operands[LEFT_SCALES + side], l);
+    uint32_t word_bits = cg_scale_place_of(p, side == 0).word_bits, count = cg_layout_regs(l) >> word_bits;
     cg_val *words = cg_vals(c, count);
     for (uint32_t w = 0; scales && words && w < count; w++)
         words[w] = cg_scale_word(c, p->scale_kind, scales + (w << word_bits), 1u << word_bits);
@@ -36,25 +39,68 @@ static void store_words(cg_func *c, const cg_scale_place *s, cg_val lanes, uint3
     }
 }
 
+static bool is_in_ring(const ct_op *op, uint32_t side)
+{
+    return cg_encoding_of(op->operands[LEFT_SCALES + side]);
+}
+
+bool cg_has_scales_to_put(const ct_op *op)
+{
+    return op->opcode == OP_mmaf_scaled && !(is_in_ring(op, 0) && is_in_ring(op, 1));
+}
+
 void cg_put_scales(cg_func *c, const ct_op *op, const cg_product *p, uint32_t column)
 {
-    cg_need_ptx(c, p->scaling->ptx);
-    cg_scale_place places[2];
-    cg_val *words[2];
-    uint32_t counts[2];
-    for (uint32_t side = 0; side < 2; side++) {
-        places[side] = cg_scale_place_of(p, side == 0);
-        words[side] = take_words(c, op, p, side, places[side].word_bits, &counts[side]);
-        if (!words[side])
-            return;
-    }
+    cg_val *words[2] = {NULL, NULL};
+    uint32_t counts[2] = {0, 0};
+    for (uint32_t side = 0; side < 2 && !c->failed; side++)
+        if (!is_in_ring(op, side))
+            words[side] = take_words(c, op, p, side, &counts[side]);
+    if (c->failed)
+        return;
     uint32_t others = c->warp_bits > CG_WARPGROUP_BITS ? cg_tensor_begin_warps(c, CG_WARPGROUP_BITS) : 0;
     cg_val lanes = cg_tensor_lanes(c, NULL, 0);
-    for (uint32_t side = 0; side < 2; side++)
-        store_words(c, &places[side], lanes, column, words[side], counts[side]);
+    for (uint32_t side = 0; side < 2; side++) {
+        cg_scale_place place = cg_scale_place_of(p, side == 0);
+        store_words(c, &place, lanes, column, words[side], counts[side]);
+    }
     cg_ins(c, "tcgen05.wait::st.sync.aligned");
     if (others)
         cg_place_label(c, others);
+}
+
+/* ---- from a ring to tensor memory ---- */
+
+/* The matrix descriptor of 32 rows of 16 bytes: in units of 16 bytes, the address and the distance between groups of
+   eight rows; a constant. PTX ISA, "Shared memory descriptor". */
+static cg_val descriptor_of(cg_func *c, cg_val address)
+{
+    enum { EIGHT_ROWS = 8, STRIDE_BIT = 32, CONSTANT_BIT = 46 };
+    cg_val unit = cg_new(c, CG_B32), wide = cg_new(c, CG_B64), d = cg_new(c, CG_B64);
+    cg_ins(c, "bfe.u32 %v, %v, 4, 14", unit, address);
+    cg_ins(c, "cvt.u64.u32 %v, %v", wide, unit);
+    cg_ins(c, "or.b64 %v, %v, %q", d, wide, (uint64_t)EIGHT_ROWS << STRIDE_BIT | (uint64_t)1 << CONSTANT_BIT);
+    return d;
+}
+
+/* Why it is right without a wait: instructions of one thread to the tensor core are executed in order, so the product
+   reads what the copies before it have written, and they overwrite what the product before has read. */
+void cg_copy_scales(cg_func *c, const ct_op *op, const cg_product *p, cg_val base, uint32_t column)
+{
+    enum { COPY_BYTES = 512 };
+    for (uint32_t side = 0; side < 2; side++) {
+        const ct_value *scales = op->operands[LEFT_SCALES + side];
+        if (!is_in_ring(op, side))
+            continue;
+        cg_scale_place place = cg_scale_place_of(p, side == 0);
+        uint32_t copies = cg_encoding_bytes(cg_encoding_of(scales)) / COPY_BYTES;
+        cg_val first = descriptor_of(c, cg_tile_in_slot(cg_source_of(scales)->op));
+        for (uint32_t i = 0; i < copies; i++) {
+            cg_val to = cg_new(c, CG_B32), from = cg_descriptor_at(c, first, i * COPY_BYTES);
+            cg_ins(c, "add.u32 %v, %v, %u", to, base, column + place.first + (i << CG_SCALE_COPY_BITS));
+            cg_ins(c, "tcgen05.cp.cta_group::1.32x128b.warpx4 [%v], %v", to, from);
+        }
+    }
 }
 
 /* ---- to the instructions ---- */

@@ -248,14 +248,28 @@ static bool has_pieces(const cg_splitting *x, const ct_op *product)
     return product->way != CT_TURNED || cg_turned_of(&p, x->c->warp_bits).steps;
 }
 
+/* Are the scales of the product, if it has any, in its ring, from which the instruction's thread copies them? */
+static bool has_scales_there(const cg_ring_place *p)
+{
+    enum { LEFT_SCALES = 3 };
+    bool all = true;
+    for (uint32_t i = LEFT_SCALES; i < p->product->operand_count; i++) {
+        bool found = false;
+        for (uint32_t k = 0; k < p->ring->load_count; k++)
+            found = found || cg_source_of(p->product->operands[i]) == &p->loads[k]->results[0];
+        all = all && found;
+    }
+    return all;
+}
+
 /* Does the product by tcgen05 stay in flight? Why it is right: it adds to tensor memory, to which only it and its
-   successors add until the sum is taken, and the instruction frees the slot when it has read it. Scales are stored by
-   all threads, which must not overwrite those of a product in flight. */
+   successors add until the sum is taken, and the instruction frees the slot when it has read it. Scales that
+   threads store would overwrite those of a product in flight. */
 static bool flies_to_tensor(const cg_splitting *x, const cg_ring_place *p)
 {
     uint32_t carried;
     return cg_sums_in_tensor(x->c, p->product) && p->last == p->product
-           && cg_product_carried(p->loop, &carried) == p->product && p->product->opcode != OP_mmaf_scaled
+           && cg_product_carried(p->loop, &carried) == p->product && has_scales_there(p)
            && cg_tcgen05_has_room(x->c, cg_loop_of_sum(p->loop, &carried));
 }
 
