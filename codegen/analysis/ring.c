@@ -65,6 +65,14 @@ cg_ring *cg_ring_plan(cg_func *c, cg_ring_role role)
     return ring;
 }
 
+bool cg_ring_is_of_threads(const cg_ring *ring)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < ring->load_count; i++)
+        any = any || cg_is_copied_by_threads(ring, &ring->loads[i]);
+    return any;
+}
+
 uint32_t cg_ring_load_bytes(const cg_ring_load *load)
 {
     return load->own_bytes ? load->own_bytes : cg_encoding_bytes(&load->encoding);

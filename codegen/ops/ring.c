@@ -443,7 +443,7 @@ void cg_lower_commit(cg_func *c, const ct_op *op)
 {
     cg_ring *ring = cg_ring_of(op, 0);
     if (cg_is_between_groups(ring)) {
-        cg_groups_commit(c, ring);
+        cg_groups_commit(c, op);
         return;
     }
     bool in_front = ring->role == CG_RING_OF_THREADS && ring->state->filled < cg_ring_distance(ring);
@@ -484,7 +484,7 @@ void cg_assign_await(cg_func *c, const ct_op *op)
 /* Adds the effect of copies that threads, not the copy engine, have made. */
 static void add_arrival(cg_func *c, ct_op *op, const cg_ring *ring)
 {
-    if (ring->role != CG_RING_OF_MAPS)
+    if (cg_ring_is_of_threads(ring))
         cg_add_ring(c, op, CG_WRITTEN, ring);
 }
 

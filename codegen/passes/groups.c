@@ -24,6 +24,7 @@
 #include "codegen/passes/pass.h"
 #include "codegen/passes/persist.h"
 #include "codegen/passes/loads.h"
+#include "codegen/passes/scales.h"
 #include "codegen/passes/start.h"
 #include "codegen/rewrite/carried.h"
 
@@ -189,7 +190,7 @@ static ct_block *make_producers(cg_splitting *x)
         copy_kept(x, &x->kept[i]);
     if (ct_prune(x->f, block, is_root, x->places[0].value) && is_feasible(block, numbers)) {
         if (x->budget->maps) {
-            x->starters = cg_make_starters(x, block);
+            x->starters = cg_has_scales(x) ? cg_part_scales(x, block) : cg_make_starters(x, block);
             cg_put_maps(x, block);
         }
         return block;
