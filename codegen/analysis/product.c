@@ -309,11 +309,11 @@ static cg_instruction instruction_of(const cg_func *c, const ct_op *op, cg_produ
 {
     if (!find_atom(c, op, p))
         return is_blocked(c, p) ? CG_BY_BLOCKS : CG_BY_ELEMENT;
-    return op->way == CT_TURNED                                  ? CG_BY_TURNED_WGMMA
-           : op->way == CT_REORDERED                             ? CG_BY_REORDERED_MMA
-           : is_async(c, op, p)                                  ? CG_BY_WGMMA
-           : fits_row(p, CG_BY_TCGEN05) && cg_tcgen05_fits(c, p) ? CG_BY_TCGEN05
-                                                                 : CG_BY_MMA;
+    return op->way == CT_TURNED                                       ? CG_BY_TURNED_WGMMA
+           : op->way == CT_REORDERED                                  ? CG_BY_REORDERED_MMA
+           : is_async(c, op, p)                                       ? CG_BY_WGMMA
+           : fits_row(p, CG_BY_TCGEN05) && !cg_tcgen05_obstacle(c, p) ? CG_BY_TCGEN05
+                                                                      : CG_BY_MMA;
 }
 
 cg_product cg_product_of(const cg_func *c, const ct_op *op)

@@ -36,14 +36,20 @@ static bool has_kind(const cg_func *c, const cg_product *p)
     return (floats && p->acc == BC_F32) || (bytes && p->in == BC_I8 && p->acc == BC_I32);
 }
 
-bool cg_tcgen05_fits(const cg_func *c, const cg_product *p)
+const char *cg_tcgen05_obstacle(const cg_func *c, const cg_product *p)
 {
-    if (!(c->target->features & CG_HAS_TCGEN05) || !has_kind(c, p) || c->warp_bits < CG_WARPGROUP_BITS || c->strip_bits)
-        return false;
+    if (!(c->target->features & CG_HAS_TCGEN05))
+        return "the target does not have it";
+    if (c->warp_bits < CG_WARPGROUP_BITS || c->strip_bits)
+        return "the kernel has fewer than four warps, or its tiles are in strips";
+    if (!has_kind(c, p))
+        return p->scaled && p->m < CG_TENSOR_ROW_BITS ? "scaled products need 128 rows" : "it has no such kind";
     uint32_t rows = further_rows(p), warps = further_warps(c), along_n = warps > rows ? warps - rows : 0;
     cg_product scaled = *p;
     scaled.scaling = p->scaled ? cg_tcgen05_scaling(c, p) : NULL;
-    return cg_tcgen05_columns(&scaled) <= CG_TENSOR_COLUMNS && along_n + BLOCK_BITS <= p->n;
+    if (cg_tcgen05_columns(&scaled) > CG_TENSOR_COLUMNS)
+        return "tensor memory has no room for the sum and its scales";
+    return along_n + BLOCK_BITS <= p->n ? NULL : "a warp would have less than eight columns";
 }
 
 void cg_tcgen05_split(const cg_func *c, cg_product *p)

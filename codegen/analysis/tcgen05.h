@@ -8,9 +8,9 @@
 #include "codegen/analysis/product.h"
 #include "codegen/analysis/tensor_memory.h"
 
-/* Can tcgen05 compute the product, which has an atom, and enough rows and columns? Its sums fit into tensor memory,
-   and every warp has whole blocks of eight columns. */
-bool cg_tcgen05_fits(const cg_func *c, const cg_product *p);
+/* A text for users: why tcgen05 cannot compute the product, which has an atom, and enough rows and columns. NULL: it
+   can; its sums fit into tensor memory, and every warp has whole blocks of eight columns. */
+const char *cg_tcgen05_obstacle(const cg_func *c, const cg_product *p);
 /* Can it read operands whose rows lie across K? */
 static inline bool cg_tcgen05_reads_across(const cg_product *p)
 {
