@@ -91,22 +91,11 @@ static void lower_group(cg_func *c, const ct_block *program, uint32_t warp_bits,
     c->thread = thread_before;
 }
 
-/* Threads from `first` on jump to the label; 0: they exit. */
-static void leave_from(cg_func *c, cg_val thread, uint32_t first, uint32_t label)
-{
-    cg_val other = cg_new(c, CG_PRED);
-    cg_ins(c, "setp.ge.u32 %v, %v, %u", other, thread, first);
-    if (label)
-        cg_ins(c, "@%v bra.uni %l", other, label);
-    else
-        cg_ins(c, "@%v exit", other);
-}
-
 static void lower_starters(cg_func *c, const ct_block *program, cg_val thread)
 {
     enum { FIRST = 1 << CG_LANE_BITS };
     cg_val own = cg_new(c, CG_B32);
-    leave_from(c, thread, FIRST + CG_STARTER_THREADS, 0);
+    cg_leave_from(c, thread, FIRST + CG_STARTER_THREADS, 0);
     cg_ins_first(c, "sub.u32 %v, %v, %u", own, thread, FIRST);
     if (c->groups->starts)
         cg_starts_begin(c);
@@ -128,7 +117,7 @@ void cg_lower_groups(cg_func *c, const ct_op *op)
     set_registers(c, "dec", groups->producers);
     cg_ins_first(c, "sub.u32 %v, %v, %u", own, cg_tid(c), cg_threads(c));
     if (groups->by_maps)
-        leave_from(c, own, 1u << CG_LANE_BITS, starters);
+        cg_leave_from(c, own, 1u << CG_LANE_BITS, starters);
     lower_group(c, op->regions[1], CG_PRODUCER_WARP_BITS, own);
     if (!starters)
         return;

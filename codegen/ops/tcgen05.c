@@ -79,16 +79,17 @@ void cg_effects_tensor(cg_func *c, ct_op *op)
     cg_add_effect(c, op, CG_MEETS);
 }
 
-uint32_t cg_tensor_begin_warps(cg_func *c, uint32_t warp_bits)
+/* Only the first warp executes what follows, up to the label. */
+static uint32_t begin_first_warp(cg_func *c)
 {
     uint32_t others = cg_label(c);
-    cg_val is_other = cg_new(c, CG_PRED);
-    cg_ins(c, "setp.ge.u32 %v, %v, %u", is_other, cg_tid(c), 1u << (CG_LANE_BITS + warp_bits));
-    cg_ins(c, "@%v bra.uni %l", is_other, others);
+    cg_leave_from(c, cg_tid(c), 1u << CG_LANE_BITS, others);
     return others;
 }
 
-cg_val cg_tensor_lanes(cg_func *c, const uint32_t *columns, uint32_t count)
+/* The address of the lanes that the warp reaches in the kernel's first column; or in another one: columns[i] are added
+   if bit i of the number of its warpgroup is set. */
+static cg_val lanes_from(cg_func *c, const uint32_t *columns, uint32_t count)
 {
     enum { LANE_BIT = 16, FIRST = CG_LANE_BITS + CG_WARPGROUP_BITS };
     uint32_t images[CG_MAX_TILE_BITS] = {0};
@@ -110,7 +111,7 @@ static cg_val lanes_of(cg_func *c, const cg_product *p)
         columns[count++] = (uint32_t)1 << (p->n + i);
     for (uint32_t i = 0; i < p->along_n; i++)
         columns[count++] = (uint32_t)1 << (p->n - p->along_n + i);
-    return cg_tensor_lanes(c, columns, count);
+    return lanes_from(c, columns, count);
 }
 
 /* One warp allocates; the address comes through shared memory. */
@@ -128,7 +129,7 @@ void cg_lower_tensor(cg_func *c, const ct_op *op)
     cg_ins(c, "setp.eq.u32 %v, %v, 0", s->issuer, cg_tid(c));
     cg_ins(c, "mov.u32 %v, tv_tensor", s->done);
     cg_ins(c, "mov.u32 %v, 0", s->phase);
-    uint32_t others = cg_tensor_begin_warps(c, 0);
+    uint32_t others = begin_first_warp(c);
     cg_ins(c, "@%v mbarrier.init.shared::cta.b64 [%v], 1", s->issuer, s->done);
     cg_ins(c, "@%v fence.mbarrier_init.release.cluster", s->issuer);
     cg_ins(c, "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%v+8], %u", s->done, c->tensor->columns);
@@ -152,7 +153,7 @@ void cg_effects_tensor_end(cg_func *c, ct_op *op)
 void cg_lower_tensor_end(cg_func *c, const ct_op *op)
 {
     meet(c, op);
-    uint32_t others = cg_tensor_begin_warps(c, 0);
+    uint32_t others = begin_first_warp(c);
     cg_ins(c, "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %v, %u", state_of(c)->base, c->tensor->columns);
     cg_place_label(c, others);
 }
@@ -448,7 +449,7 @@ void cg_multiply_tcgen05(cg_func *c, const ct_op *op, const cg_product *p)
     else if (puts) /* the product of the iteration before has read its scales */
         acquire(c);
     if (puts)
-        cg_put_scales(c, op, p, scales_of(p, s));
+        cg_put_scales(c, op, p, lanes_from(c, NULL, 0), scales_of(p, s));
     if (!s->started || puts)
         release(c);
     if (!c->failed)

@@ -9,11 +9,6 @@ cg_val cg_tensor_issuer(const cg_func *c);
 /* That thread lets the barrier, and if to_all the same one of each block of the cluster, know when the products that it
    has issued are complete. */
 void cg_tensor_commit(cg_func *c, cg_val barrier, bool to_all);
-/* Only the first 2^warp_bits warps execute what follows, up to the label that it returns. */
-uint32_t cg_tensor_begin_warps(cg_func *c, uint32_t warp_bits);
-/* The address of the lanes that the warp reaches in the kernel's first column; or in another one: columns[i] are added
-   if bit i of the number of its warpgroup is set. */
-cg_val cg_tensor_lanes(cg_func *c, const uint32_t *columns, uint32_t count);
 /* Loads the sum whose end the op is. False: it is the end of none. */
 bool cg_take_sum(cg_func *c, const ct_op *op);
 

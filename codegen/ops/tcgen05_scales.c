@@ -4,7 +4,6 @@
 #include "codegen/analysis/tcgen05_scales.h"
 #include "codegen/ops/mma.h"
 #include "codegen/ops/slots.h"
-#include "codegen/ops/tcgen05.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/memory.h"
 #include "codegen/values/values.h"
@@ -49,7 +48,7 @@ bool cg_has_scales_to_put(const ct_op *op)
     return op->opcode == OP_mmaf_scaled && !(is_in_ring(op, 0) && is_in_ring(op, 1));
 }
 
-void cg_put_scales(cg_func *c, const ct_op *op, const cg_product *p, uint32_t column)
+void cg_put_scales(cg_func *c, const ct_op *op, const cg_product *p, cg_val lanes, uint32_t column)
 {
     cg_val *words[2] = {NULL, NULL};
     uint32_t counts[2] = {0, 0};
@@ -58,8 +57,9 @@ void cg_put_scales(cg_func *c, const ct_op *op, const cg_product *p, uint32_t co
             words[side] = take_words(c, op, p, side, &counts[side]);
     if (c->failed)
         return;
-    uint32_t others = c->warp_bits > CG_WARPGROUP_BITS ? cg_tensor_begin_warps(c, CG_WARPGROUP_BITS) : 0;
-    cg_val lanes = cg_tensor_lanes(c, NULL, 0);
+    uint32_t others = c->warp_bits > CG_WARPGROUP_BITS ? cg_label(c) : 0;
+    if (others)
+        cg_leave_from(c, cg_tid(c), 1u << (CG_WARPGROUP_BITS + CG_LANE_BITS), others);
     for (uint32_t side = 0; side < 2; side++) {
         cg_scale_place place = cg_scale_place_of(p, side == 0);
         store_words(c, &place, lanes, column, words[side], counts[side]);
