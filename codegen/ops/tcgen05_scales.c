@@ -25,6 +25,18 @@ static cg_val *take_words(cg_func *c, const ct_op *op, const cg_product *p, uint
     return scales ? words : NULL;
 }
 
+/* The address of the lanes that the warp reaches, in the kernel's first column. */
+static cg_val lanes_of(cg_func *c, cg_val base)
+{
+    enum { LANE_BIT = 16 };
+    uint32_t images[CG_LANE_BITS + CG_WARPGROUP_BITS] = {0};
+    for (uint32_t i = 0; i < CG_WARPGROUP_BITS; i++)
+        images[CG_LANE_BITS + i] = (uint32_t)1 << (LANE_BIT + CG_LANE_BITS + i);
+    cg_val own = cg_linear(c, cg_tid(c), images, CG_LANE_BITS + CG_WARPGROUP_BITS), at = cg_new(c, CG_B32);
+    cg_ins(c, "add.u32 %v, %v, %v", at, own, base);
+    return at;
+}
+
 /* Stores as many words at a time as have columns side by side. */
 static void store_words(cg_func *c, const cg_scale_place *s, cg_val lanes, uint32_t column, const cg_val *words,
                         uint32_t count)
@@ -48,7 +60,7 @@ bool cg_has_scales_to_put(const ct_op *op)
     return op->opcode == OP_mmaf_scaled && !(is_in_ring(op, 0) && is_in_ring(op, 1));
 }
 
-void cg_put_scales(cg_func *c, const ct_op *op, const cg_product *p, cg_val lanes, uint32_t column)
+void cg_put_scales(cg_func *c, const ct_op *op, const cg_product *p, cg_val base, uint32_t column)
 {
     cg_val *words[2] = {NULL, NULL};
     uint32_t counts[2] = {0, 0};
@@ -60,6 +72,7 @@ void cg_put_scales(cg_func *c, const ct_op *op, const cg_product *p, cg_val lane
     uint32_t others = c->warp_bits > CG_WARPGROUP_BITS ? cg_label(c) : 0;
     if (others)
         cg_leave_from(c, cg_tid(c), 1u << (CG_WARPGROUP_BITS + CG_LANE_BITS), others);
+    cg_val lanes = lanes_of(c, base);
     for (uint32_t side = 0; side < 2; side++) {
         cg_scale_place place = cg_scale_place_of(p, side == 0);
         store_words(c, &place, lanes, column, words[side], counts[side]);

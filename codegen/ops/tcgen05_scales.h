@@ -7,8 +7,8 @@
 /* Are scales of the product in registers, not in a ring? */
 bool cg_has_scales_to_put(const ct_op *op);
 /* The first four warps store these to tensor memory, from that column of the kernel on, and wait until they are there.
-   lanes: the address of those of the warp in the kernel's first column. */
-void cg_put_scales(cg_func *c, const ct_op *op, const cg_product *p, cg_val lanes, uint32_t column);
+   base: the address of the kernel's first column. */
+void cg_put_scales(cg_func *c, const ct_op *op, const cg_product *p, cg_val base, uint32_t column);
 /* The issuer copies those in a ring. */
 void cg_copy_scales(cg_func *c, const ct_op *op, const cg_product *p, cg_val base, uint32_t column);
 
