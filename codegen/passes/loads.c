@@ -91,8 +91,7 @@ static const char unaligned[] = "base, strides, extent and index are not known t
 static const char *scales_fit(cg_func *c, ct_op *op, uint32_t fast, cg_feed feed, cg_ring_load *out)
 {
     enum { WORD = 2 };
-    const bc_type *tile = op->results[0].type;
-    cg_shape s = cg_shape_of(tile);
+    cg_shape s = cg_shape_of(op->results[0].type);
     if (s.bits[fast] < WORD)
         return "a row has fewer than four scales";
     *out = (cg_ring_load){.op = op,
