@@ -17,23 +17,26 @@ static uint32_t further_rows(const cg_product *p)
     return (p->m > CG_TENSOR_ROW_BITS ? p->m - CG_TENSOR_ROW_BITS : 0) + p->batch;
 }
 
-uint32_t cg_sum_columns(const cg_product *p)
+bool cg_tcgen05_halves_lanes(const cg_product *p)
 {
-    return (uint32_t)1 << (p->n + further_rows(p));
+    return p->paired && p->m < CG_TENSOR_ROW_BITS;
+}
+
+uint32_t cg_tcgen05_sum_columns(const cg_product *p)
+{
+    return (uint32_t)1 << (cg_sum_columns(p) + further_rows(p) - cg_tcgen05_halves_lanes(p));
 }
 
 uint32_t cg_tcgen05_columns(const cg_product *p)
 {
-    return cg_sum_columns(p) + (p->scaled ? cg_scale_columns(p) : 0);
+    return cg_tcgen05_sum_columns(p) + (p->scaled ? cg_scale_columns(p) : 0);
 }
 
-static bool has_kind(const cg_func *c, const cg_product *p)
+bool cg_tcgen05_has_kind(const cg_func *c, const cg_product *p)
 {
     bool bytes = c->target->features & CG_HAS_TCGEN05_I8,
          floats = p->in == BC_F16 || p->in == BC_BF16 || p->in == BC_TF32 || p->in == BC_F8E4M3FN || p->in == BC_F8E5M2;
-    if (p->scaled)
-        return p->m >= CG_TENSOR_ROW_BITS && cg_tcgen05_scaling(c, p);
-    return (floats && p->acc == BC_F32) || (bytes && p->in == BC_I8 && p->acc == BC_I32);
+    return !p->scaled && ((floats && p->acc == BC_F32) || (bytes && p->in == BC_I8 && p->acc == BC_I32));
 }
 
 const char *cg_tcgen05_obstacle(const cg_func *c, const cg_product *p)
@@ -42,40 +45,51 @@ const char *cg_tcgen05_obstacle(const cg_func *c, const cg_product *p)
         return "the target does not have it";
     if (c->warp_bits < CG_WARPGROUP_BITS || c->strip_bits)
         return "the kernel has fewer than four warps, or its tiles are in strips";
-    if (!has_kind(c, p))
-        return p->scaled && p->m < CG_TENSOR_ROW_BITS ? "scaled products need 128 rows" : "it has no such kind";
-    uint32_t rows = further_rows(p), warps = further_warps(c), along_n = warps > rows ? warps - rows : 0;
+    if (p->scaled && p->m < CG_TENSOR_ROW_BITS)
+        return "scaled products need 128 rows";
+    if (p->scaled ? !cg_tcgen05_scaling(c, p) : !cg_tcgen05_has_kind(c, p))
+        return "it has no such kind";
+    if (p->paired && (p->scaled || p->batch || cg_sum_columns(p) > CG_TENSOR_COLUMN_BITS))
+        return "a pair of thread blocks multiplies up to 256 columns of one batch, without scales";
     cg_product scaled = *p;
     scaled.scaling = p->scaled ? cg_tcgen05_scaling(c, p) : NULL;
     if (cg_tcgen05_columns(&scaled) > CG_TENSOR_COLUMNS)
         return "tensor memory has no room for the sum and its scales";
-    return along_n + BLOCK_BITS <= p->n ? NULL : "a warp would have less than eight columns";
+    uint32_t rows = further_rows(p), warps = further_warps(c),
+             along_n = (warps > rows ? warps - rows : 0) + cg_tcgen05_halves_lanes(p);
+    return along_n + BLOCK_BITS <= cg_sum_columns(p) ? NULL : "a warp would have less than eight columns";
 }
 
 void cg_tcgen05_split(const cg_func *c, cg_product *p)
 {
     uint32_t rows = further_rows(p), warps = further_warps(c);
-    p->along_m = CG_WARPGROUP_BITS + (warps < rows ? warps : rows);
+    p->along_m = CG_WARPGROUP_BITS - cg_tcgen05_halves_lanes(p) + (warps < rows ? warps : rows);
     p->along_n = c->warp_bits - p->along_m;
+}
+
+uint32_t cg_tcgen05_warp_column(const cg_product *p, uint32_t i)
+{
+    return cg_tcgen05_halves_lanes(p) ? cg_sum_columns(p) - 1 - i : cg_sum_columns(p) - p->along_n + i;
 }
 
 cg_layout cg_tcgen05_layout(const cg_func *c, const cg_product *p)
 {
-    cg_layout l = {.tile_bits = (uint8_t)(p->m + p->n + p->batch), .warp_bits = (uint8_t)c->warp_bits};
-    uint32_t one = 1, w = 0, of_warps = p->m < CG_TENSOR_ROW_BITS ? HALF_BITS : HALF_BITS + 1;
+    uint32_t one = 1, w = 0, n = cg_sum_columns(p),
+             of_warps = p->m < CG_TENSOR_ROW_BITS && !p->paired ? HALF_BITS : HALF_BITS + 1;
+    cg_layout l = {.tile_bits = (uint8_t)(p->m + n + p->batch), .warp_bits = (uint8_t)c->warp_bits};
     l.reg[l.reg_bits++] = one;
-    l.reg[l.reg_bits++] = one << (p->n + 3);
-    for (uint32_t i = BLOCK_BITS; i < p->n - p->along_n; i++)
+    l.reg[l.reg_bits++] = one << (n + 3);
+    for (uint32_t i = BLOCK_BITS; i < n - p->along_n; i++)
         l.reg[l.reg_bits++] = one << i;
     for (uint32_t i = HALF_BITS; i < of_warps; i++)
-        l.reg[l.reg_bits++] = one << (p->n + i);
+        l.reg[l.reg_bits++] = one << (n + i);
     for (uint32_t i = of_warps + p->along_m; i < p->m + p->batch; i++)
-        l.reg[l.reg_bits++] = one << (p->n + i);
+        l.reg[l.reg_bits++] = one << (n + i);
     for (uint32_t i = 0; i < CG_LANE_BITS; i++)
-        l.lane[i] = one << (i < 2 ? 1 + i : p->n + i - 2);
+        l.lane[i] = one << (i < 2 ? 1 + i : n + i - 2);
     for (uint32_t i = 0; i < p->along_m; i++)
-        l.warp[w++] = one << (p->n + of_warps + i);
+        l.warp[w++] = one << (n + of_warps + i);
     for (uint32_t i = 0; i < p->along_n; i++)
-        l.warp[w++] = one << (p->n - p->along_n + i);
+        l.warp[w++] = one << cg_tcgen05_warp_column(p, i);
     return l;
 }

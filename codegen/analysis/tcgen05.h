@@ -8,6 +8,19 @@
 #include "codegen/analysis/product.h"
 #include "codegen/analysis/tensor_memory.h"
 
+/* Shared memory of the kernel for its tensor memory. */
+static inline uint32_t cg_tensor_bytes(const cg_func *c)
+{
+    return c->paired ? CG_PAIR_BYTES : CG_TENSOR_BYTES;
+}
+
+/* In a **pair**, two thread blocks compute a product together: each has half of the rows of A and of the sum, in its
+   own shared and tensor memory, and half of the columns of B. An instruction multiplies 256 rows, or 128. Of 256 rows,
+   each block has its sums as of 128 rows without a pair. Of 128 rows, it has 64: the first half of their columns is in
+   lanes 0 to 63, the other half in lanes 64 to 127. */
+
+/* Does the instruction take such elements and sums? */
+bool cg_tcgen05_has_kind(const cg_func *c, const cg_product *p);
 /* A text for users: why tcgen05 cannot compute the product, which has an atom, and enough rows and columns. NULL: it
    can; its sums fit into tensor memory, and every warp has whole blocks of eight columns. */
 const char *cg_tcgen05_obstacle(const cg_func *c, const cg_product *p);
@@ -18,10 +31,14 @@ static inline bool cg_tcgen05_reads_across(const cg_product *p)
 }
 /* Distributes the warps along M and N: the first four have 32 lanes each. */
 void cg_tcgen05_split(const cg_func *c, cg_product *p);
+/* Do two halves of the sum's columns lie in different lanes? */
+bool cg_tcgen05_halves_lanes(const cg_product *p);
+/* The bit of the sum's column that bit i of the warps along N gives. */
+uint32_t cg_tcgen05_warp_column(const cg_product *p, uint32_t i);
 /* The layout of the sum as the shape 16x256b loads it: that of mma.sync for 16 lanes at a time. */
 cg_layout cg_tcgen05_layout(const cg_func *c, const cg_product *p);
 /* The columns of tensor memory that the product's sum takes. Batches follow each other like further rows. */
-uint32_t cg_sum_columns(const cg_product *p);
+uint32_t cg_tcgen05_sum_columns(const cg_product *p);
 /* The columns of tensor memory that the product takes: those of its sum, and of its scales behind them. */
 uint32_t cg_tcgen05_columns(const cg_product *p);
 

@@ -15,6 +15,19 @@ bool cg_tcgen05_reads(const cg_func *c, const ct_op *op, uint32_t index, const c
                || (cg_tcgen05_reads_across(&p) && cg_async_reads(&p, left, true, encoding)));
 }
 
+const char *cg_pair_obstacle(const cg_func *c, const ct_op *op)
+{
+    enum { LEAST_ROWS = 7, LEAST_COLUMNS = 5 }; /* log2 */
+    cg_product p = cg_product_of(c, op);
+    if (!cg_has_atom(&p) || p.batch || !cg_tcgen05_has_kind(c, &p))
+        return "its elements or sums are not those of the instruction";
+    if (p.m < LEAST_ROWS)
+        return "it has fewer than 128 rows";
+    return p.n < LEAST_COLUMNS           ? "it has fewer than 32 columns"
+           : p.n > CG_TENSOR_COLUMN_BITS ? "it has more than 256 columns"
+                                         : NULL;
+}
+
 bool cg_tcgen05_has_room(const cg_func *c, const ct_op *loop)
 {
     uint32_t all = 0;
@@ -30,7 +43,7 @@ cg_sum *cg_sum_of(const cg_func *c, const ct_op *op)
 {
     for (uint32_t i = 0; c->tensor && i < c->tensor->count; i++) {
         cg_sum *s = &c->tensor->sums[i];
-        if (s->product == op || s->started == op || s->taken == op)
+        if (s->product == op || s->started == op || s->taken == op || (s->scaled && s->scaled == op))
             return s;
     }
     return NULL;

@@ -7,12 +7,16 @@
 /* Can the instruction read operand `index` of the op where it lies: in this encoding? */
 bool cg_tcgen05_reads(const cg_func *c, const ct_op *op, uint32_t index, const cg_encoding *encoding);
 
+/* Why a pair of thread blocks cannot compute the product, each half of its rows: a text for users. NULL: it can. */
+const char *cg_pair_obstacle(const cg_func *c, const ct_op *op);
+
 /* A sum in tensor memory. */
 typedef struct cg_sum {
     const ct_op *product;
     const ct_op *span;    /* the op during which it lies there: the product, or the loop over which it stays */
     const ct_op *started; /* of a sum that stays: the op that puts it there, and the one that takes it; else NULL */
     const ct_op *taken;
+    const ct_op *scaled;                   /* the op that multiplies it there in each iteration; NULL: none */
     uint32_t column, columns, row;         /* columns: with those of its scales; row: log2 of the words of each row */
     uint32_t scale_columns;                /* the last of these */
     uint32_t left, left_columns, left_row; /* of its product's left operand, during the product; no columns: it is not
@@ -26,6 +30,7 @@ typedef struct cg_sum {
 typedef struct cg_tensor {
     cg_sum *sums;
     uint32_t count, columns;       /* columns that are allocated */
+    struct cg_pair_state *pair;    /* the same, of a pair of thread blocks (codegen/ops/tcgen05_pair.c) */
     struct cg_tensor_state *state; /* as lowered (codegen/ops/tcgen05.c); NULL until then */
 } cg_tensor;
 

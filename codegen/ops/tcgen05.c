@@ -23,6 +23,7 @@
 #include "codegen/ops/hooks.h"
 #include "codegen/ops/mma.h"
 #include "codegen/ops/tcgen05.h"
+#include "codegen/ops/tcgen05_pair.h"
 #include "codegen/ops/tcgen05_scales.h"
 #include "codegen/ops/tensor_move.h"
 #include "codegen/ptx/ptx.h"
@@ -88,6 +89,12 @@ static uint32_t begin_first_warp(cg_func *c)
     return others;
 }
 
+/* The number of thread blocks that multiply together, which all instructions of a kernel name. */
+static uint32_t blocks_of(const cg_func *c)
+{
+    return c->paired ? CG_PAIR_BLOCKS : 1;
+}
+
 /* One warp allocates; the address comes through shared memory. */
 void cg_lower_tensor(cg_func *c, const ct_op *op)
 {
@@ -100,14 +107,20 @@ void cg_lower_tensor(cg_func *c, const ct_op *op)
     s->base = cg_new(c, CG_B32);
     s->done = cg_new(c, CG_B32);
     s->phase = cg_new(c, CG_B32);
-    cg_ins(c, "setp.eq.u32 %v, %v, 0", s->issuer, cg_tid(c));
+    if (!c->paired)
+        cg_ins(c, "setp.eq.u32 %v, %v, 0", s->issuer, cg_tid(c));
     cg_ins(c, "mov.u32 %v, tv_tensor", s->done);
     cg_ins(c, "mov.u32 %v, 0", s->phase);
+    if (c->paired)
+        s->issuer = cg_pair_begin(c, s->done);
     uint32_t others = begin_first_warp(c);
-    cg_ins(c, "@%v mbarrier.init.shared::cta.b64 [%v], 1", s->issuer, s->done);
-    cg_ins(c, "@%v fence.mbarrier_init.release.cluster", s->issuer);
-    cg_ins(c, "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%v+8], %u", s->done, c->tensor->columns);
-    cg_ins(c, "tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned");
+    if (!c->paired) {
+        cg_ins(c, "@%v mbarrier.init.shared::cta.b64 [%v], 1", s->issuer, s->done);
+        cg_ins(c, "@%v fence.mbarrier_init.release.cluster", s->issuer);
+    }
+    cg_ins(c, "tcgen05.alloc.cta_group::%u.sync.aligned.shared::cta.b32 [%v+8], %u", blocks_of(c), s->done,
+           c->tensor->columns);
+    cg_ins(c, "tcgen05.relinquish_alloc_permit.cta_group::%u.sync.aligned", blocks_of(c));
     cg_place_label(c, others);
     cg_take_effect(c, op, CG_MEETS); /* the address is there */
     cg_ins(c, "ld.shared.u32 %v, [%v+8]", s->base, s->done);
@@ -128,7 +141,10 @@ void cg_lower_tensor_end(cg_func *c, const ct_op *op)
 {
     meet(c, op);
     uint32_t others = begin_first_warp(c);
-    cg_ins(c, "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %v, %u", state_of(c)->base, c->tensor->columns);
+    if (c->paired) /* for both blocks, which have to be done */
+        cg_pair_end(c);
+    cg_ins(c, "tcgen05.dealloc.cta_group::%u.sync.aligned.b32 %v, %u", blocks_of(c), state_of(c)->base,
+           c->tensor->columns);
     cg_place_label(c, others);
 }
 
@@ -189,7 +205,7 @@ static void start_sum(cg_func *c, cg_sum *s, const cg_product *p, const ct_value
     const cg_val *values = cg_get(c, init, home);
     if (!values)
         return;
-    bool zero = is_zero(values, count);
+    bool zero = !s->scaled && is_zero(values, count); /* what is multiplied must be there */
     if (s->meets)
         meet(c, cg_lowered(c));
     if (!zero) {
@@ -266,7 +282,8 @@ static uint32_t shape_of(const ct_op *op, const cg_product *p, const cg_operand 
     uint32_t is_e8m0 = p->scale_kind == BC_F8E8M0FNU, sums = p->acc == BC_F32 ? 1 : 2;
     sums = p->scaled ? is_e8m0 << 23 : sums << 4;
     return sums | type_of(op, p, true) << 7 | type_of(op, p, false) << 10 | (uint32_t)a->across << 15
-           | (uint32_t)b->across << 16 | (uint32_t)1 << (columns_of(p) - 3 + 17) | (uint32_t)1 << (rows_of(p) - 4 + 24);
+           | (uint32_t)b->across << 16 | (uint32_t)1 << (columns_of(p) + p->paired - 3 + 17)
+           | (uint32_t)1 << (rows_of(p) + p->paired - 4 + 24);
 }
 
 /* An operand as the instructions read it. */
@@ -321,7 +338,7 @@ static cg_val step_of(cg_func *c, const cg_product *p, const cut *u, uint32_t k,
 /* The number of the scales' first column. */
 static uint32_t scales_of(const cg_product *p, const cg_sum *s)
 {
-    return s->column + cg_sum_columns(p);
+    return s->column + cg_tcgen05_sum_columns(p);
 }
 
 /* The left operand of step k, block m: a descriptor, or an address in tensor memory. */
@@ -354,13 +371,14 @@ static void issue(cg_func *c, const ct_op *op, const cg_product *p, const cg_sum
         for (uint32_t n = 0; n < 1u << n_bits; n++) {
             uint32_t of_b = m >> m_bits << n_bits | n;
             cg_val to = cg_new(c, CG_B32);
-            cg_ins(c, "add.u32 %v, %v, %u", to, state_of(c)->base, s->column + (m << p->n) + (n << columns_of(p)));
+            cg_ins(c, "add.u32 %v, %v, %u", to, state_of(c)->base,
+                   s->column + (m << cg_sum_columns(p)) + (n << columns_of(p)));
             for (uint32_t k = first; k < first + count; k++) {
                 cg_val right = step_of(c, p, &b, k, of_b), left = left_of(c, p, s, from_tensor ? NULL : &a, k, m);
                 cg_val adds = k ? always : s->adds;
                 if (!p->scaled) {
-                    cg_ins(c, "tcgen05.mma.cta_group::1.kind::%s [%v], %s%v%s, %v, %v, %v", kind_of(p), to,
-                           from_tensor ? "[" : "", left, from_tensor ? "]" : "", right, shape, adds);
+                    cg_ins(c, "tcgen05.mma.cta_group::%u.kind::%s [%v], %s%v%s, %v, %v, %v", blocks_of(c), kind_of(p),
+                           to, from_tensor ? "[" : "", left, from_tensor ? "]" : "", right, shape, adds);
                     continue;
                 }
                 cg_scale_step(c, p, &scales, (cg_step_at){m, of_b, k});
@@ -370,17 +388,18 @@ static void issue(cg_func *c, const ct_op *op, const cg_product *p, const cg_sum
         }
 }
 
-static const char commit[] = "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster";
+static const char commit[] = "mbarrier::arrive::one.shared::cluster";
 
 void cg_tensor_commit(cg_func *c, cg_val barrier, bool to_all)
 {
-    if (!to_all) {
-        cg_ins(c, "@%v %s.b64 [%v]", state_of(c)->issuer, commit, barrier);
+    if (!to_all && !c->paired) {
+        cg_ins(c, "@%v tcgen05.commit.cta_group::1.%s.b64 [%v]", state_of(c)->issuer, commit, barrier);
         return;
     }
     cg_val blocks = cg_new(c, CG_B16);
     cg_ins(c, "mov.b16 %v, %u", blocks, (1u << c->cluster) - 1);
-    cg_ins(c, "@%v %s.multicast::cluster.b64 [%v], %v", state_of(c)->issuer, commit, barrier, blocks);
+    cg_ins(c, "@%v tcgen05.commit.cta_group::%u.%s.multicast::cluster.b64 [%v], %v", state_of(c)->issuer, blocks_of(c),
+           commit, barrier, blocks);
 }
 
 /* All threads wait until the products that the last commit to `done` covers are complete. */
@@ -401,11 +420,12 @@ static void remark(cg_func *c, const ct_op *op, const cg_product *p, const cg_su
         cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED,
                   "tcgen05.{Instruction=%s}, {Rows=%u} x {Columns=%u}, the sum in {Words=%u} columns of tensor memory, "
                   "the left operand in {Left=%u} columns",
-                  kind_of(p), 1u << rows_of(p), 1u << columns_of(p), cg_sum_columns(p), s->left_columns);
+                  kind_of(p), blocks_of(c) << rows_of(p), blocks_of(c) << columns_of(p), cg_tcgen05_sum_columns(p),
+                  s->left_columns);
     else
         cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED,
                   "tcgen05.{Instruction=%s}, {Rows=%u} x {Columns=%u}, the sum in {Words=%u} columns of tensor memory",
-                  kind_of(p), 1u << rows_of(p), 1u << columns_of(p), cg_sum_columns(p));
+                  kind_of(p), blocks_of(c) << rows_of(p), blocks_of(c) << columns_of(p), cg_tcgen05_sum_columns(p));
 }
 
 /* Multiplies slice by slice. */
@@ -421,6 +441,8 @@ static void multiply(cg_func *c, const ct_op *op, const cg_product *p, const cg_
         cg_encode_operands(c, op, p, &f, true, part);
         if (!in_scratch && !op->in_flight)
             cg_take_effect(c, op, CG_MEETS); /* scratch has a barrier of its own */
+        if (c->paired && !op->in_flight)
+            cg_pair_ready(c);
         uint32_t behind = cg_label(c);
         cg_ins(c, "@!%v bra %l", state_of(c)->issuer, behind);
         if (!op->in_flight)
@@ -429,8 +451,10 @@ static void multiply(cg_func *c, const ct_op *op, const cg_product *p, const cg_
             cg_copy_scales(c, op, p, state_of(c)->base, scales_of(p, s));
         const cg_operand both[] = {f.operands[f.of[0].left], f.operands[f.of[0].right]};
         issue(c, op, p, s, both, part * steps, steps);
-        if (!op->in_flight)
-            cg_ins(c, "%s.b64 [%v]", commit, state_of(c)->done);
+        if (!op->in_flight && c->paired)
+            cg_tensor_commit(c, state_of(c)->done, true);
+        else if (!op->in_flight)
+            cg_ins(c, "tcgen05.commit.cta_group::1.%s.b64 [%v]", commit, state_of(c)->done);
         cg_place_label(c, behind);
         if (!op->in_flight)
             await_done(c);
@@ -492,6 +516,75 @@ void cg_lower_sum(cg_func *c, const ct_op *op)
     cg_sum *s = cg_sum_of(c, op);
     start_sum(c, s, cg_settled_product(c, s->product), op->operands[0]);
     meet(c, op);
+    if (c->paired && s->product->in_flight) { /* the other block has taken its last sum, and stored this one */
+        cg_pair_ready(c);
+        acquire(c);
+    }
+}
+
+void cg_assign_scale_sum(cg_func *c, const ct_op *op)
+{
+    const cg_sum *s = cg_sum_of(c, op);
+    cg_layout l;
+    if (!s || !cg_mma_accumulator_layout(c, s->product, &l))
+        return;
+    cg_set_home(c, cg_result(op, 0), &l, CG_WEIGHT_MMA);
+    cg_want(c, op->operands[1], &l);
+}
+
+/* Lets the warp skip what follows, up to the label, if the factors of all its threads are 1: x * 1 is x. A thread of
+   rows has few of them. 0: it has too many. */
+static uint32_t skip_ones(cg_func *c, const cg_val *factors, uint32_t count)
+{
+    enum { MOST = 8 };
+    cg_val distinct[MOST], others = {0};
+    uint32_t known = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t k = 0;
+        while (k < known && !cg_is_same_val(&distinct[k], &factors[i]))
+            k++;
+        if (k == MOST)
+            return 0;
+        if (k == known)
+            distinct[known++] = factors[i];
+    }
+    for (uint32_t k = 0; k < known; k++) {
+        cg_val other = cg_new(c, CG_PRED), factor = cg_reg(c, distinct[k]);
+        if (k)
+            cg_ins(c, "setp.neu.or.f32 %v, %v, 0f3F800000, %v", other, factor, others);
+        else
+            cg_ins(c, "setp.neu.f32 %v, %v, 0f3F800000", other, factor);
+        others = other;
+    }
+    cg_val any = cg_new(c, CG_PRED);
+    uint32_t behind = cg_label(c);
+    cg_ins(c, "vote.sync.any.pred %v, %v, 0xffffffff", any, others);
+    cg_ins(c, "@!%v bra.uni %l", any, behind);
+    return behind;
+}
+
+/* The product of the last iteration is complete, and nothing else is in the sum's words. */
+void cg_lower_scale_sum(cg_func *c, const ct_op *op)
+{
+    const cg_sum *s = cg_sum_of(c, op);
+    const cg_product *p = cg_settled_product(c, s->product);
+    const cg_layout *home = cg_value_of(c, p->result)->home;
+    uint32_t count = cg_layout_regs(home);
+    const cg_val *factors = cg_get(c, op->operands[1], home);
+    cg_val *scaled = cg_vals(c, count);
+    if (!factors || !scaled)
+        return;
+    uint32_t behind = skip_ones(c, factors, count);
+    acquire(c);
+    const cg_val *regs = load_sum(c, s, p, false);
+    for (uint32_t i = 0; regs && i < count; i++) {
+        scaled[i] = cg_new(c, CG_B32);
+        cg_ins(c, "mul.rn.f32 %v, %v, %v", scaled[i], regs[i], cg_reg(c, factors[i]));
+    }
+    move_sum(c, s, p, scaled, true);
+    release(c);
+    if (behind)
+        cg_place_label(c, behind);
 }
 
 bool cg_take_sum(cg_func *c, const ct_op *op)

@@ -6,6 +6,9 @@
    product, or the loop. So a loop keeps sums only if all products in it have room at once. The kernel allocates at its
    start and frees before it returns.
 
+   A sum that the loop multiplies in each iteration before the product adds to it, as attention does, stays, too:
+   `scale_sum` takes the place of the multiplication.
+
    A left operand that consumers compute from a sum (cg_tensor_takes_left) goes there, too, if columns are left beside
    all sums: the product stores it, and reads it there.
 
@@ -55,18 +58,37 @@ static void mark(ct_op *product, ct_op *loop)
     }
 }
 
-/* Keeps the product's sum in tensor memory as long as loops only carry it. False: no loop does, or there is no room. */
+/* Replaces the multiplication of the sum that the loop carries by one in tensor memory. False: out of memory. */
+static bool put_scale(placing *x, ct_op *product, ct_op *scale, ct_value *arg, cg_sum *sum)
+{
+    ct_op *op = ct_op_new(x->f, CT_scale_sum, scale, 2, 1);
+    if (!op)
+        return false;
+    ct_set_operand(op, 0, arg);
+    ct_set_operand(op, 1, scale->operands[scale->operands[0] == arg]);
+    op->results[0].type = scale->results[0].type;
+    op->results[0].in_tensor = true;
+    ct_insert_before(op, scale);
+    ct_set_operand(product, 2, &op->results[0]);
+    ct_remove(scale);
+    sum->scaled = op;
+    return true;
+}
+
+/* Keeps the product's sum in tensor memory as long as loops only carry it, or one loop carries and multiplies it.
+   False: no loop does, or there is no room. */
 static bool keep(placing *x, ct_op *product, cg_sum *sum)
 {
     uint32_t carried;
-    if (!cg_is_sum_carried(product, &carried))
+    ct_op *scale = NULL;
+    if (!cg_is_sum_carried(product, &carried) && !(scale = cg_scale_of_sum(product, &carried)))
         return false;
-    ct_op *loop = cg_loop_of_sum(product->block->parent, &carried);
+    ct_op *loop = scale ? product->block->parent : cg_loop_of_sum(product->block->parent, &carried);
     if (!product->in_place && !cg_tcgen05_has_room(x->c, loop))
         return false;
     uint32_t operand = ct_for_inits(loop).first + carried;
     ct_op *start = ct_op_new(x->f, CT_sum, product, 1, 1), *end = end_of(x, &loop->results[carried], loop);
-    if (!start || !end) {
+    if (!start || !end || (scale && !put_scale(x, product, scale, &loop->regions[0]->args[carried + 1], sum))) {
         cg_no_memory(x->c);
         return false;
     }
@@ -85,14 +107,6 @@ static bool keep(placing *x, ct_op *product, cg_sum *sum)
 
 /* ---- places ---- */
 
-static bool is_during(const ct_op *op, const ct_op *span)
-{
-    for (; op; op = op->block->parent)
-        if (op == span)
-            return true;
-    return false;
-}
-
 /* The first column behind all sums, but for that of the product itself if it has none yet, that are there during the
    span. */
 static uint32_t column_behind(const cg_tensor *tensor, const cg_sum *last, const ct_op *span)
@@ -100,9 +114,9 @@ static uint32_t column_behind(const cg_tensor *tensor, const cg_sum *last, const
     uint32_t column = 0;
     for (const cg_sum *other = tensor->sums; other < last; other++) {
         uint32_t end = other->column + other->columns, end_of_left = other->left + other->left_columns;
-        if ((is_during(other->span, span) || is_during(span, other->span)) && end > column)
+        if ((ct_is_within(other->span, span) || ct_is_within(span, other->span)) && end > column)
             column = end;
-        if ((is_during(other->product, span) || is_during(span, other->product)) && end_of_left > column)
+        if ((ct_is_within(other->product, span) || ct_is_within(span, other->product)) && end_of_left > column)
             column = end_of_left;
     }
     return column;
@@ -159,8 +173,8 @@ static void add_sum(placing *x, ct_op *product)
     *sum = (cg_sum){.product = product,
                     .span = product,
                     .columns = cg_tcgen05_columns(&p),
-                    .scale_columns = cg_tcgen05_columns(&p) - cg_sum_columns(&p),
-                    .row = p.n};
+                    .scale_columns = cg_tcgen05_columns(&p) - cg_tcgen05_sum_columns(&p),
+                    .row = cg_sum_columns(&p)};
     keep(x, product, sum);
     sum->column = column_behind(x->tensor, sum, sum->span);
     allocate(x->tensor, sum->column + sum->columns);
@@ -204,9 +218,24 @@ static void put_ends(placing *x, ct_block *program)
             put(x, CT_tensor_end, op);
 }
 
+/* A product of a pair has only half of its right operand, so that no other instruction can compute it. cg_choose_pair
+   has compiled the kernel before and decided against a pair if this is so. */
+static bool are_pairs_whole(cg_func *c)
+{
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
+        if (op->paired && !cg_sums_in_tensor(c, op)) {
+            cg_unsupported(c, op, "no pair of thread blocks can compute the product");
+            return false;
+        }
+    return true;
+}
+
 void cg_pass_tensor(cg_func *c)
 {
     placing x = {.c = c, .f = c->ir, .most = count_products(c)};
+    if (c->paired && !are_pairs_whole(c))
+        return;
+    c->paired = c->paired && x.most;
     if (!x.most)
         return;
     x.tensor = bc_new(&c->arena, cg_tensor, 1);
@@ -228,9 +257,4 @@ void cg_pass_tensor(cg_func *c)
     c->tensor = x.tensor;
     for (uint32_t i = 0; i < x.tensor->count; i++)
         x.tensor->sums[i].meets = has_words_of_others(c, &x.tensor->sums[i]);
-}
-
-void cg_dump_tensor(cg_func *c, bc_text *out)
-{
-    cg_dump_ops(c, out);
 }

@@ -65,6 +65,8 @@ struct ct_op {
     bool in_place;  /* by groups, skew: it adds to the registers of its accumulator, which nothing else reads */
     bool as_words; /* by overlap: its left operand, which does not change in the loop, is taken as the words that it was
                        loaded as */
+    bool paired;   /* by cluster: its right operand has only this thread block's half of the columns; the other block of
+                      the pair has the other half */
     uint8_t way;   /* ct_way: by loads, flip; of an ftof, CT_TURNED: done by such a product */
     /* Of a `staged`, by expand, ahead: */
     bool in_registers; /* it loads its tile to registers, where other ops read it */
@@ -224,6 +226,8 @@ ct_op *ct_in_block(ct_op *op, const ct_block *block);
 ct_op *ct_first_reader(const ct_value *v, const ct_block *block);
 /* Is the block inside the other one, or the same? */
 bool ct_is_inside(const ct_block *block, const ct_block *outer);
+/* Is it the other op, or in a region of it? */
+bool ct_is_within(const ct_op *op, const ct_op *outer);
 /* Are all of its operands defined outside the block? */
 bool ct_is_from_outside(const ct_op *op, const ct_block *block);
 /* Does it produce no tile with more than one element? Such a tile takes registers. */
@@ -254,6 +258,8 @@ static inline bool ct_is_map(const ct_op *op)
 }
 /* The integer that all elements of an OP_constant are, sign-extended. False: they differ, or are no integers. */
 bool ct_constant_value(const ct_op *constant, int64_t *out_value);
+/* Does such an op make the value? NULL is none. */
+bool ct_is_constant(const ct_value *v, int64_t *out_value);
 /* Are all elements known to be equal, of whatever kind? */
 bool ct_is_splat(const ct_op *constant);
 /* Is every byte of the elements zero? */

@@ -93,6 +93,10 @@ ps_mbarrier *ps_mbarrier_at(ps_warp *w, const ps_insn *in, unsigned lane, ps_spa
     if (!b)
         ps_report(w, in, (int)lane, PTXSIM_MBARRIER, "'%s': there is no initialised mbarrier at 0x%llx", in->opcode,
                   (unsigned long long)address);
+    else if (block != w->block && !w->sim->module.is_dialect && w->times[b->maker] <= b->made)
+        ps_report(w, in, (int)lane, PTXSIM_MBARRIER,
+                  "'%s': no barrier comes between this and the initialisation of the mbarrier by another block",
+                  in->opcode);
     return b;
 }
 
@@ -107,10 +111,10 @@ static void init_mbarrier(ps_warp *w, const ps_insn *in, unsigned lane, uint64_t
     if ((count == 0 && !unused) || count >= 1u << 20)
         ps_report(w, in, (int)lane, PTXSIM_MBARRIER, "'%s': %llu arrivals; 1 to 2^20 - 1 are possible", in->opcode,
                   (unsigned long long)count);
-    if (ps_mbarrier_find(block, offset))
+    ps_mbarrier *b = ps_mbarrier_find(block, offset);
+    if (b && !w->sim->module.is_triton)
         ps_report(w, in, (int)lane, PTXSIM_MBARRIER, "'%s': there is an mbarrier at 0x%llx already; .inval comes first",
                   in->opcode, (unsigned long long)address);
-    ps_mbarrier *b = NULL;
     for (size_t i = 0; i < block->mbarrier_count && !b; i++)
         if (!block->mbarriers[i].live)
             b = &block->mbarriers[i];
@@ -124,6 +128,8 @@ static void init_mbarrier(ps_warp *w, const ps_insn *in, unsigned lane, uint64_t
     memset(times, 0, (size_t)block->cluster->clock_count * 2 * sizeof *times);
     *b = (ps_mbarrier){.address = offset,
                        .live = true,
+                       .maker = w->clock_index,
+                       .made = w->times[w->clock_index],
                        .expected = (int64_t)count,
                        .pending = (int64_t)count,
                        .times = times,
@@ -256,6 +262,8 @@ ps_flow ps_exec_mbarrier_wait(ps_warp *w, const ps_insn *in, uint32_t active)
     }
     if (done != active)
         w->yielded = true;
+    if (done != active && in->mode == MB_TRY && w->sim->uses)
+        return PS_WAIT; /* turns of a loop that waits depend on the order in which warps run here */
     ps_result_mask(w, &in->operands[0], active, done);
     return PS_NEXT;
 }
