@@ -26,6 +26,12 @@ typedef struct cg_sum {
     cg_val adds; /* when lowered: whether the next product adds to it, because something has been written */
 } cg_sum;
 
+/* The number of the first column with scales of its product. */
+static inline uint32_t cg_scales_of(const cg_sum *s)
+{
+    return s->column + s->columns - s->scale_columns;
+}
+
 /* The tensor memory of a kernel. */
 typedef struct cg_tensor {
     cg_sum *sums;

@@ -335,12 +335,6 @@ static cg_val step_of(cg_func *c, const cg_product *p, const cut *u, uint32_t k,
 
 /* ---- the product ---- */
 
-/* The number of the scales' first column. */
-static uint32_t scales_of(const cg_product *p, const cg_sum *s)
-{
-    return s->column + cg_tcgen05_sum_columns(p);
-}
-
 /* The left operand of step k, block m: a descriptor, or an address in tensor memory. */
 static cg_val left_of(cg_func *c, const cg_product *p, const cg_sum *s, const cut *in_shared, uint32_t k, uint32_t m)
 {
@@ -363,7 +357,7 @@ static void issue(cg_func *c, const ct_op *op, const cg_product *p, const cg_sum
     uint32_t m_bits = p->m - rows_of(p), n_bits = p->n - columns_of(p);
     cg_scale_steps scales = {.shape = shape_of(op, p, &operands[0], &operands[1]),
                              .base = state_of(c)->base,
-                             .column = scales_of(p, s)};
+                             .column = cg_scales_of(s)};
     cg_val shape = cg_new(c, CG_B32), always = cg_reg(c, cg_const(CG_PRED, 1));
     if (!p->scaled)
         cg_ins(c, "mov.b32 %v, %x", shape, scales.shape);
@@ -448,7 +442,7 @@ static void multiply(cg_func *c, const ct_op *op, const cg_product *p, const cg_
         if (!op->in_flight)
             acquire(c);
         if (p->scaled && !part)
-            cg_copy_scales(c, op, p, state_of(c)->base, scales_of(p, s));
+            cg_copy_scales(c, op, p, state_of(c)->base, cg_scales_of(s));
         const cg_operand both[] = {f.operands[f.of[0].left], f.operands[f.of[0].right]};
         issue(c, op, p, s, both, part * steps, steps);
         if (!op->in_flight && c->paired)
@@ -479,7 +473,7 @@ void cg_multiply_tcgen05(cg_func *c, const ct_op *op, const cg_product *p)
     else if (puts) /* the product of the iteration before has read its scales */
         acquire(c);
     if (puts)
-        cg_put_scales(c, op, p, state_of(c)->base, scales_of(p, s));
+        cg_put_scales(c, op, p, state_of(c)->base, cg_scales_of(s));
     if (!s->started || puts)
         release(c);
     if (!c->failed)
