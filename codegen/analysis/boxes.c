@@ -66,7 +66,8 @@ const char *cg_boxes_obstacle(const ct_op *load, const cg_encoding *encoding, ui
     *out = (cg_boxes){.element = encoding->bytes, .swizzle = encoding->swizzle, .blocks = 1};
     if (tile->rank > CG_MAP_DIMS || v.view->view->tensor->rank != tile->rank)
         return "a tensor has more dimensions than a tensor map";
-    if (cg_view_is_half(&v) || encoding->left_out || encoding->batch || !is_swizzled_alike(encoding))
+    if (cg_view_is_half(&v) || encoding->left_out || encoding->batch || encoding->scaled_rows
+        || !is_swizzled_alike(encoding))
         return "a tile needs a layout in shared memory that TMA does not write";
     if (!is_in_reach(v.view->view))
         return "the extents and strides of a tensor are not known to suit a tensor map";

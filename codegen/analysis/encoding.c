@@ -1,6 +1,8 @@
 /* Swizzled matrices in shared memory; see the header. */
 #include "codegen/analysis/encoding.h"
 
+#include "codegen/analysis/tensor_memory.h"
+
 cg_encoding cg_encoding_new(uint32_t rows, uint32_t columns, uint32_t batch, uint32_t bytes, cg_feed feed)
 {
     /* The row bits in which the rows of an 8x8 matrix differ. If several rows fit in 128 bytes, the lowest bits
@@ -19,8 +21,10 @@ cg_encoding cg_encoding_new(uint32_t rows, uint32_t columns, uint32_t batch, uin
         s.chunk++;
     while (s.panel < columns && bytes << (s.panel + 1) <= 128)
         s.panel++;
+    if (cg_is_scale_feed(feed))
+        s.scaled_rows = feed == CG_FEED_SCALES ? CG_TENSOR_ROW_BITS : CG_TENSOR_COLUMN_BITS;
     uint32_t chunks = s.panel > s.chunk ? s.panel - s.chunk : 0; /* log2, at most 3 */
-    for (uint32_t i = 3 - chunks; i < 3 && feed != CG_FEED_ONE && feed != CG_FEED_THREADS; i++)
+    for (uint32_t i = 3 - chunks; i < 3 && feed != CG_FEED_ONE && feed != CG_FEED_THREADS && !s.scaled_rows; i++)
         if (differ[feed][i] == CG_PANEL_BIT)
             s.row_bit[s.swizzle++] = s.panel < columns ? (uint8_t)rows : CG_NO_ROW_BIT;
         else if (differ[feed][i] < rows || differ[feed][i] == CG_NO_ROW_BIT)
@@ -46,6 +50,27 @@ uint32_t cg_encoding_bytes(const cg_encoding *s)
     return s->bytes << (s->rows + s->columns + s->batch);
 }
 
+/* Scales: 16 bytes for each of 32 lanes of tensor memory, which are four columns of words; the next four columns lie
+   behind all lanes. Columns count the rows of a lane, then the words along K, then further rows. */
+static uint32_t place_of_scale(const cg_encoding *s, uint32_t index)
+{
+    enum { WORD = 2, FOUR = 2 };
+    uint32_t k = index & ((1u << s->columns) - 1), row = index >> s->columns, lane = row & ((1u << CG_LANE_BITS) - 1);
+    uint32_t together = s->rows < s->scaled_rows ? s->rows : s->scaled_rows, own = together - CG_LANE_BITS;
+    uint32_t column = (row >> together << (s->columns - WORD) | k >> WORD) << own
+                      | (row >> CG_LANE_BITS & ((1u << own) - 1));
+    return ((column >> FOUR << CG_LANE_BITS | lane) << FOUR | (column & ((1u << FOUR) - 1))) << WORD
+           | (k & ((1u << WORD) - 1));
+}
+
+/* Has a tile at least a word along K, two columns of rows, and four columns in all? */
+bool cg_has_scale_places(const cg_encoding *s)
+{
+    enum { WORD = 2, FOUR = 2 };
+    return s->columns >= WORD && s->rows > CG_LANE_BITS
+           && s->rows - CG_LANE_BITS + s->columns - WORD + s->batch >= FOUR;
+}
+
 static uint32_t place_of(const void *encoding, uint32_t index)
 {
     const cg_encoding *s = encoding;
@@ -56,6 +81,8 @@ static uint32_t place_of(const void *encoding, uint32_t index)
                  before = index >> s->rows & (((uint32_t)1 << s->columns) - 1);
         index = (index >> (s->rows + s->columns) << s->rows | last) << s->columns | before;
     }
+    if (s->scaled_rows)
+        return place_of_scale(s, index);
     uint32_t wide = s->columns - s->panel, low = index & (((uint32_t)1 << s->panel) - 1);
     uint32_t panel = index >> s->panel & (((uint32_t)1 << wide) - 1),
              row = index >> s->columns & (((uint32_t)1 << s->rows) - 1);

@@ -6,6 +6,7 @@
 
 #include "codegen/analysis/scaling.h"
 #include "codegen/analysis/tcgen05.h"
+#include "codegen/analysis/tcgen05_scales.h"
 
 /* Bytes of shared memory for one step of the instruction along K of an operand, including alignment. */
 static uint64_t step_bytes(const cg_product *p, bool left)
@@ -288,7 +289,7 @@ const cg_traits *cg_traits_of(cg_instruction instruction)
 static bool fits_row(const cg_product *p, cg_instruction instruction)
 {
     const cg_traits *t = cg_traits_of(instruction);
-    return !p->batch && p->m >= t->rows && p->n >= t->columns;
+    return (!p->batch || t->traits & CG_IN_TENSOR) && p->m >= t->rows && p->n >= t->columns;
 }
 
 bool cg_async_fits(const cg_product *p)
@@ -309,12 +310,12 @@ static cg_instruction instruction_of(const cg_func *c, const ct_op *op, cg_produ
     if (!find_atom(c, op, p))
         return is_blocked(c, p) ? CG_BY_BLOCKS : CG_BY_ELEMENT;
     if (op->paired)
-        return fits_row(p, CG_BY_TCGEN05) && cg_tcgen05_fits(c, p) ? CG_BY_TCGEN05 : CG_BY_MMA;
-    return op->way == CT_TURNED                                  ? CG_BY_TURNED_WGMMA
-           : op->way == CT_REORDERED                             ? CG_BY_REORDERED_MMA
-           : is_async(c, op, p)                                  ? CG_BY_WGMMA
-           : fits_row(p, CG_BY_TCGEN05) && cg_tcgen05_fits(c, p) ? CG_BY_TCGEN05
-                                                                 : CG_BY_MMA;
+        return fits_row(p, CG_BY_TCGEN05) && !cg_tcgen05_obstacle(c, p) ? CG_BY_TCGEN05 : CG_BY_MMA;
+    return op->way == CT_TURNED                                       ? CG_BY_TURNED_WGMMA
+           : op->way == CT_REORDERED                                  ? CG_BY_REORDERED_MMA
+           : is_async(c, op, p)                                       ? CG_BY_WGMMA
+           : fits_row(p, CG_BY_TCGEN05) && !cg_tcgen05_obstacle(c, p) ? CG_BY_TCGEN05
+                                                                      : CG_BY_MMA;
 }
 
 cg_product cg_product_of(const cg_func *c, const ct_op *op)
@@ -338,6 +339,8 @@ cg_product cg_product_of(const cg_func *c, const ct_op *op)
     p.scaled = op->opcode == OP_mmaf_scaled;
     p.scale_kind = p.scaled ? bc_elem_kind(operands[3]->type) : p.in;
     p.instruction = instruction_of(c, op, &p);
+    if (p.scaled && p.instruction == CG_BY_TCGEN05)
+        p.scaling = cg_tcgen05_scaling(c, &p);
     p.chained = cg_has_atom(&p) && is_chained(op);
     p.adds_up = cg_cuts_sums(c, op) && (cg_has_trait(&p, CG_ASYNCHRONOUS) || (cg_has_atom(&p) && !p.atom.widened));
     return p;

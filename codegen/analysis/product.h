@@ -56,6 +56,7 @@ typedef struct cg_scaling {
     uint8_t scale_bits; /* log2 of the blocks in the atom's K */
     uint8_t alternate;  /* 1: the instruction is executed for even blocks, and again for odd ones; otherwise 0 */
     bool after;         /* the instruction does not scale: it gives sums of blocks, which are then scaled and added */
+    uint8_t ptx;        /* the PTX version that has it, if the target is in earlier ones, too; otherwise 0 */
     cg_atom atom;
 } cg_scaling;
 

@@ -6,6 +6,7 @@
 #include "codegen/analysis/ring.h"
 #include "codegen/analysis/scaling.h"
 #include "codegen/analysis/tcgen05.h"
+#include "codegen/analysis/tcgen05_scales.h"
 #include "codegen/analysis/turned.h"
 
 bool cg_runs_along_last(const cg_layout *l, uint32_t bits)
@@ -233,6 +234,8 @@ bool cg_mma_fragment_layout(const cg_func *c, const ct_op *op, cg_layout *out)
    two rows and for two columns. Registers count blocks of K, which of the two, and then the same as above. */
 cg_layout cg_scale_layout(const cg_func *c, const cg_product *p, bool left)
 {
+    if (p->instruction == CG_BY_TCGEN05)
+        return cg_scale_words_layout(c, p, left);
     const uint8_t *n = column_bits(p);
     bool after = p->scaling->after;
     uint32_t one = 1, blocks = p->k - p->atom.k_bits + p->scaling->scale_bits;
@@ -279,10 +282,10 @@ static cg_feed halves_feed(const cg_product *p, uint32_t index, bool along_k)
     return along_k ? CG_FEED_VECTORS : CG_NO_FEED;
 }
 
-/* tcgen05 reads tf32 only with K contiguous, in these encodings. */
+/* tcgen05 reads tf32 and packed elements only with K contiguous, in these encodings. */
 static cg_feed tcgen05_feed(const cg_product *p, bool along_k)
 {
-    return along_k || p->in != BC_TF32 ? CG_FEED_ROWS : CG_NO_FEED;
+    return along_k || cg_tcgen05_reads_across(p) ? CG_FEED_ROWS : CG_NO_FEED;
 }
 
 /* The feed for bytes and tf32: pairs of rows or columns where takes_pairs or takes_row_pairs will decide so. */
@@ -297,9 +300,13 @@ static cg_feed other_feed(const cg_product *p, uint32_t index, bool along_k, boo
 
 cg_feed cg_mma_feed(cg_func *c, const ct_op *op, uint32_t index, const cg_layout *run)
 {
-    if (!cg_is_product(op) || index > 1)
+    enum { RIGHT = 1, LEFT_SCALES = 3 };
+    if (!cg_is_product(op))
         return CG_NO_FEED;
     cg_product p = cg_product_of(c, op);
+    if (index > RIGHT)
+        return index >= LEFT_SCALES && p.instruction == CG_BY_TCGEN05 ? cg_scale_feed(&p, index == LEFT_SCALES)
+                                                                      : CG_NO_FEED;
     uint32_t k = p.k + p.packed, last = index ? p.n : k, other = index ? k : p.m;
     bool along_last = runs_from(run, 0, last), along_other = runs_from(run, last, other);
     if (p.instruction == CG_BY_ELEMENT || (!along_last && !along_other))
@@ -333,8 +340,8 @@ cg_encoding cg_regular_encoding(const cg_product *p, bool left, bool across)
 {
     uint32_t rows = left ? p->m : p->k, columns = left ? p->k : p->n;
     bool flipped = across == left;
-    cg_encoding s =
-        cg_encoding_new(flipped ? columns : rows, flipped ? rows : columns, 0, cg_memory_bytes(p->in), CG_FEED_ROWS);
+    cg_encoding s = cg_encoding_new(flipped ? columns : rows, flipped ? rows : columns, p->batch,
+                                    cg_memory_bytes(p->in), CG_FEED_ROWS);
     s.flipped = flipped;
     return s;
 }
@@ -342,12 +349,13 @@ cg_encoding cg_regular_encoding(const cg_product *p, bool left, bool across)
 bool cg_async_reads(const cg_product *p, bool left, bool across, const cg_encoding *encoding)
 {
     cg_encoding regular = cg_regular_encoding(p, left, across);
-    cg_layout index = {.tile_bits = (uint8_t)(p->k + (left ? p->m : p->n))};
+    cg_layout index = {.tile_bits = (uint8_t)(p->k + (left ? p->m : p->n) + p->batch)};
     if (index.tile_bits > CG_MAX_REG_BITS || regular.panel <= regular.chunk)
         return false;
     for (uint32_t b = 0; b < index.tile_bits; b++)
         index.reg[index.reg_bits++] = (uint32_t)1 << b;
-    cg_layout wanted = cg_encoding_layout(&regular, &index), source = cg_source_layout(left ? p->lhs : p->rhs, &index);
+    cg_layout wanted = cg_encoding_layout(&regular, &index), elements = cg_from_bytes(p, left, &index),
+              source = cg_source_layout(left ? p->lhs : p->rhs, &elements);
     cg_layout is = encoding ? cg_encoding_layout(encoding, &source) : wanted;
     return memcmp(wanted.reg, is.reg, index.reg_bits * sizeof *is.reg) == 0;
 }

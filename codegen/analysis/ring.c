@@ -65,6 +65,14 @@ cg_ring *cg_ring_plan(cg_func *c, cg_ring_role role)
     return ring;
 }
 
+bool cg_ring_is_of_threads(const cg_ring *ring)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < ring->load_count; i++)
+        any = any || cg_is_copied_by_threads(ring, &ring->loads[i]);
+    return any;
+}
+
 uint32_t cg_ring_load_bytes(const cg_ring_load *load)
 {
     return load->own_bytes ? load->own_bytes : cg_encoding_bytes(&load->encoding);
@@ -76,10 +84,16 @@ uint32_t cg_ring_place_loads(cg_ring *ring)
                      : cg_is_read_by_threads(&ring->loads[0]) ? CG_LINE_BYTES
                                                               : CG_ENCODING_ALIGN;
     ring->slot_bytes = 0;
-    for (uint32_t i = 0; i < ring->load_count; i++) {
-        ring->loads[i].offset = ring->slot_bytes;
-        ring->slot_bytes += (cg_ring_load_bytes(&ring->loads[i]) + align - 1) & ~(align - 1);
-    }
+    for (uint32_t scales = 0; scales < 2; scales++) /* scales follow the other tiles, and need less alignment */
+        for (uint32_t i = 0; i < ring->load_count; i++) {
+            cg_ring_load *load = &ring->loads[i];
+            if (cg_is_scale_feed(load->feed) != scales)
+                continue;
+            uint32_t own = scales ? CG_LINE_BYTES : align;
+            load->offset = ring->slot_bytes;
+            ring->slot_bytes += (cg_ring_load_bytes(load) + own - 1) & ~(own - 1);
+        }
+    ring->slot_bytes = (ring->slot_bytes + align - 1) & ~(align - 1);
     return ring->slot_bytes;
 }
 

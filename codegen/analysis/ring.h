@@ -134,6 +134,13 @@ static inline bool cg_is_put(const cg_ring_load *load)
 {
     return load->passage >= CG_TRANSPOSED_BY_THREADS;
 }
+/* Do threads copy the tile, not the copy engine? They do in a ring by maps, too, if it is one of scales. */
+static inline bool cg_is_copied_by_threads(const cg_ring *ring, const cg_ring_load *load)
+{
+    return ring->role != CG_RING_OF_MAPS || cg_is_scale_feed(load->feed);
+}
+/* The same for any tile of the ring. */
+bool cg_ring_is_of_threads(const cg_ring *ring);
 /* Is the tile tf32 in its slot, although it is f32 in memory? */
 static inline bool cg_is_rounded(const cg_ring_load *load)
 {

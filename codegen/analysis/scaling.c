@@ -2,61 +2,32 @@
    ISA, "Block scaling for mma.sync" and the fragments of m16n8k32 and m16n8k64, which are the same as for bytes. */
 #include "codegen/analysis/scaling.h"
 
+/* Does the output have that PTX version? A row for a version that came after its target is used if the consumer is
+   known to accept it, so that without such knowledge, the output stays with the target's version. */
+static bool is_written(const cg_func *c, uint8_t version)
+{
+    return !version || (c->options && c->options->ptx_version >= version);
+}
+
 const cg_scaling *cg_find_scaling(const cg_func *c, const ct_op *op, const cg_product *p)
 {
     static const cg_scaling all[] = {
-        {BC_F8E4M3FN,
-         BC_F8E8M0FNU,
-         5,
-         0,
-         0,
-         0,
-         false,
-         {"m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e4m3.f32.ue8m0", 5, 2, false, NULL}},
-        {BC_F8E5M2,
-         BC_F8E8M0FNU,
-         5,
-         0,
-         0,
-         0,
-         false,
-         {"m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e5m2.e5m2.f32.ue8m0", 5, 2, false, NULL}},
-        {BC_F4E2M1FN,
-         BC_F8E8M0FNU,
-         5,
-         1,
-         1,
-         0,
-         false,
-         {"m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0", 5, 2, false, NULL}},
-        /* .scale_vec::4X takes .ue8m0 since PTX 9.1 */
-        {BC_F4E2M1FN,
-         BC_F8E8M0FNU,
-         4,
-         1,
-         2,
-         1,
-         false,
-         {"m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0", 5, 2, false, NULL}},
-        {BC_F4E2M1FN,
-         BC_F8E4M3FN,
-         4,
-         1,
-         2,
-         0,
-         false,
-         {"m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", 5, 2, false, NULL}},
-        {BC_F8E4M3FN, 0, 5, 0, 0, 0, true, {"m16n8k16.row.col.f32.f16.f16.f32", 5, 2, false, "e4m3x2"}},
-        {BC_F8E5M2, 0, 5, 0, 0, 0, true, {"m16n8k16.row.col.f32.f16.f16.f32", 5, 2, false, "e5m2x2"}},
-        {BC_F4E2M1FN, 0, 5, 1, 1, 0, true, {"m16n8k16.row.col.f32.f16.f16.f32", 5, 2, false, "e2m1x2"}},
-        {BC_F4E2M1FN, 0, 4, 1, 2, 1, true, {"m16n8k16.row.col.f32.f16.f16.f32", 5, 2, false, "e2m1x2"}},
+#define MMA(in, scale, block, packed, scale_bits, alternate, ptx, shape, kind, element, type) \
+    {BC_##in, BC_##scale, block,                                                              \
+     packed,  scale_bits, alternate,                                                          \
+     false,   ptx,        {shape ".row.col.kind::" kind ".f32." element "." element ".f32." type, 5, 2, false, NULL}},
+#define WIDENED(in, block, packed, scale_bits, alternate, element) \
+    {BC_##in, 0,          block,                                   \
+     packed,  scale_bits, alternate,                               \
+     true,    0,          {"m16n8k16.row.col.f32.f16.f16.f32", 5, 2, false, element "x2"}},
+#include "codegen/analysis/scalings.def"
     };
     const bc_type *scale = ct_operands(op)[3]->type;
     bool native = c->target->features & CG_HAS_BLOCK_SCALE;
     int64_t scales = scale->shape[scale->rank - 1];
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i].in == p->in && scales << all[i].block == (int64_t)1 << p->k
-            && (all[i].after || (native && all[i].scale == bc_elem_kind(scale))))
+            && (all[i].after || (native && all[i].scale == bc_elem_kind(scale) && is_written(c, all[i].ptx))))
             return &all[i];
     return NULL;
 }

@@ -1,6 +1,8 @@
 /* Products by tcgen05; see the header. */
 #include "codegen/analysis/tcgen05.h"
 
+#include "codegen/analysis/tcgen05_scales.h"
+
 enum { BLOCK_BITS = 3, HALF_BITS = 4 }; /* log2 of the columns, and the lanes, that 16x256b moves at a time */
 
 /* log2 of the warps beyond a warpgroup. */
@@ -9,10 +11,10 @@ static uint32_t further_warps(const cg_func *c)
     return c->warp_bits - CG_WARPGROUP_BITS;
 }
 
-/* log2 of the rows beyond those of an instruction. */
+/* log2 of the rows of all batches beyond those of an instruction. */
 static uint32_t further_rows(const cg_product *p)
 {
-    return p->m > CG_TENSOR_ROW_BITS ? p->m - CG_TENSOR_ROW_BITS : 0;
+    return (p->m > CG_TENSOR_ROW_BITS ? p->m - CG_TENSOR_ROW_BITS : 0) + p->batch;
 }
 
 bool cg_tcgen05_halves_lanes(const cg_product *p)
@@ -20,9 +22,14 @@ bool cg_tcgen05_halves_lanes(const cg_product *p)
     return p->paired && p->m < CG_TENSOR_ROW_BITS;
 }
 
-uint32_t cg_tcgen05_columns(const cg_product *p)
+uint32_t cg_tcgen05_sum_columns(const cg_product *p)
 {
     return (uint32_t)1 << (cg_sum_columns(p) + further_rows(p) - cg_tcgen05_halves_lanes(p));
+}
+
+uint32_t cg_tcgen05_columns(const cg_product *p)
+{
+    return cg_tcgen05_sum_columns(p) + (p->scaled ? cg_scale_columns(p) : 0);
 }
 
 bool cg_tcgen05_has_kind(const cg_func *c, const cg_product *p)
@@ -32,16 +39,25 @@ bool cg_tcgen05_has_kind(const cg_func *c, const cg_product *p)
     return !p->scaled && ((floats && p->acc == BC_F32) || (bytes && p->in == BC_I8 && p->acc == BC_I32));
 }
 
-bool cg_tcgen05_fits(const cg_func *c, const cg_product *p)
+const char *cg_tcgen05_obstacle(const cg_func *c, const cg_product *p)
 {
-    if (!(c->target->features & CG_HAS_TCGEN05) || !cg_tcgen05_has_kind(c, p) || c->warp_bits < CG_WARPGROUP_BITS
-        || c->strip_bits)
-        return false;
-    if (p->paired && cg_sum_columns(p) > CG_TENSOR_COLUMN_BITS)
-        return false;
+    if (!(c->target->features & CG_HAS_TCGEN05))
+        return "the target does not have it";
+    if (c->warp_bits < CG_WARPGROUP_BITS || c->strip_bits)
+        return "the kernel has fewer than four warps, or its tiles are in strips";
+    if (p->scaled && p->m < CG_TENSOR_ROW_BITS)
+        return "scaled products need 128 rows";
+    if (p->scaled ? !cg_tcgen05_scaling(c, p) : !cg_tcgen05_has_kind(c, p))
+        return "it has no such kind";
+    if (p->paired && (p->scaled || p->batch || cg_sum_columns(p) > CG_TENSOR_COLUMN_BITS))
+        return "a pair of thread blocks multiplies up to 256 columns of one batch, without scales";
+    cg_product scaled = *p;
+    scaled.scaling = p->scaled ? cg_tcgen05_scaling(c, p) : NULL;
+    if (cg_tcgen05_columns(&scaled) > CG_TENSOR_COLUMNS)
+        return "tensor memory has no room for the sum and its scales";
     uint32_t rows = further_rows(p), warps = further_warps(c),
              along_n = (warps > rows ? warps - rows : 0) + cg_tcgen05_halves_lanes(p);
-    return cg_tcgen05_columns(p) <= CG_TENSOR_COLUMNS && along_n + BLOCK_BITS <= cg_sum_columns(p);
+    return along_n + BLOCK_BITS <= cg_sum_columns(p) ? NULL : "a warp would have less than eight columns";
 }
 
 void cg_tcgen05_split(const cg_func *c, cg_product *p)
@@ -60,14 +76,14 @@ cg_layout cg_tcgen05_layout(const cg_func *c, const cg_product *p)
 {
     uint32_t one = 1, w = 0, n = cg_sum_columns(p),
              of_warps = p->m < CG_TENSOR_ROW_BITS && !p->paired ? HALF_BITS : HALF_BITS + 1;
-    cg_layout l = {.tile_bits = (uint8_t)(p->m + n), .warp_bits = (uint8_t)c->warp_bits};
+    cg_layout l = {.tile_bits = (uint8_t)(p->m + n + p->batch), .warp_bits = (uint8_t)c->warp_bits};
     l.reg[l.reg_bits++] = one;
     l.reg[l.reg_bits++] = one << (n + 3);
     for (uint32_t i = BLOCK_BITS; i < n - p->along_n; i++)
         l.reg[l.reg_bits++] = one << i;
     for (uint32_t i = HALF_BITS; i < of_warps; i++)
         l.reg[l.reg_bits++] = one << (n + i);
-    for (uint32_t i = of_warps + p->along_m; i < p->m; i++)
+    for (uint32_t i = of_warps + p->along_m; i < p->m + p->batch; i++)
         l.reg[l.reg_bits++] = one << (n + i);
     for (uint32_t i = 0; i < CG_LANE_BITS; i++)
         l.lane[i] = one << (i < 2 ? 1 + i : n + i - 2);

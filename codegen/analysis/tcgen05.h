@@ -6,16 +6,7 @@
 #define TILEVM_CODEGEN_ANALYSIS_TCGEN05_H
 
 #include "codegen/analysis/product.h"
-
-enum {
-    CG_TENSOR_COLUMNS = 512,      /* of tensor memory */
-    CG_TENSOR_LEAST_COLUMNS = 32, /* of an allocation, which has a power of two */
-    CG_TENSOR_ROW_BITS = 7,       /* log2 of the rows that an instruction multiplies, unless they are 64 */
-    CG_TENSOR_COLUMN_BITS = 8,    /* log2 of its columns, at most */
-    CG_PAIR_BLOCKS = 2,           /* thread blocks that multiply together */
-    CG_TENSOR_BYTES = 16,         /* shared memory of the kernel: a barrier, and the address of the allocation */
-    CG_PAIR_BYTES = 32            /* the same in a pair of thread blocks: another barrier behind them */
-};
+#include "codegen/analysis/tensor_memory.h"
 
 /* Shared memory of the kernel for its tensor memory. */
 static inline uint32_t cg_tensor_bytes(const cg_func *c)
@@ -30,9 +21,14 @@ static inline uint32_t cg_tensor_bytes(const cg_func *c)
 
 /* Does the instruction take such elements and sums? */
 bool cg_tcgen05_has_kind(const cg_func *c, const cg_product *p);
-/* Can tcgen05 compute the product, which has an atom, and enough rows and columns? Its sums fit into tensor memory,
-   and every warp has whole blocks of eight columns. */
-bool cg_tcgen05_fits(const cg_func *c, const cg_product *p);
+/* A text for users: why tcgen05 cannot compute the product, which has an atom, and enough rows and columns. NULL: it
+   can; its sums fit into tensor memory, and every warp has whole blocks of eight columns. */
+const char *cg_tcgen05_obstacle(const cg_func *c, const cg_product *p);
+/* Can it read operands whose rows lie across K? */
+static inline bool cg_tcgen05_reads_across(const cg_product *p)
+{
+    return p->in != BC_TF32 && !p->packed;
+}
 /* Distributes the warps along M and N: the first four have 32 lanes each. */
 void cg_tcgen05_split(const cg_func *c, cg_product *p);
 /* Do two halves of the sum's columns lie in different lanes? */
@@ -41,7 +37,9 @@ bool cg_tcgen05_halves_lanes(const cg_product *p);
 uint32_t cg_tcgen05_warp_column(const cg_product *p, uint32_t i);
 /* The layout of the sum as the shape 16x256b loads it: that of mma.sync for 16 lanes at a time. */
 cg_layout cg_tcgen05_layout(const cg_func *c, const cg_product *p);
-/* The columns of tensor memory that the product's sum takes. */
+/* The columns of tensor memory that the product's sum takes. Batches follow each other like further rows. */
+uint32_t cg_tcgen05_sum_columns(const cg_product *p);
+/* The columns of tensor memory that the product takes: those of its sum, and of its scales behind them. */
 uint32_t cg_tcgen05_columns(const cg_product *p);
 
 #endif

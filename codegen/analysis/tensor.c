@@ -1,13 +1,18 @@
 /* Products by tcgen05 in a kernel; see the header. */
 #include "codegen/analysis/tensor.h"
 
+#include "codegen/analysis/tcgen05_scales.h"
+
 bool cg_tcgen05_reads(const cg_func *c, const ct_op *op, uint32_t index, const cg_encoding *encoding)
 {
+    enum { LEFT_SCALES = 3 };
     cg_product p = cg_product_of(c, op);
     bool left = index == 0;
+    if (p.instruction == CG_BY_TCGEN05 && index >= LEFT_SCALES)
+        return cg_scales_are_copied(&p, index == LEFT_SCALES, op->operands[index], encoding);
     return p.instruction == CG_BY_TCGEN05
            && (cg_async_reads(&p, left, false, encoding)
-               || (p.in != BC_TF32 && cg_async_reads(&p, left, true, encoding)));
+               || (cg_tcgen05_reads_across(&p) && cg_async_reads(&p, left, true, encoding)));
 }
 
 const char *cg_pair_obstacle(const cg_func *c, const ct_op *op)

@@ -17,13 +17,20 @@ typedef struct cg_sum {
     const ct_op *started; /* of a sum that stays: the op that puts it there, and the one that takes it; else NULL */
     const ct_op *taken;
     const ct_op *scaled;                   /* the op that multiplies it there in each iteration; NULL: none */
-    uint32_t column, columns, row;         /* row: log2 of the columns of words that each row has side by side */
+    uint32_t column, columns, row;         /* columns: with those of its scales; row: log2 of the words of each row */
+    uint32_t scale_columns;                /* the last of these */
     uint32_t left, left_columns, left_row; /* of its product's left operand, during the product; no columns: it is not
                                               there */
     bool meets;  /* threads meet before they store its initial value or the left operand, because other warps had these
                     words */
     cg_val adds; /* when lowered: whether the next product adds to it, because something has been written */
 } cg_sum;
+
+/* The number of the first column with scales of its product. */
+static inline uint32_t cg_scales_of(const cg_sum *s)
+{
+    return s->column + s->columns - s->scale_columns;
+}
 
 /* The tensor memory of a kernel. */
 typedef struct cg_tensor {

@@ -55,5 +55,5 @@ bool cg_tensor_takes_left(const cg_func *c, const ct_op *op)
         return false;
     cg_product p = cg_product_of(c, op);
     cg_tcgen05_split(c, &p);
-    return neighbours_of(&p) + 2 + cg_tensor_left_along(c, &p) <= p.k;
+    return !p.scaled && !p.batch && neighbours_of(&p) + 2 + cg_tensor_left_along(c, &p) <= p.k;
 }

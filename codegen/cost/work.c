@@ -74,7 +74,7 @@ static const cg_layout *moved_layout(cg_func *c, const ct_op *op)
 {
     if (op->opcode == CT_staged) {
         const cg_ring_load *load = op->detail;
-        return cg_ring_of(op, op->operand_count - 1)->role == CG_RING_OF_MAPS ? NULL : &load->layout;
+        return cg_is_copied_by_threads(cg_ring_of(op, op->operand_count - 1), load) ? &load->layout : NULL;
     }
     const ct_value *v = op->result_count && bc_is_tile(op->results[0].type) ? &op->results[0] : stored_by(op);
     const cg_value *x = v ? cg_value_of(c, v) : NULL;

@@ -13,6 +13,8 @@
 #include "codegen/values/homes.h"
 #include "codegen/values/values.h"
 
+enum { STARTERS = 2 }; /* the region of those that fill the first slots, or copy scales, if there is one */
+
 /* ---- the groups ---- */
 
 void cg_assign_groups(cg_func *c, const ct_op *op)
@@ -23,8 +25,8 @@ void cg_assign_groups(cg_func *c, const ct_op *op)
     c->homes->remakes = true; /* scratch and its barriers are the consumers' */
     cg_assign_block(c, op->regions[1]);
     c->warp_bits = CG_STARTER_WARP_BITS;
-    if (op->region_count > 2)
-        cg_assign_block(c, op->regions[2]);
+    if (op->region_count > STARTERS)
+        cg_assign_block(c, op->regions[STARTERS]);
     c->homes->remakes = false;
     c->warp_bits = warp_bits;
 }
@@ -38,8 +40,9 @@ static void set_registers(cg_func *c, const char *way, uint32_t count)
 static void init_barriers(cg_func *c, const cg_ring *ring)
 {
     /* arrivals of a thread: one when its copies are complete, and one when it has written back the other tiles; with
-       maps, one thread announces the bytes */
-    uint32_t full = ring->role == CG_RING_OF_MAPS ? 1 : CG_PRODUCER_THREADS * (cg_ring_puts(ring) ? 2 : 1);
+       maps, one thread announces the bytes, and those that copy scales arrive */
+    uint32_t of_scales = cg_ring_is_of_threads(ring) ? CG_STARTER_THREADS : 0,
+             full = ring->role == CG_RING_OF_MAPS ? 1 + of_scales : CG_PRODUCER_THREADS * (cg_ring_puts(ring) ? 2 : 1);
     uint32_t of_block = ring->end == CG_FREE_WHEN_MULTIPLIED ? 1 : cg_threads(c) >> CG_LANE_BITS;
     uint32_t empty = of_block * (cg_ring_to_all(ring) ? c->cluster : 1);
     for (uint32_t i = 0; i < ring->slots; i++) {
@@ -92,31 +95,21 @@ static void lower_group(cg_func *c, const ct_block *program, uint32_t warp_bits,
     c->thread = thread_before;
 }
 
-/* Threads from `first` on jump to the label; 0: they exit. */
-static void leave_from(cg_func *c, cg_val thread, uint32_t first, uint32_t label)
-{
-    cg_val other = cg_new(c, CG_PRED);
-    cg_ins(c, "setp.ge.u32 %v, %v, %u", other, thread, first);
-    if (label)
-        cg_ins(c, "@%v bra.uni %l", other, label);
-    else
-        cg_ins(c, "@%v exit", other);
-}
-
 static void lower_starters(cg_func *c, const ct_block *program, cg_val thread)
 {
     enum { FIRST = 1 << CG_LANE_BITS };
     cg_val own = cg_new(c, CG_B32);
-    leave_from(c, thread, FIRST + CG_STARTER_THREADS, 0);
+    cg_leave_from(c, thread, FIRST + CG_STARTER_THREADS, 0);
     cg_ins_first(c, "sub.u32 %v, %v, %u", own, thread, FIRST);
-    cg_starts_begin(c);
+    if (c->groups->starts)
+        cg_starts_begin(c);
     lower_group(c, program, CG_STARTER_WARP_BITS, own);
 }
 
 void cg_lower_groups(cg_func *c, const ct_op *op)
 {
     const cg_groups *groups = op->detail;
-    uint32_t producers = cg_label(c), starters = groups->starts ? cg_label(c) : 0;
+    uint32_t producers = cg_label(c), starters = op->region_count > STARTERS ? cg_label(c) : 0;
     cg_val is_producer = cg_new(c, CG_PRED), own = cg_new(c, CG_B32);
     cg_ins(c, "setp.ge.u32 %v, %v, %u", is_producer, cg_tid(c), cg_threads(c));
     init_rings(c, op);
@@ -128,12 +121,12 @@ void cg_lower_groups(cg_func *c, const ct_op *op)
     set_registers(c, "dec", groups->producers);
     cg_ins_first(c, "sub.u32 %v, %v, %u", own, cg_tid(c), cg_threads(c));
     if (groups->by_maps)
-        leave_from(c, own, 1u << CG_LANE_BITS, starters);
+        cg_leave_from(c, own, 1u << CG_LANE_BITS, starters);
     lower_group(c, op->regions[1], CG_PRODUCER_WARP_BITS, own);
     if (!starters)
         return;
     cg_place_label(c, starters);
-    lower_starters(c, op->regions[2], own);
+    lower_starters(c, op->regions[STARTERS], own);
 }
 
 /* ---- rings ---- */
@@ -232,7 +225,7 @@ void cg_groups_await(cg_func *c, const ct_op *op, cg_val more)
     else if (!more.known)
         cg_ins(c, "@!%v bra.uni %l", more, behind);
     wait(c, cg_groups_barrier(c, ring, ring->state->read, 0), ring->state->read_phase);
-    if (ring->role != CG_RING_OF_MAPS)
+    if (cg_ring_is_of_threads(ring))
         cg_take_effect(c, op, CG_WRITTEN);
     if (ring->end == CG_FREE_ITERATION_LATER && ring->product)
         cg_turned_begin(c, ring);
@@ -288,12 +281,23 @@ void cg_assign_acquire(cg_func *c, const ct_op *op)
     (void)c, (void)op;
 }
 
+/* Is the op of a program in which threads copy, not the copy engine? */
+static bool are_threads(const ct_op *op)
+{
+    const ct_block *program = op->block;
+    while (program->parent->opcode != CT_groups)
+        program = program->parent->block;
+    const ct_op *groups = program->parent;
+    return cg_ring_of(op, 0)->role != CG_RING_OF_MAPS
+           || (groups->region_count > STARTERS && program == groups->regions[STARTERS]);
+}
+
 /* One thread announces the bytes that will arrive, the leader's those of both blocks of a pair. */
 static void expect(cg_func *c, const cg_ring *ring)
 {
     uint32_t bytes = 0;
     for (uint32_t i = 0; i < ring->load_count; i++)
-        bytes += cg_ring_load_bytes(&ring->loads[i]);
+        bytes += cg_is_copied_by_threads(ring, &ring->loads[i]) ? 0 : cg_ring_load_bytes(&ring->loads[i]);
     cg_val full = cg_groups_barrier(c, ring, ring->state->write, 0);
     if (cg_pair_shares(c, ring))
         cg_ins(c, "@%v mbarrier.arrive.expect_tx.shared::cta.b64 _, [%v], %u", ring->state->leads, full,
@@ -325,7 +329,7 @@ void cg_lower_acquire(cg_func *c, const ct_op *op)
         cg_ins(c, "@!%v bra.uni %l", ring->state->takes, behind);
     }
     await_free(c, ring);
-    if (ring->role == CG_RING_OF_MAPS)
+    if (!are_threads(op))
         expect(c, ring);
     if (behind)
         cg_place_label(c, behind);
@@ -343,9 +347,10 @@ void cg_groups_empty(cg_func *c, cg_ring *ring)
     cg_ins(c, "@%v bra %l", more, again);
 }
 
-void cg_groups_commit(cg_func *c, cg_ring *ring)
+void cg_groups_commit(cg_func *c, const ct_op *op)
 {
-    if (ring->role != CG_RING_OF_MAPS)
+    cg_ring *ring = cg_ring_of(op, 0);
+    if (are_threads(op))
         cg_ins(c, "cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%v]",
                cg_groups_barrier(c, ring, ring->state->write, 0));
     if (ring->at_start)

@@ -100,6 +100,8 @@ typedef struct cg_scales {
     cg_val *factors[2];     /* single ones as f32, once they are converted */
     cg_val odd_blocks;      /* all bits set in lanes whose elements of A are in odd blocks, otherwise none */
 } cg_scales;
+/* Packs 1, 2 or 4 scales of that kind into a word. */
+cg_val cg_scale_word(cg_func *c, bc_kind kind, const cg_val *scales, uint32_t count);
 /* Loads the scales of A (side 0) or B (side 1) into p->scales. */
 void cg_take_scales(cg_func *c, const ct_op *op, const cg_product *p, uint32_t side);
 /* d += a * b, with the scales of that step along K and of the instruction's rows and columns with that number. a and

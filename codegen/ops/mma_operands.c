@@ -97,7 +97,8 @@ static bool goes_along_last(const cg_func *c, const cg_product *p, bool left, ui
 static bool reads_bytes_across(const cg_product *p, bool left)
 {
     enum { TWO_CHUNKS = 5 };
-    return p->instruction == CG_BY_TCGEN05 && p->atom.element_bits == 2 && (left ? p->m : p->n) >= TWO_CHUNKS;
+    return p->instruction == CG_BY_TCGEN05 && p->atom.element_bits == 2 && cg_tcgen05_reads_across(p)
+           && (left ? p->m : p->n) >= TWO_CHUNKS;
 }
 
 /* Describes an operand. parts: bits of K that number the slices in which it is stored to scratch. */
@@ -219,14 +220,17 @@ static const cg_ring *ring_of(const ct_value *operand)
     return staged ? cg_ring_of(staged, staged->from->operand_count) : NULL;
 }
 
-/* Adds the effects of an instruction that reads the rings of both operands. */
-static void add_ring_reads(cg_func *c, ct_op *op, const cg_product *p)
+/* Adds the effects of an instruction that reads the rings of operands, each ring once. */
+static void add_ring_reads(cg_func *c, ct_op *op)
 {
-    const cg_ring *a = ring_of(p->lhs), *b = ring_of(p->rhs);
-    if (a)
-        cg_add_ring(c, op, CG_READS_ASYNC, a);
-    if (b && a != b)
-        cg_add_ring(c, op, CG_READS_ASYNC, b);
+    for (uint32_t i = 0; i < op->operand_count; i++) {
+        const cg_ring *ring = ring_of(op->operands[i]);
+        bool is_new = ring;
+        for (uint32_t k = 0; k < i; k++)
+            is_new = is_new && ring != ring_of(op->operands[k]);
+        if (is_new)
+            cg_add_ring(c, op, CG_READS_ASYNC, ring);
+    }
 }
 
 /* Adds the effects to the first of the products that are computed together. */
@@ -243,7 +247,7 @@ static void effects_in_scratch(cg_func *c, ct_op *op, const cg_product *p)
         cg_add_ring(c, op, CG_READS_ASYNC, NULL);
     }
     if (async)
-        add_ring_reads(c, op, p);
+        add_ring_reads(c, op);
 }
 
 /* Of a product by tcgen05. The threads meet before one of them issues it, so that what all of them have stored to
@@ -263,7 +267,7 @@ static void effects_of_tcgen05(cg_func *c, ct_op *op, const cg_product *p)
         cg_add_ring(c, op, CG_READS_ASYNC, NULL);
     else if (!op->in_flight)
         cg_add_effect(c, op, CG_MEETS);
-    add_ring_reads(c, op, p);
+    add_ring_reads(c, op);
 }
 
 static void effects_of_product(cg_func *c, ct_op *op)

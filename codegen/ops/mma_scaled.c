@@ -29,7 +29,7 @@ static uint32_t word_bits(const cg_product *p)
     return line_bits(p) < 2 ? line_bits(p) : 2;
 }
 
-static cg_val scale_word(cg_func *c, bc_kind kind, const cg_val *scales, uint32_t count)
+cg_val cg_scale_word(cg_func *c, bc_kind kind, const cg_val *scales, uint32_t count)
 {
     cg_val word = count > 1 ? cg_join(c, scales, count, 8) : scales[0];
     word = cg_reg(c, cg_to_b32(c, count == 4 ? BC_I32 : count == 2 ? BC_I16 : BC_I8, false, word));
@@ -55,7 +55,7 @@ void cg_take_scales(cg_func *c, const ct_op *op, const cg_product *p, uint32_t s
     for (uint32_t w = 0; scales && out && w < words; w++) {
         for (uint32_t i = 0; i < 1u << bits; i++)
             some[i] = scales[(w >> alternate << bits | i) << alternate | (w & alternate)];
-        out[w] = scale_word(c, (bc_kind)p->scaling->scale, some, 1u << bits);
+        out[w] = cg_scale_word(c, (bc_kind)p->scaling->scale, some, 1u << bits);
     }
 }
 
@@ -74,6 +74,7 @@ static void multiply_native(cg_func *c, const cg_product *p, const cg_val *a, co
     uint32_t byte_a, byte_b;
     cg_val scale_a = find_word(p, 0, at->row, at->step, odd, &byte_a), out[4];
     cg_val scale_b = find_word(p, 1, at->column, at->step, odd, &byte_b);
+    cg_need_ptx(c, p->scaling->ptx);
     for (int i = 0; i < 4; i++)
         out[i] = cg_new(c, CG_B32);
     cg_ins(

@@ -2,6 +2,7 @@
    of instructions at a time, and multiplies. Products that are computed together load shared fragments once. */
 #include <string.h>
 
+#include "codegen/analysis/tcgen05.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/ops/map.h"
 #include "codegen/ops/mma.h"
@@ -161,5 +162,10 @@ void cg_multiply_steps(cg_func *c, const cg_product *p, const cg_factors *f, uin
 
 void cg_remark_mma(cg_func *c, const ct_op *op, const cg_product *p)
 {
-    cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED, "mma.sync.{Instruction=%s}", p->atom.text);
+    const char *why = p->scaled && c->target->features & CG_HAS_TCGEN05 ? cg_tcgen05_obstacle(c, p) : NULL;
+    if (why)
+        cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED, "mma.sync.{Instruction=%s}, not tcgen05: {Why=%s}",
+                  p->atom.text, why);
+    else
+        cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED, "mma.sync.{Instruction=%s}", p->atom.text);
 }

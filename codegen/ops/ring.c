@@ -368,7 +368,8 @@ static void copy_tile(cg_func *c, const ct_op *op, copying *k)
     cg_view_op v = cg_view_op_of(op);
     v.in_turn = cg_is_between_groups(cg_ring_of(op, op->from->operand_count)) || copy->cursor;
     v.cursor = copy->cursor ? copy->cursor->at : NULL;
-    cg_view_vectors(c, &v, &copy->load->layout, cg_chunk_bits(v.tile_type), NULL, k, copy_part);
+    uint32_t most = cg_is_scale_feed(copy->load->feed) ? copy->load->vector_bits : cg_chunk_bits(v.tile_type);
+    cg_view_vectors(c, &v, &copy->load->layout, most, NULL, k, copy_part);
     if (copy->cursor)
         cg_cursor_advance(c, copy->cursor->at);
 }
@@ -441,7 +442,7 @@ void cg_lower_commit(cg_func *c, const ct_op *op)
 {
     cg_ring *ring = cg_ring_of(op, 0);
     if (cg_is_between_groups(ring)) {
-        cg_groups_commit(c, ring);
+        cg_groups_commit(c, op);
         return;
     }
     bool in_front = ring->role == CG_RING_OF_THREADS && ring->state->filled < cg_ring_distance(ring);
@@ -482,7 +483,7 @@ void cg_assign_await(cg_func *c, const ct_op *op)
 /* Adds the effect of copies that threads, not the copy engine, have made. */
 static void add_arrival(cg_func *c, ct_op *op, const cg_ring *ring)
 {
-    if (ring->role != CG_RING_OF_MAPS)
+    if (cg_ring_is_of_threads(ring))
         cg_add_ring(c, op, CG_WRITTEN, ring);
 }
 

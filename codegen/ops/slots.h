@@ -40,7 +40,7 @@ void cg_groups_await(cg_func *c, const ct_op *op, cg_val more);
 void cg_groups_release(cg_func *c, const ct_op *op, cg_val more);
 /* Advances to the next slot to be written back. */
 void cg_groups_put_next(cg_func *c, const cg_ring *ring);
-void cg_groups_commit(cg_func *c, cg_ring *ring);
+void cg_groups_commit(cg_func *c, const ct_op *op);
 /* Begins the program that fills slots while maps are built (codegen/ops/start.c): no slot is filled yet. */
 void cg_starts_begin(cg_func *c);
 /* Jumps to the returned label if all of these slots of the ring are filled. */

@@ -24,6 +24,7 @@
 #include "codegen/ops/mma.h"
 #include "codegen/ops/tcgen05.h"
 #include "codegen/ops/tcgen05_pair.h"
+#include "codegen/ops/tcgen05_scales.h"
 #include "codegen/ops/tensor_move.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/effects.h"
@@ -84,9 +85,7 @@ void cg_effects_tensor(cg_func *c, ct_op *op)
 static uint32_t begin_first_warp(cg_func *c)
 {
     uint32_t others = cg_label(c);
-    cg_val is_other = cg_new(c, CG_PRED);
-    cg_ins(c, "setp.ge.u32 %v, %v, %u", is_other, cg_tid(c), 1u << CG_LANE_BITS);
-    cg_ins(c, "@%v bra.uni %l", is_other, others);
+    cg_leave_from(c, cg_tid(c), 1u << CG_LANE_BITS, others);
     return others;
 }
 
@@ -150,6 +149,17 @@ void cg_lower_tensor_end(cg_func *c, const ct_op *op)
 }
 
 /* ---- between registers and tensor memory ---- */
+
+/* log2 of the rows and of the columns of an instruction. */
+static uint32_t rows_of(const cg_product *p)
+{
+    return p->m < CG_TENSOR_ROW_BITS ? p->m : CG_TENSOR_ROW_BITS;
+}
+
+static uint32_t columns_of(const cg_product *p)
+{
+    return p->n < CG_TENSOR_COLUMN_BITS ? p->n : CG_TENSOR_COLUMN_BITS;
+}
 
 /* Moves the thread's part of a sum. */
 static void move_sum(cg_func *c, const cg_sum *s, const cg_product *p, const cg_val *regs, bool stores)
@@ -249,7 +259,11 @@ static bool is_always_written(const cg_sum *s)
 
 static const char *kind_of(const cg_product *p)
 {
-    return p->in == BC_TF32 ? "tf32" : p->in == BC_I8 ? "i8" : p->atom.element_bits == 2 ? "f8f6f4" : "f16";
+    return p->scaled                   ? p->scaling->atom.text
+           : p->in == BC_TF32          ? "tf32"
+           : p->in == BC_I8            ? "i8"
+           : p->atom.element_bits == 2 ? "f8f6f4"
+                                       : "f16";
 }
 
 /* The number of an operand's type in the instruction descriptor. */
@@ -258,33 +272,23 @@ static uint32_t type_of(const ct_op *op, const cg_product *p, bool left)
     enum { TF32 = 2 };
     if (op->opcode == OP_mmai)
         return ct_attr_u(op, left ? F_mmai_signedness_lhs : F_mmai_signedness_rhs) == BC_Signedness_signed;
-    return p->in == BC_TF32 ? TF32 : p->in == BC_BF16 || p->in == BC_F8E5M2;
+    return p->in == BC_TF32 ? TF32 : p->in == BC_BF16 || p->in == BC_F8E5M2 || p->in == BC_F4E2M1FN;
 }
 
-/* log2 of the rows and of the columns of an instruction, in a block. */
-static uint32_t rows_of(const cg_product *p)
-{
-    return p->m < CG_TENSOR_ROW_BITS ? p->m : CG_TENSOR_ROW_BITS;
-}
-
-static uint32_t columns_of(const cg_product *p)
-{
-    return p->n < CG_TENSOR_COLUMN_BITS ? p->n : CG_TENSOR_COLUMN_BITS;
-}
-
-/* The instruction descriptor: types, orders, N in eights, M in sixteens, of both blocks of a pair. PTX ISA,
+/* The instruction descriptor: type of sums (or of scales), types, orders, N in eights, M in sixteens. PTX ISA,
    "Instruction descriptor". */
 static uint32_t shape_of(const ct_op *op, const cg_product *p, const cg_operand *a, const cg_operand *b)
 {
-    uint32_t sums = p->acc == BC_F32 ? 1 : 2;
-    return sums << 4 | type_of(op, p, true) << 7 | type_of(op, p, false) << 10 | (uint32_t)a->across << 15
+    uint32_t is_e8m0 = p->scale_kind == BC_F8E8M0FNU, sums = p->acc == BC_F32 ? 1 : 2;
+    sums = p->scaled ? is_e8m0 << 23 : sums << 4;
+    return sums | type_of(op, p, true) << 7 | type_of(op, p, false) << 10 | (uint32_t)a->across << 15
            | (uint32_t)b->across << 16 | (uint32_t)1 << (columns_of(p) + p->paired - 3 + 17)
            | (uint32_t)1 << (rows_of(p) + p->paired - 4 + 24);
 }
 
 /* An operand as the instructions read it. */
 typedef struct cut {
-    cg_layout steps;   /* places in the encoding: registers count steps along K, then along M or N */
+    cg_layout steps;   /* places in the encoding: registers count steps along K, then along M or N, then batches */
     cg_val descriptor; /* of the first one */
     uint32_t steps_of_k;
 } cut;
@@ -315,6 +319,8 @@ static cut cut_of(cg_func *c, const cg_product *p, const cg_operand *o)
         l.reg[l.reg_bits++] = one << (k0 + i);
     for (uint32_t i = o->left ? rows_of(p) : columns_of(p); i < (o->left ? p->m : p->n); i++)
         l.reg[l.reg_bits++] = one << (x0 + i);
+    for (uint32_t i = 0; i < p->batch; i++)
+        l.reg[l.reg_bits++] = one << (o->k + (o->left ? p->m : p->n) + i);
     return (cut){.steps = cg_encoding_layout(&regular, &l),
                  .descriptor = descriptor_of(c, &regular, o->base, o->across),
                  .steps_of_k = o->k - p->atom.k_bits};
@@ -341,24 +347,37 @@ static cg_val left_of(cg_func *c, const cg_product *p, const cg_sum *s, const cu
     return at;
 }
 
-/* Issues the product of one K slice, whose first step along K is `first`; one thread executes this. */
+/* Issues the product of one K slice, whose first step along K is `first`; one thread executes this. Blocks of rows
+   count those of all batches. */
 static void issue(cg_func *c, const ct_op *op, const cg_product *p, const cg_sum *s, const cg_operand *operands,
                   uint32_t first, uint32_t count)
 {
     bool from_tensor = operands[0].source == CG_FROM_TENSOR;
     cut a = from_tensor ? (cut){.steps_of_k = 0} : cut_of(c, p, &operands[0]), b = cut_of(c, p, &operands[1]);
-    uint32_t m_blocks = 1u << (p->m - rows_of(p)), n_blocks = 1u << (p->n - columns_of(p));
+    uint32_t m_bits = p->m - rows_of(p), n_bits = p->n - columns_of(p);
+    cg_scale_steps scales = {.shape = shape_of(op, p, &operands[0], &operands[1]),
+                             .base = state_of(c)->base,
+                             .column = cg_scales_of(s)};
     cg_val shape = cg_new(c, CG_B32), always = cg_reg(c, cg_const(CG_PRED, 1));
-    cg_ins(c, "mov.b32 %v, %x", shape, shape_of(op, p, &operands[0], &operands[1]));
-    for (uint32_t m = 0; m < m_blocks; m++)
-        for (uint32_t n = 0; n < n_blocks; n++) {
+    if (!p->scaled)
+        cg_ins(c, "mov.b32 %v, %x", shape, scales.shape);
+    for (uint32_t m = 0; m < 1u << (m_bits + p->batch); m++)
+        for (uint32_t n = 0; n < 1u << n_bits; n++) {
+            uint32_t of_b = m >> m_bits << n_bits | n;
             cg_val to = cg_new(c, CG_B32);
             cg_ins(c, "add.u32 %v, %v, %u", to, state_of(c)->base,
                    s->column + (m << cg_sum_columns(p)) + (n << columns_of(p)));
             for (uint32_t k = first; k < first + count; k++) {
-                cg_val right = step_of(c, p, &b, k, n), left = left_of(c, p, s, from_tensor ? NULL : &a, k, m);
-                cg_ins(c, "tcgen05.mma.cta_group::%u.kind::%s [%v], %s%v%s, %v, %v, %v", blocks_of(c), kind_of(p), to,
-                       from_tensor ? "[" : "", left, from_tensor ? "]" : "", right, shape, k ? always : s->adds);
+                cg_val right = step_of(c, p, &b, k, of_b), left = left_of(c, p, s, from_tensor ? NULL : &a, k, m);
+                cg_val adds = k ? always : s->adds;
+                if (!p->scaled) {
+                    cg_ins(c, "tcgen05.mma.cta_group::%u.kind::%s [%v], %s%v%s, %v, %v, %v", blocks_of(c), kind_of(p),
+                           to, from_tensor ? "[" : "", left, from_tensor ? "]" : "", right, shape, adds);
+                    continue;
+                }
+                cg_scale_step(c, p, &scales, (cg_step_at){m, of_b, k});
+                cg_ins(c, "tcgen05.mma.cta_group::1.kind::%s [%v], %v, %v, %v, [%v], [%v], %v", kind_of(p), to, left,
+                       right, scales.instruction, scales.at[0], scales.at[1], adds);
             }
         }
 }
@@ -395,11 +414,12 @@ static void remark(cg_func *c, const ct_op *op, const cg_product *p, const cg_su
         cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED,
                   "tcgen05.{Instruction=%s}, {Rows=%u} x {Columns=%u}, the sum in {Words=%u} columns of tensor memory, "
                   "the left operand in {Left=%u} columns",
-                  kind_of(p), blocks_of(c) << rows_of(p), blocks_of(c) << columns_of(p), s->columns, s->left_columns);
+                  kind_of(p), blocks_of(c) << rows_of(p), blocks_of(c) << columns_of(p), cg_tcgen05_sum_columns(p),
+                  s->left_columns);
     else
         cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED,
                   "tcgen05.{Instruction=%s}, {Rows=%u} x {Columns=%u}, the sum in {Words=%u} columns of tensor memory",
-                  kind_of(p), blocks_of(c) << rows_of(p), blocks_of(c) << columns_of(p), s->columns);
+                  kind_of(p), blocks_of(c) << rows_of(p), blocks_of(c) << columns_of(p), cg_tcgen05_sum_columns(p));
 }
 
 /* Multiplies slice by slice. */
@@ -421,6 +441,8 @@ static void multiply(cg_func *c, const ct_op *op, const cg_product *p, const cg_
         cg_ins(c, "@!%v bra %l", state_of(c)->issuer, behind);
         if (!op->in_flight)
             acquire(c);
+        if (p->scaled && !part)
+            cg_copy_scales(c, op, p, state_of(c)->base, cg_scales_of(s));
         const cg_operand both[] = {f.operands[f.of[0].left], f.operands[f.of[0].right]};
         issue(c, op, p, s, both, part * steps, steps);
         if (!op->in_flight && c->paired)
@@ -443,10 +465,17 @@ void cg_multiply_tcgen05(cg_func *c, const ct_op *op, const cg_product *p)
         cg_unsupported(c, op, "internal error: a product has no tensor memory");
         return;
     }
-    if (!s->started) {
+    bool puts = cg_has_scales_to_put(op);
+    if (p->scaled)
+        cg_need_ptx(c, p->scaling->ptx);
+    if (!s->started)
         start_sum(c, s, p, p->c);
+    else if (puts) /* the product of the iteration before has read its scales */
+        acquire(c);
+    if (puts)
+        cg_put_scales(c, op, p, state_of(c)->base, cg_scales_of(s));
+    if (!s->started || puts)
         release(c);
-    }
     if (!c->failed)
         multiply(c, op, p, s);
     if (s->started || c->failed)

@@ -54,11 +54,12 @@ void cg_tensor_move(cg_func *c, cg_val base, const cg_tensor_tile *t, const cg_v
                                                                                  16x256b */
     uint32_t columns = words - t->along_n - 1, bits = columns < MOST_REGISTERS_BITS ? columns : MOST_REGISTERS_BITS;
     uint32_t count = (uint32_t)1 << bits, all = cg_layout_regs(&t->layout) >> t->word_bits;
+    uint32_t at_once = t->rows < CG_TENSOR_ROW_BITS ? t->rows : CG_TENSOR_ROW_BITS; /* batches are further rows */
     cg_val at = lanes_of(c, base, t);
     for (uint32_t r = 0; r < all; r += count) {
         uint32_t element = cg_layout_reg(&t->layout, r << t->word_bits), row = element >> t->columns,
                  column = (element & (((uint32_t)1 << t->columns) - 1)) >> t->word_bits;
-        uint32_t offset = t->column + ((row >> CG_TENSOR_ROW_BITS) << words) + column
+        uint32_t offset = t->column + (row >> at_once << words) + column
                           + (row & OTHER_HALF ? (uint32_t)OTHER_HALF << LANE_BIT : 0);
         const char *shape = t->word_bits ? "16x128b" : "16x256b";
         if (stores)

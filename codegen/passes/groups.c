@@ -25,6 +25,7 @@
 #include "codegen/passes/pass.h"
 #include "codegen/passes/persist.h"
 #include "codegen/passes/loads.h"
+#include "codegen/passes/scales.h"
 #include "codegen/passes/start.h"
 #include "codegen/rewrite/carried.h"
 
@@ -190,7 +191,7 @@ static ct_block *make_producers(cg_splitting *x)
         copy_kept(x, &x->kept[i]);
     if (ct_prune(x->f, block, is_root, x->places[0].value) && is_feasible(block, numbers)) {
         if (x->budget->maps) {
-            x->starters = cg_make_starters(x, block);
+            x->starters = cg_has_scales(x) ? cg_part_scales(x, block) : cg_make_starters(x, block);
             cg_put_maps(x, block);
         }
         return block;
@@ -249,6 +250,20 @@ static bool has_pieces(const cg_splitting *x, const ct_op *product)
     return product->way != CT_TURNED || cg_turned_of(&p, x->c->warp_bits).steps;
 }
 
+/* Are the scales of the product, if it has any, in its ring, from which the instruction's thread copies them? */
+static bool has_scales_there(const cg_ring_place *p)
+{
+    enum { LEFT_SCALES = 3 };
+    bool all = true;
+    for (uint32_t i = LEFT_SCALES; i < p->product->operand_count; i++) {
+        bool found = false;
+        for (uint32_t k = 0; k < p->ring->load_count; k++)
+            found = found || cg_source_of(p->product->operands[i]) == &p->loads[k]->results[0];
+        all = all && found;
+    }
+    return all;
+}
+
 /* May the leader of a pair issue the product without waiting for the threads of the other block? It does if the copies
    of both blocks arrive at its barriers, which only the copy engine's do, and if no operand is awaited by threads after
    the sum has started (codegen/ops/tcgen05_pair.h). */
@@ -258,12 +273,13 @@ static bool may_lead(const cg_splitting *x, const cg_ring_place *p, uint32_t car
 }
 
 /* Does the product by tcgen05 stay in flight? Why it is right: it adds to tensor memory, to which only it and its
-   successors add until the sum is taken, and the instruction frees the slot when it has read it. */
+   successors add until the sum is taken, and the instruction frees the slot when it has read it. Scales that
+   threads store would overwrite those of a product in flight. */
 static bool flies_to_tensor(const cg_splitting *x, const cg_ring_place *p)
 {
     uint32_t carried;
     return cg_sums_in_tensor(x->c, p->product) && p->last == p->product
-           && cg_product_carried(p->loop, &carried) == p->product && may_lead(x, p, carried)
+           && cg_product_carried(p->loop, &carried) == p->product && has_scales_there(p) && may_lead(x, p, carried)
            && cg_tcgen05_has_room(x->c, cg_loop_of_sum(p->loop, &carried));
 }
 

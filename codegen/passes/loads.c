@@ -86,6 +86,26 @@ static bool is_read_there(cg_func *c, const ct_value *v, const cg_encoding *enco
 
 static const char unaligned[] = "base, strides, extent and index are not known to be aligned to 4 bytes";
 
+/* The same for scales, which are copied by four along K: to the places of the feed, or as they lie in memory, if that
+   is the same order. */
+static const char *scales_fit(cg_func *c, ct_op *op, uint32_t fast, cg_feed feed, cg_ring_load *out)
+{
+    enum { WORD = 2 };
+    cg_shape s = cg_shape_of(op->results[0].type);
+    if (s.bits[fast] < WORD)
+        return "a row has fewer than four scales";
+    *out = (cg_ring_load){.op = op,
+                          .fast = fast,
+                          .feed = feed,
+                          .layout = cg_layout_memory(&s, fast, WORD, WORD, c->warp_bits),
+                          .vector_bits = WORD,
+                          .encoding = cg_encoding_for(&s, fast, 1, feed, 0)};
+    if (is_read_there(c, &op->results[0], &out->encoding))
+        return NULL;
+    out->encoding = cg_encoding_for(&s, fast, 1, CG_FEED_ONE, 0);
+    return is_read_there(c, &op->results[0], &out->encoding) ? NULL : "tcgen05 cannot copy scales in that order";
+}
+
 /* The obstacle for a load whose tile consists of aligned pieces of 2^piece elements, at least 4 bytes, along
    dimension `fast`. computed: consumers read it into registers for this product; NULL: products read it. */
 static const char *feed_fits(cg_func *c, ct_op *op, const ct_block *body, uint32_t fast, uint32_t piece,
@@ -104,6 +124,8 @@ static const char *feed_fits(cg_func *c, ct_op *op, const ct_block *body, uint32
     cg_feed feed = computed ? CG_FEED_ROWS : feed_of(c, body, tile, &run, CG_SEEN_WAYS + 1);
     if (feed == CG_NO_FEED)
         return "it has uses other than products that read shared memory";
+    if (cg_is_scale_feed(feed))
+        return scales_fit(c, op, fast, feed, out);
     bool across = feed == CG_FEED_ACROSS;
     *out = (cg_ring_load){.op = op,
                           .fast = fast,

@@ -178,7 +178,8 @@ const char *cg_maps_obstacle(cg_splitting *x)
     find_whole(x);
     for (uint32_t i = 0; i < x->count; i++)
         for (uint32_t k = 0; k < x->places[i].ring->load_count && !why; k++)
-            why = obstacle_of(x, all, x->places[i].loads[k], &x->places[i].ring->loads[k]);
+            if (!cg_is_scale_feed(x->places[i].ring->loads[k].feed)) /* threads copy these */
+                why = obstacle_of(x, all, x->places[i].loads[k], &x->places[i].ring->loads[k]);
     for (uint32_t i = 0; i < x->kept_count && !why; i++)
         why = obstacle_of(x, all, x->kept[i].load, &x->kept[i].ring->loads[0]);
     for (uint32_t i = 0; i < x->row_count; i++)

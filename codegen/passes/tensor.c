@@ -141,18 +141,28 @@ static bool differ_within(const range *a, const range *b)
     return overlap && (a->column != b->column || a->row != b->row || a->columns != b->columns);
 }
 
+/* The sum, its scales, and the left operand. */
+enum { RANGES = 3 };
+static void find_ranges(const cg_sum *sum, range out[RANGES])
+{
+    uint32_t own = sum->columns - sum->scale_columns, scales = sum->scale_columns ? sum->column + own : 0;
+    out[0] = (range){sum->column, own, sum->row};
+    out[1] = (range){scales, sum->scale_columns, 0};
+    out[2] = (range){sum->left, sum->left_columns, sum->left_row};
+}
+
 /* Does another sum or left operand have some of the columns, in another order of warps? With more warps than four, two
    warps reach the same lanes, and each has a part of the columns. */
 static bool has_words_of_others(const cg_func *c, const cg_sum *sum)
 {
     bool shares = false;
-    const range own[] = {{sum->column, sum->columns, sum->row}, {sum->left, sum->left_columns, sum->left_row}};
+    range own[RANGES], its[RANGES];
+    find_ranges(sum, own);
     for (uint32_t i = 0; i < c->tensor->count && c->warp_bits > CG_WARPGROUP_BITS; i++) {
         const cg_sum *other = &c->tensor->sums[i];
-        const range its[] = {{other->column, other->columns, other->row},
-                             {other->left, other->left_columns, other->left_row}};
-        for (uint32_t k = 0; k < 4; k++)
-            shares = shares || differ_within(&own[k / 2], &its[k % 2]);
+        find_ranges(other, its);
+        for (uint32_t k = 0; k < RANGES * RANGES; k++)
+            shares = shares || differ_within(&own[k / RANGES], &its[k % RANGES]);
     }
     return shares;
 }
@@ -161,7 +171,11 @@ static void add_sum(placing *x, ct_op *product)
 {
     cg_product p = cg_product_of(x->c, product);
     cg_sum *sum = &x->tensor->sums[x->tensor->count++];
-    *sum = (cg_sum){.product = product, .span = product, .columns = cg_tcgen05_columns(&p), .row = cg_sum_columns(&p)};
+    *sum = (cg_sum){.product = product,
+                    .span = product,
+                    .columns = cg_tcgen05_columns(&p),
+                    .scale_columns = cg_tcgen05_columns(&p) - cg_tcgen05_sum_columns(&p),
+                    .row = cg_sum_columns(&p)};
     keep(x, product, sum);
     sum->column = column_behind(x->tensor, sum, sum->span);
     allocate(x->tensor, sum->column + sum->columns);

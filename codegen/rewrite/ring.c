@@ -26,7 +26,9 @@ void cg_remark_ring(const cg_func *c, const ct_op *loop, const cg_ring *ring)
     for (uint32_t i = 0; i < ring->load_count; i++)
         cg_remark(c, ring->loads[i].op, CG_REMARK_LoadAhead, TV_REMARK_PASSED,
                   "loaded ahead: {Bytes=%u} bytes in each of {Stages=%u} stages, copied by {By=%s}",
-                  cg_ring_load_bytes(&ring->loads[i]), ring->slots, by);
+                  cg_ring_load_bytes(&ring->loads[i]), ring->slots,
+                  ring->role == CG_RING_OF_MAPS && cg_is_copied_by_threads(ring, &ring->loads[i]) ? "producer warps"
+                                                                                                  : by);
 }
 
 void cg_remark_few_slots(const cg_func *c, const ct_op *loop, const char *why, uint32_t bytes, uint32_t room)

@@ -108,3 +108,13 @@ cg_val cg_is_owner(cg_func *c, const cg_layout *l)
     cg_val owner = owner_among(c, cg_layout_thread_replicas(l, cg_real_warp_bits(c)));
     return c->strips && cg_strip_now(c) ? cg_strip_owner(c, l, owner) : owner;
 }
+
+void cg_leave_from(cg_func *c, cg_val thread, uint32_t first, uint32_t label)
+{
+    cg_val other = cg_new(c, CG_PRED);
+    cg_ins(c, "setp.ge.u32 %v, %v, %u", other, thread, first);
+    if (label)
+        cg_ins(c, "@%v bra.uni %l", other, label);
+    else
+        cg_ins(c, "@%v exit", other);
+}

@@ -47,6 +47,8 @@ void cg_conversion_text(bc_text *out, const cg_conversion *conversion);
 void cg_thread_begin(cg_func *c, cg_val number);
 /* The number of the thread in its block, or in its group of warps, as a 32-bit value. */
 cg_val cg_tid(cg_func *c);
+/* Threads from number `first` on jump to the label; 0: they exit. Whole warps do. */
+void cg_leave_from(cg_func *c, cg_val thread, uint32_t first, uint32_t label);
 /* The thread's part of the element index in a layout: its bits in mask, shifted down by `shift`; a 32-bit register
    or constant. */
 cg_val cg_thread_index(cg_func *c, const cg_layout *l, uint32_t mask, uint32_t shift);

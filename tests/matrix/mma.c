@@ -14,7 +14,10 @@ typedef struct mma_shape {
 
 static const mma_shape shapes[] = {{0, 1, 1, 1},   {0, 2, 4, 8},    {0, 16, 16, 32}, {0, 1, 32, 4},
                                    {0, 32, 1, 16}, {0, 8, 64, 2},   {2, 4, 8, 16},   {1, 16, 2, 4},
-                                   {4, 2, 2, 64},  {0, 64, 16, 16}, {2, 16, 32, 64}};
+                                   {4, 2, 2, 64},  {0, 64, 16, 16}, {2, 16, 32, 64}, {2, 64, 16, 32}};
+
+/* For scales by tcgen05, which multiplies 128 rows at a time. */
+static const mma_shape scaled_shapes[] = {{0, 128, 16, 64}, {2, 128, 32, 64}, {0, 128, 64, 128}};
 
 /* One mma: two factors, an accumulator, and scales for each factor where blocks of k have them. */
 typedef struct mma_case {
@@ -229,6 +232,16 @@ static void run_case(mx_report *r, mma_case *c, uint64_t seed)
     free(c->rhs_scale);
 }
 
+/* The quick form takes one of them. */
+static void scaled_by_tcgen05(mx_report *r, mma_case c, mx_effort effort)
+{
+    for (size_t i = 0; i < TV_COUNT(scaled_shapes); i++) {
+        c.s = scaled_shapes[i];
+        if (!effort.quick || i == 1)
+            run_case(r, &c, 100 + i);
+    }
+}
+
 static void every_shape(mx_report *r, mma_case c, mx_effort effort)
 {
     for (size_t i = 0; i < TV_COUNT(shapes); i++) {
@@ -268,12 +281,10 @@ void mx_mma(mx_report *r, mx_effort effort)
                                .lhs_signed = signs & 1,
                                .rhs_signed = signs >> 1},
                     effort);
-    for (size_t i = 0; i < TV_COUNT(scaled); i++)
-        every_shape(r,
-                    (mma_case){.in = scaled[i].in,
-                               .acc = BC_F32,
-                               .scale = scaled[i].scale,
-                               .is_scaled = true,
-                               .block = scaled[i].block},
-                    effort);
+    for (size_t i = 0; i < TV_COUNT(scaled); i++) {
+        mma_case c = {
+            .in = scaled[i].in, .acc = BC_F32, .scale = scaled[i].scale, .is_scaled = true, .block = scaled[i].block};
+        every_shape(r, c, effort);
+        scaled_by_tcgen05(r, c, effort);
+    }
 }
