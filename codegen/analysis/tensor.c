@@ -21,11 +21,17 @@ bool cg_tcgen05_has_room(const cg_func *c, const ct_op *loop)
     return all <= CG_TENSOR_COLUMNS;
 }
 
+uint32_t cg_tensor_bytes(const cg_func *c)
+{
+    const cg_tensor *tensor = c->tensor;
+    return !tensor ? 0 : tensor->in_turn ? CG_TENSOR_BYTES + CG_TENSOR_TURN_BYTES : CG_TENSOR_BYTES;
+}
+
 cg_sum *cg_sum_of(const cg_func *c, const ct_op *op)
 {
     for (uint32_t i = 0; c->tensor && i < c->tensor->count; i++) {
         cg_sum *s = &c->tensor->sums[i];
-        if (s->product == op || s->started == op || s->taken == op)
+        if (s->product == op || s->started == op || s->taken == op || s->loaded == op)
             return s;
     }
     return NULL;

@@ -7,12 +7,16 @@
 /* Can the instruction read operand `index` of the op where it lies: in this encoding? */
 bool cg_tcgen05_reads(const cg_func *c, const ct_op *op, uint32_t index, const cg_encoding *encoding);
 
+/* Where a program of its own issues products, the places of a sum: while one is filled, the other is taken. */
+enum { CG_SUMS_IN_TURN = 2 };
+
 /* A sum in tensor memory. */
 typedef struct cg_sum {
     const ct_op *product;
     const ct_op *span;    /* the op during which it lies there: the product, or the loop over which it stays */
     const ct_op *started; /* of a sum that stays: the op that puts it there, and the one that takes it; else NULL */
-    const ct_op *taken;
+    const ct_op *taken;   /* of sums in turn: that marks it as complete, */
+    const ct_op *loaded;  /* and the consumers' op that loads it; else NULL */
     uint32_t column, columns, row; /* row: log2 of the columns of words that each row has side by side */
     bool meets;  /* threads meet before they store its initial value, because other warps had these words */
     cg_val adds; /* when lowered: whether the next product adds to it, because something has been written */
@@ -22,9 +26,12 @@ typedef struct cg_sum {
 typedef struct cg_tensor {
     cg_sum *sums;
     uint32_t count, columns;       /* columns that are allocated */
+    bool in_turn;                  /* the kernel's only sum has two places, which the issuer fills in turn */
     struct cg_tensor_state *state; /* as lowered (codegen/ops/tcgen05.c); NULL until then */
 } cg_tensor;
 
+/* Bytes of shared memory for it; 0: the kernel has none. */
+uint32_t cg_tensor_bytes(const cg_func *c);
 /* The sum of which the op is the product, the start or the end; NULL: of none. */
 cg_sum *cg_sum_of(const cg_func *c, const ct_op *op);
 /* Is there room for the sums of all products in the loop at once, so that one of them may stay there meanwhile? */

@@ -130,7 +130,8 @@ static void say_tensor(const cg_func *c, const ct_op *op, bc_text *out)
 {
     const cg_sum *sum = cg_sum_of(c, op);
     if (sum && op != sum->taken)
-        bc_text_printf(out, "%s%u columns from %u on", out->len ? ", " : "", sum->columns, sum->column);
+        bc_text_printf(out, "%s%u columns from %u on%s", out->len ? ", " : "", sum->columns, sum->column,
+                       c->tensor->in_turn ? ", or behind them" : "");
     else if (c->tensor && op->opcode == CT_tensor)
         bc_text_printf(out, "%u columns", c->tensor->columns);
 }

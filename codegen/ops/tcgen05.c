@@ -20,7 +20,9 @@
 #include "codegen/kernel/remarks.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/ops/mma.h"
+#include "codegen/ops/slots.h"
 #include "codegen/ops/tcgen05.h"
+#include "codegen/ops/tensor_state.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/effects.h"
 #include "codegen/values/homes.h"
@@ -29,31 +31,41 @@
 
 enum { MOST_REGISTERS_BITS = 7, OF_A_BLOCK_BITS = 2 }; /* log2 of the registers of a load, and of one of 16x256b */
 
-struct cg_tensor_state {
-    cg_val issuer;      /* predicate: it is the thread that issues */
-    cg_val base, lanes; /* addresses in tensor memory: of the kernel's columns, and of what the warp reaches there */
-    cg_val done, phase; /* the barrier for products that threads wait for, and the phase that is awaited next */
-};
-
-static struct cg_tensor_state *state_of(const cg_func *c)
+struct cg_tensor_state *cg_tensor_state_new(cg_func *c)
 {
-    return c->tensor->state;
+    struct cg_tensor_state *s = c->tensor->state = bc_new(&c->arena, struct cg_tensor_state, 1);
+    if (!s) {
+        cg_no_memory(c);
+        return NULL;
+    }
+    s->base = cg_new(c, CG_B32);
+    s->done = cg_new(c, CG_B32);
+    return s;
 }
 
-cg_val cg_tensor_issuer(const cg_func *c)
+uint32_t cg_tensor_begin_issuer(cg_func *c)
 {
-    return state_of(c)->issuer;
+    cg_val issuer = cg_tensor_state_of(c)->issuer;
+    uint32_t others = issuer.known ? 0 : cg_label(c);
+    if (others)
+        cg_ins(c, "@!%v bra %l", issuer, others);
+    return others;
+}
+
+void cg_tensor_end_issuer(cg_func *c, uint32_t others)
+{
+    if (others)
+        cg_place_label(c, others);
 }
 
 /* ---- order ---- */
 
-/* What the thread has done to tensor memory is ordered before what others do behind a barrier and `acquire`. */
-static void release(cg_func *c)
+void cg_tensor_release(cg_func *c)
 {
     cg_ins(c, "tcgen05.fence::before_thread_sync");
 }
 
-static void acquire(cg_func *c)
+void cg_tensor_acquire(cg_func *c)
 {
     cg_ins(c, "tcgen05.fence::after_thread_sync");
 }
@@ -61,9 +73,9 @@ static void acquire(cg_func *c)
 /* All threads wait for each other's accesses to tensor memory. */
 static void meet(cg_func *c, const ct_op *op)
 {
-    release(c);
+    cg_tensor_release(c);
     cg_take_effect(c, op, CG_MEETS);
-    acquire(c);
+    cg_tensor_acquire(c);
 }
 
 /* ---- the kernel's tensor memory ---- */
@@ -75,7 +87,30 @@ void cg_assign_tensor(cg_func *c, const ct_op *op)
 
 void cg_effects_tensor(cg_func *c, ct_op *op)
 {
-    cg_add_effect(c, op, CG_MEETS);
+    if (!c->tensor->in_turn)
+        cg_add_effect(c, op, CG_MEETS);
+}
+
+void cg_tensor_allocate(cg_func *c)
+{
+    cg_val at = cg_tensor_state_of(c)->done;
+    cg_ins(c, "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%v+8], %u", at, c->tensor->columns);
+    cg_ins(c, "tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned");
+}
+
+void cg_tensor_memory(cg_func *c)
+{
+    cg_ins(c, "mov.u32 %v, tv_tensor", cg_tensor_state_of(c)->done);
+}
+
+void cg_tensor_address(cg_func *c, cg_val address)
+{
+    cg_ins(c, "ld.shared.u32 %v, [%v+8]", address, cg_tensor_state_of(c)->done);
+}
+
+void cg_tensor_free(cg_func *c, cg_val address)
+{
+    cg_ins(c, "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %v, %u", address, c->tensor->columns);
 }
 
 /* Only the first warp executes what follows, up to the label. */
@@ -101,33 +136,28 @@ static cg_val lanes_of(cg_func *c, const cg_product *p)
     for (uint32_t i = 0; i < p->along_n; i++)
         images[count++] = (uint32_t)1 << (p->n - p->along_n + i);
     cg_val own = cg_linear(c, cg_tid(c), images, count), at = cg_new(c, CG_B32);
-    cg_ins(c, "add.u32 %v, %v, %v", at, own, state_of(c)->base);
+    cg_ins(c, "add.u32 %v, %v, %v", at, own, cg_tensor_state_of(c)->base);
     return at;
 }
 
 /* One warp allocates; the address comes through shared memory. */
-void cg_lower_tensor(cg_func *c, const ct_op *op)
+void cg_tensor_begin(cg_func *c, const ct_op *op)
 {
-    struct cg_tensor_state *s = c->tensor->state = bc_new(&c->arena, struct cg_tensor_state, 1);
-    if (!s) {
-        cg_no_memory(c);
+    struct cg_tensor_state *s = cg_tensor_state_new(c);
+    if (!s)
         return;
-    }
     s->issuer = cg_new(c, CG_PRED);
-    s->base = cg_new(c, CG_B32);
-    s->done = cg_new(c, CG_B32);
     s->phase = cg_new(c, CG_B32);
     cg_ins(c, "setp.eq.u32 %v, %v, 0", s->issuer, cg_tid(c));
-    cg_ins(c, "mov.u32 %v, tv_tensor", s->done);
+    cg_tensor_memory(c);
     cg_ins(c, "mov.u32 %v, 0", s->phase);
     uint32_t others = begin_first_warp(c);
     cg_ins(c, "@%v mbarrier.init.shared::cta.b64 [%v], 1", s->issuer, s->done);
     cg_ins(c, "@%v fence.mbarrier_init.release.cluster", s->issuer);
-    cg_ins(c, "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%v+8], %u", s->done, c->tensor->columns);
-    cg_ins(c, "tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned");
+    cg_tensor_allocate(c);
     cg_place_label(c, others);
     cg_take_effect(c, op, CG_MEETS); /* the address is there */
-    cg_ins(c, "ld.shared.u32 %v, [%v+8]", s->base, s->done);
+    cg_tensor_address(c, s->base);
 }
 
 void cg_assign_tensor_end(cg_func *c, const ct_op *op)
@@ -137,15 +167,16 @@ void cg_assign_tensor_end(cg_func *c, const ct_op *op)
 
 void cg_effects_tensor_end(cg_func *c, ct_op *op)
 {
-    cg_add_effect(c, op, CG_MEETS);
+    if (!c->tensor->in_turn)
+        cg_add_effect(c, op, CG_MEETS);
 }
 
 /* The same warp frees it when all threads have read the last sum. */
-void cg_lower_tensor_end(cg_func *c, const ct_op *op)
+void cg_tensor_end(cg_func *c, const ct_op *op)
 {
     meet(c, op);
     uint32_t others = begin_first_warp(c);
-    cg_ins(c, "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %v, %u", state_of(c)->base, c->tensor->columns);
+    cg_tensor_free(c, cg_tensor_state_of(c)->base);
     cg_place_label(c, others);
 }
 
@@ -203,31 +234,38 @@ static void start_sum(cg_func *c, cg_sum *s, const cg_product *p, const ct_value
     cg_ins(c, "setp.%s.u32 %v, 0, 0", zero ? "ne" : "eq", s->adds);
 }
 
-/* Registers with the sum. may_be_unwritten: it is zero if no product has been executed and nothing was stored. */
-static cg_val *load_sum(cg_func *c, const cg_sum *s, const cg_product *p, bool may_be_unwritten)
+/* Registers with the sum. is_written: a predicate; it is zero if no product has been executed and nothing was stored.
+   NULL: something was. */
+static cg_val *load_sum(cg_func *c, const cg_sum *s, const cg_product *p, const cg_val *is_written)
 {
     uint32_t count = cg_layout_regs(cg_value_of(c, p->result)->home);
-    uint32_t written = may_be_unwritten ? cg_label(c) : 0, behind = may_be_unwritten ? cg_label(c) : 0;
+    uint32_t written = is_written ? cg_label(c) : 0, behind = is_written ? cg_label(c) : 0;
     cg_val *regs = cg_vals(c, count);
     for (uint32_t i = 0; regs && i < count; i++)
         regs[i] = cg_new(c, CG_B32);
     if (!regs)
         return NULL;
-    if (may_be_unwritten) {
-        cg_ins(c, "@%v bra.uni %l", s->adds, written);
+    if (is_written) {
+        cg_ins(c, "@%v bra.uni %l", *is_written, written);
         for (uint32_t i = 0; i < count; i++)
             cg_ins(c, "mov.b32 %v, 0", regs[i]);
         cg_ins(c, "bra.uni %l", behind);
         cg_place_label(c, written);
     }
     move_sum(c, s, p, regs, false);
-    if (may_be_unwritten)
+    if (is_written)
         cg_place_label(c, behind);
     return regs;
 }
 
-/* Does a product add to the sum before it is taken, whatever the ends of the loops are? */
-static bool is_always_written(const cg_sum *s)
+void cg_tensor_load(cg_func *c, const cg_sum *s, const ct_value *to, const cg_val *written)
+{
+    cg_val *regs = load_sum(c, s, cg_settled_product(c, s->product), written);
+    if (regs)
+        cg_set(c, to, regs);
+}
+
+bool cg_tensor_is_written(const cg_sum *s)
 {
     for (const ct_op *loop = s->product->block->parent;; loop = loop->block->parent) {
         cg_range first = cg_range_of(ct_operand(loop, F_for_lower_bound)),
@@ -332,7 +370,8 @@ static void issue(cg_func *c, const ct_op *op, const cg_product *p, const cg_sum
     for (uint32_t m = 0; m < m_blocks; m++)
         for (uint32_t n = 0; n < n_blocks; n++) {
             cg_val to = cg_new(c, CG_B32);
-            cg_ins(c, "add.u32 %v, %v, %u", to, state_of(c)->base, s->column + (m << p->n) + (n << columns_of(p)));
+            cg_ins(c, "add.u32 %v, %v, %u", to, cg_tensor_state_of(c)->base,
+                   s->column + (m << p->n) + (n << columns_of(p)));
             for (uint32_t k = first; k < first + count; k++) {
                 cg_val right = step_of(c, p, &b, k, n), left = step_of(c, p, &a, k, m);
                 cg_ins(c, "tcgen05.mma.cta_group::1.kind::%s [%v], %v, %v, %v, %v", kind_of(p), to, left, right, shape,
@@ -345,24 +384,25 @@ static const char commit[] = "tcgen05.commit.cta_group::1.mbarrier::arrive::one.
 
 void cg_tensor_commit(cg_func *c, cg_val barrier, bool to_all)
 {
+    cg_val issuer = cg_tensor_state_of(c)->issuer;
+    if (!to_all && issuer.known) {
+        cg_ins(c, "%s.b64 [%v]", commit, barrier);
+        return;
+    }
     if (!to_all) {
-        cg_ins(c, "@%v %s.b64 [%v]", state_of(c)->issuer, commit, barrier);
+        cg_ins(c, "@%v %s.b64 [%v]", issuer, commit, barrier);
         return;
     }
     cg_val blocks = cg_new(c, CG_B16);
     cg_ins(c, "mov.b16 %v, %u", blocks, (1u << c->cluster) - 1);
-    cg_ins(c, "@%v %s.multicast::cluster.b64 [%v], %v", state_of(c)->issuer, commit, barrier, blocks);
+    cg_ins(c, "@%v %s.multicast::cluster.b64 [%v], %v", cg_reg(c, issuer), commit, barrier, blocks);
 }
 
 /* All threads wait until the products that the last commit to `done` covers are complete. */
 static void await_done(cg_func *c)
 {
-    const struct cg_tensor_state *s = state_of(c);
-    uint32_t again = cg_label(c);
-    cg_val complete = cg_new(c, CG_PRED);
-    cg_place_label(c, again);
-    cg_ins(c, "mbarrier.try_wait.parity.shared::cta.b64 %v, [%v], %v", complete, s->done, s->phase);
-    cg_ins(c, "@!%v bra %l", complete, again);
+    const struct cg_tensor_state *s = cg_tensor_state_of(c);
+    cg_await_phase(c, s->done, s->phase);
     cg_ins(c, "xor.b32 %v, %v, 1", s->phase, s->phase);
 }
 
@@ -377,42 +417,42 @@ static void multiply(cg_func *c, const ct_op *op, const cg_product *p, const cg_
         cg_encode_operands(c, op, p, &f, true, part);
         if (!in_scratch && !op->in_flight)
             cg_take_effect(c, op, CG_MEETS); /* scratch has a barrier of its own */
-        uint32_t behind = cg_label(c);
-        cg_ins(c, "@!%v bra %l", state_of(c)->issuer, behind);
+        uint32_t others = cg_tensor_begin_issuer(c);
         if (!op->in_flight)
-            acquire(c);
+            cg_tensor_acquire(c);
         const cg_operand both[] = {f.operands[f.of[0].left], f.operands[f.of[0].right]};
         issue(c, op, p, s, both, part * steps, steps);
         if (!op->in_flight)
-            cg_ins(c, "%s.b64 [%v]", commit, state_of(c)->done);
-        cg_place_label(c, behind);
+            cg_ins(c, "%s.b64 [%v]", commit, cg_tensor_state_of(c)->done);
+        cg_tensor_end_issuer(c, others);
         if (!op->in_flight)
             await_done(c);
     }
     if (s->started)
         cg_ins(c, "setp.eq.u32 %v, 0, 0", s->adds);
     cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED,
-              "tcgen05.{Instruction=%s}, {Rows=%u} x {Columns=%u}, the sum in {Words=%u} columns of tensor memory",
-              kind_of(p), 1u << rows_of(p), 1u << columns_of(p), s->columns);
+              "tcgen05.{Instruction=%s}, {Rows=%u} x {Columns=%u}, %s in {Words=%u} columns of tensor memory", kind_of(p),
+              1u << rows_of(p), 1u << columns_of(p), c->tensor->in_turn ? "two sums in turn, each" : "the sum",
+              s->columns);
 }
 
 void cg_multiply_tcgen05(cg_func *c, const ct_op *op, const cg_product *p)
 {
     cg_sum *s = cg_sum_of(c, op);
-    if (!s || !state_of(c)) {
+    if (!s || !cg_tensor_state_of(c)) {
         cg_unsupported(c, op, "internal error: a product has no tensor memory");
         return;
     }
     if (!s->started) {
         start_sum(c, s, p, p->c);
-        release(c);
+        cg_tensor_release(c);
     }
     if (!c->failed)
         multiply(c, op, p, s);
     if (s->started || c->failed)
         return;
-    acquire(c);
-    cg_val *regs = load_sum(c, s, p, false);
+    cg_tensor_acquire(c);
+    cg_val *regs = load_sum(c, s, p, NULL);
     if (regs)
         cg_set(c, p->result, regs);
 }
@@ -431,30 +471,27 @@ void cg_assign_sum(cg_func *c, const ct_op *op)
 
 void cg_effects_sum(cg_func *c, ct_op *op)
 {
+    if (c->tensor->in_turn)
+        return;
     if (cg_sum_of(c, op)->meets)
         cg_add_effect(c, op, CG_MEETS);
     cg_add_effect(c, op, CG_MEETS);
 }
 
-void cg_lower_sum(cg_func *c, const ct_op *op)
+void cg_tensor_sum(cg_func *c, const ct_op *op)
 {
     cg_sum *s = cg_sum_of(c, op);
     start_sum(c, s, cg_settled_product(c, s->product), op->operands[0]);
     meet(c, op);
 }
 
-bool cg_take_sum(cg_func *c, const ct_op *op)
+void cg_tensor_take(cg_func *c, const ct_op *op)
 {
     const cg_sum *s = cg_sum_of(c, op);
-    if (!s)
-        return false;
     if (s->product->in_flight) {
-        cg_tensor_commit(c, state_of(c)->done, false);
+        cg_tensor_commit(c, cg_tensor_state_of(c)->done, false);
         await_done(c);
     }
-    acquire(c);
-    cg_val *regs = load_sum(c, s, cg_settled_product(c, s->product), !is_always_written(s));
-    if (regs)
-        cg_set(c, cg_result(op, 0), regs);
-    return true;
+    cg_tensor_acquire(c);
+    cg_tensor_load(c, s, cg_result(op, 0), cg_tensor_is_written(s) ? NULL : &s->adds);
 }

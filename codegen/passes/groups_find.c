@@ -122,6 +122,16 @@ static void add_computed(cg_splitting *x, cg_ring_place *p)
 
 /* ---- operands that are loaded before their loops ---- */
 
+/* The next grid may start when threads of any group allow it. */
+bool cg_is_in_each_group(const ct_op *op)
+{
+    const bc_op_classes alone = BC_OPS(SAME) | BC_OPS(RESHAPE) | BC_OPS(VIEW) | BC_OPS(QUERY) | BC_OPS(LOOP)
+                                | BC_OPS(BRANCH) | BC_OPS(EXIT);
+    return ct_is_map(op) || bc_op_in(op->opcode, alone) || op->opcode == OP_broadcast
+           || op->opcode == OP_gdc_launch_dependents_tko || op->opcode == CT_rank || op->opcode == CT_share
+           || op->opcode == CT_tile_block || (bc_op_in(op->opcode, BC_OPS(TOKEN)) && !ct_info(op)->effects);
+}
+
 static uint32_t consumer_registers(const cg_splitting *x)
 {
     return x->budget->consumers ? x->budget->consumers : CG_THREAD_REGISTERS;
@@ -303,7 +313,8 @@ static uint32_t bytes_behind(const cg_splitting *x)
     for (uint32_t i = 0; i < x->count; i++)
         slots += x->places[i].is_first ? CG_RING_SLOTS : 0;
     bool in_tensor = x->c->target->features & CG_HAS_TCGEN05;
-    return slots * CG_RING_BARRIER_BYTES + maps * CG_MAP_BYTES + (in_tensor ? CG_TENSOR_BYTES : 0);
+    return slots * CG_RING_BARRIER_BYTES + maps * CG_MAP_BYTES
+           + (in_tensor ? CG_TENSOR_BYTES + CG_TENSOR_TURN_BYTES : 0);
 }
 
 static void add_slot(cg_ring *ring, uint32_t number, uint32_t room, uint32_t *used)

@@ -112,7 +112,7 @@ static void put_signature(cg_func *c, bc_text *out)
     if (cg_shared_bytes(c))
         bc_text_printf(out, "\t.shared .align %u .b8 tv_scratch[%u];\n", CG_ENCODING_ALIGN, cg_shared_bytes(c));
     if (c->tensor)
-        bc_text_printf(out, "\t.shared .align 16 .b8 tv_tensor[%u];\n", (uint32_t)CG_TENSOR_BYTES);
+        bc_text_printf(out, "\t.shared .align 16 .b8 tv_tensor[%u];\n", cg_tensor_bytes(c));
     if (c->local_bytes)
         bc_text_printf(out, "\t.local .align 16 .b8 tv_local[%u];\n", c->local_bytes);
     if (c->emit->call_bytes)

@@ -6,8 +6,13 @@
    product, or the loop. So a loop keeps sums only if all products in it have room at once. The kernel allocates at its
    start and frees before it returns.
 
+   Where the issuer has a program of its own (codegen/passes/issuer.c), the kernel's only sum has two places, one behind
+   the other. There, `sum` waits until the next place is empty, and `mma_await` marks it as full; in the consumers'
+   program, `take` loads it.
+
    Why it is right: only the product of the next iteration reads such a sum, so nobody misses it in registers. */
 #include "codegen/analysis/tensor.h"
+#include "codegen/kernel/groups.h"
 #include "codegen/passes/pass.h"
 #include "codegen/rewrite/carried.h"
 #include "codegen/rewrite/ring.h"
@@ -89,6 +94,12 @@ static bool is_during(const ct_op *op, const ct_op *span)
     return false;
 }
 
+/* The columns of all places of the sum. */
+static uint32_t columns_of(const cg_tensor *tensor, const cg_sum *sum)
+{
+    return sum->columns * (tensor->in_turn ? CG_SUMS_IN_TURN : 1);
+}
+
 /* Finds columns behind those of all earlier sums that are there at the same time. */
 static void place(cg_tensor *tensor, cg_sum *sum)
 {
@@ -96,7 +107,7 @@ static void place(cg_tensor *tensor, cg_sum *sum)
         if ((is_during(other->span, sum->span) || is_during(sum->span, other->span))
             && other->column + other->columns > sum->column)
             sum->column = other->column + other->columns;
-    uint32_t end = sum->column + sum->columns;
+    uint32_t end = sum->column + columns_of(tensor, sum);
     while (tensor->columns < end)
         tensor->columns *= 2;
 }
@@ -149,6 +160,26 @@ static void put_ends(placing *x, ct_block *program)
             put(x, CT_tensor_end, op);
 }
 
+static void place_sums(placing *x, ct_block *program)
+{
+    for (ct_op *op = program->first; op && !x->c->failed; op = ct_next_op(op, program))
+        if (cg_sums_in_tensor(x->c, op))
+            add_sum(x, op);
+    put_ends(x, program);
+}
+
+/* The sum that the issuer fills is the kernel's only one, and consumers take it in one place. */
+static void place_in_turn(placing *x, const ct_op *groups)
+{
+    x->tensor->in_turn = true;
+    place_sums(x, groups->regions[CG_ISSUER]);
+    put_ends(x, groups->regions[CG_CONSUMERS]);
+    const ct_block *consumers = groups->regions[CG_CONSUMERS];
+    for (const ct_op *op = consumers->first; op; op = ct_next_op(op, consumers))
+        if (op->opcode == CT_take)
+            x->tensor->sums[0].loaded = op;
+}
+
 void cg_pass_tensor(cg_func *c)
 {
     placing x = {.c = c, .f = c->ir, .most = count_products(c)};
@@ -160,14 +191,14 @@ void cg_pass_tensor(cg_func *c)
         return;
     }
     x.tensor->columns = CG_TENSOR_LEAST_COLUMNS;
-    ct_block *program = c->ir->body;
-    for (ct_op *op = c->ir->body->first; op; op = op->next)
+    const ct_op *groups = NULL;
+    for (const ct_op *op = c->ir->body->first; op; op = op->next)
         if (op->opcode == CT_groups)
-            program = op->regions[0];
-    for (ct_op *op = program->first; op && !c->failed; op = ct_next_op(op, program))
-        if (cg_sums_in_tensor(c, op))
-            add_sum(&x, op);
-    put_ends(&x, program);
+            groups = op;
+    if (groups && groups->region_count > CG_ISSUER)
+        place_in_turn(&x, groups);
+    else
+        place_sums(&x, groups ? groups->regions[CG_CONSUMERS] : c->ir->body);
     c->tensor = x.tensor;
     for (uint32_t i = 0; i < x.tensor->count; i++)
         x.tensor->sums[i].meets = has_words_of_others(c, &x.tensor->sums[i]);
