@@ -431,9 +431,9 @@ static void multiply(cg_func *c, const ct_op *op, const cg_product *p, const cg_
     if (s->started)
         cg_ins(c, "setp.eq.u32 %v, 0, 0", s->adds);
     cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED,
-              "tcgen05.{Instruction=%s}, {Rows=%u} x {Columns=%u}, %s in {Words=%u} columns of tensor memory", kind_of(p),
-              1u << rows_of(p), 1u << columns_of(p), c->tensor->in_turn ? "two sums in turn, each" : "the sum",
-              s->columns);
+              "tcgen05.{Instruction=%s}, {Rows=%u} x {Columns=%u}, %s in {Words=%u} columns of tensor memory",
+              kind_of(p), 1u << rows_of(p), 1u << columns_of(p),
+              c->tensor->in_turn ? "two sums in turn, each" : "the sum", s->columns);
 }
 
 void cg_multiply_tcgen05(cg_func *c, const ct_op *op, const cg_product *p)
