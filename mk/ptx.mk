@@ -32,6 +32,12 @@ PTX_SUMS = $(OUT)/ptx_sums $(BUILD)/corpus/bytecode/13.5 tests/ptx/sums.txt $(BU
 check-ptx-sums: $(OUT)/ptx_sums $(BUILD)/corpus/unpacked
 	$(Q)$(PTX_SUMS)
 
+## check-ptx-order: check fixtures of PTX and the sums as built by another compiler of C, whose order of arguments must
+##   not matter (CC=clang BUILD=build/clang)
+.PHONY: check-ptx-order
+check-ptx-order: all $(OUT)/run_fixtures $(OUT)/ptx_sums $(BUILD)/corpus/unpacked
+	$(Q)status=0; $(FIXTURES) tests/ptx || status=1; $(PTX_SUMS) || status=1; exit $$status
+
 ## check-loads-told: check that a remark says for every load in a loop how it is prefetched, or why not
 .PHONY: check-loads-told
 check-loads-told: $(OUT)/loads_told $(BUILD)/corpus/unpacked $(BUILD)/cpp/unpacked

@@ -292,8 +292,8 @@ void cg_pointer_parts(cg_func *c, const cg_ptr_op *p, const cg_layout *l, bool o
                                   .packed = true,
                                   .order = cg_order_suffix(p->order, p->scope),
                                   .address = cg_reg(c, addresses[r & ~near.bits]),
-                                  .offset = bytes_to(&near, r),
-                                  .predicate = mask ? cg_and(c, mask[r], owner) : owner};
+                                  .offset = bytes_to(&near, r)};
+        part.access.predicate = mask ? cg_and(c, mask[r], owner) : owner;
         found(c, user, &part);
     }
 }

@@ -131,9 +131,9 @@ static cg_val room(walk *w, cg_val extent, cg_val start)
     cg_val difference = cg_new(c, CG_B64), cut = cg_new(c, CG_B64), behind = cg_new(c, CG_PRED),
            some = cg_new(c, CG_B64);
     cg_val r = cg_new(c, CG_B32);
-    cg_ins(c, "sub.s64 %v, %v, %v", difference, cg_reg(c, extent), start);
+    cg_ins(c, "sub.s64 %v, %r, %v", difference, extent, start);
     cg_ins(c, "min.u64 %v, %v, 0x7fffffff", cut, difference);
-    cg_ins(c, "setp.lt.u64 %v, %v, %v", behind, cg_reg(c, start), extent);
+    cg_ins(c, "setp.lt.u64 %v, %r, %v", behind, start, extent);
     cg_ins(c, "selp.b64 %v, %v, 0, %v", some, cut, behind);
     cg_ins(c, "cvt.u32.u64 %v, %v", r, some);
     return r;
@@ -295,7 +295,7 @@ static cg_val below(cg_func *c, cg_val x, cg_val end)
     if (x.known && end.known)
         return cg_const(CG_PRED, x.bits < end.bits);
     cg_val p = cg_new(c, CG_PRED);
-    cg_ins(c, "setp.lt.u32 %v, %v, %v", p, cg_reg(c, x), end);
+    cg_ins(c, "setp.lt.u32 %v, %r, %v", p, x, end);
     return p;
 }
 
@@ -309,7 +309,7 @@ static cg_val inside_of(walk *w, uint32_t t, uint32_t delta, uint32_t r)
     if (is_sparse(w, t)) {
         cg_val extent = w->tensor->extent[cg_view_dim(w->op->view->type, t)];
         p = cg_new(c, CG_PRED);
-        cg_ins(c, "setp.lt.u64 %v, %v, %v", p, cg_reg(c, sparse_index(w, t, r)), extent);
+        cg_ins(c, "setp.lt.u64 %v, %r, %v", p, sparse_index(w, t, r), extent);
     } else if (w->at[t].id || w->at[t].known) {
         p = below(c, w->at[t], w->size[t]);
     } else if (w->unit[t] && w->room[t].id) {
@@ -432,7 +432,7 @@ static void settle(cg_func *c, const cg_layout *l, cg_val *regs, cg_val *both)
         if (!both[r].id)
             both[r] = cg_new(c, (cg_class)regs[r].cls);
         if (regs[r].cls == CG_PRED)
-            cg_ins(c, "mov.pred %v, %v", both[r], cg_reg(c, regs[r]));
+            cg_ins(c, "mov.pred %v, %r", both[r], regs[r]);
         else
             cg_ins(c, "mov.b%u %v, %v", cg_class_bits((cg_class)regs[r].cls), both[r], regs[r]);
     }
@@ -504,7 +504,7 @@ static cg_val plain_bytes(cg_func *c, cg_val bytes)
 {
     if (bytes.known)
         return bytes;
-    cg_val half[2] = {cg_new(c, CG_B32), cg_new(c, CG_B32)}, all = cg_new(c, CG_B64);
+    cg_val low = cg_new(c, CG_B32), half[2] = {low, cg_new(c, CG_B32)}, all = cg_new(c, CG_B64);
     cg_ins(c, "mov.b64 {%v, %v}, %v", half[0], half[1], bytes);
     for (int i = 0; i < 2; i++)
         cg_ins(c, "shfl.sync.idx.b32 %v, %v, 0, 31, 0xffffffff", half[i], half[i]);

@@ -128,9 +128,8 @@ static cg_val split(const cg_real *k, cg_val x, cg_val *out_n)
 static cg_pair log_of_mantissa(const cg_real *k, cg_val m)
 {
     cg_val one = r_number(k, 1), sum = r_add(k, m, one);
-    cg_pair s = r_pair_quotient(k, (cg_pair){r_sub(k, m, one), r_number(k, 0)},
-                                (cg_pair){sum, r_sub(k, m, r_sub(k, sum, one))});
-    cg_pair z = r_pair_product(k, s, s);
+    cg_pair under = {sum, r_sub(k, m, r_sub(k, sum, one))}, over = {r_sub(k, m, one), r_number(k, 0)};
+    cg_pair s = r_pair_quotient(k, over, under), z = r_pair_product(k, s, s);
     cg_val rest = r_mul(k, z.high, r_polynomial(k, CG_LOG_F32, z.high));
     cg_pair third = r_fast_two_sum(k, r_part(k, CG_THIRD_F32, 0), rest);
     third.low = r_add(k, third.low, r_part(k, CG_THIRD_F32, 1));
@@ -138,7 +137,8 @@ static cg_pair log_of_mantissa(const cg_real *k, cg_val m)
     cg_pair t = r_fast_two_sum(k, s.high, v.high);
     cg_val low = r_add(k, t.low, r_add(k, s.low, v.low));
     t = r_fast_two_sum(k, t.high, low);
-    return (cg_pair){r_add(k, t.high, t.high), r_add(k, t.low, t.low)};
+    cg_val high = r_add(k, t.high, t.high);
+    return (cg_pair){high, r_add(k, t.low, t.low)};
 }
 
 /* ln x for finite x > 0. */
@@ -166,8 +166,8 @@ cg_val cg_math_log(const cg_real *k, const cg_val *x)
 {
     cg_val n, m = split(k, x[0], &n), one = r_number(k, 1), f = r_sub(k, m, one), sum = r_add(k, m, one);
     cg_val inverse = r_op(k, "rcp.rn", 1, sum, sum, sum), s = r_mul(k, f, inverse), u = r_add(k, s, s);
-    cg_val rest = r_sub(k, f, u), z = r_mul(k, s, s);
-    rest = r_mul(k, r_fma(k, r_neg(k, u), f, r_add(k, rest, rest)), inverse);
+    cg_val rest = r_sub(k, f, u), z = r_mul(k, s, s), twice = r_add(k, rest, rest);
+    rest = r_mul(k, r_fma(k, r_neg(k, u), f, twice), inverse);
     cg_val series = r_mul(k, z, r_fma(k, z, r_polynomial(k, CG_LOG_F32, z), r_part(k, CG_THIRD_F32, 0)));
     cg_val high = r_fma(k, n, r_part(k, CG_LN_2_F32, 0), u);
     cg_val low = r_add(k, u, r_fma(k, n, r_part(k, CG_LN_2_F32, 0), r_neg(k, high)));
@@ -244,8 +244,10 @@ static cg_val magnitude_power(const cg_real *k, cg_val x, cg_pair y)
 static cg_val end_of_range(const cg_real *k, cg_val x, cg_val y_negative, cg_val result)
 {
     cg_val zero = r_number(k, 0), inf = r_infinity(k), size = r_abs(k, x);
-    result = r_select(k, r_test(k, "eq", size, zero), r_select(k, y_negative, inf, zero), result);
-    return r_select(k, r_test(k, "eq", size, inf), r_select(k, y_negative, zero, inf), result);
+    cg_val of_zero = r_select(k, y_negative, inf, zero);
+    result = r_select(k, r_test(k, "eq", size, zero), of_zero, result);
+    cg_val of_inf = r_select(k, y_negative, zero, inf);
+    return r_select(k, r_test(k, "eq", size, inf), of_inf, result);
 }
 
 cg_val cg_math_pow(const cg_real *k, const cg_val *x)
@@ -312,8 +314,8 @@ cg_val cg_math_cosh(const cg_real *k, const cg_val *x)
 /* x + x z P(z) */
 static cg_val odd_polynomial(const cg_real *k, cg_coefficients row, cg_val x)
 {
-    cg_val z = r_mul(k, x, x);
-    return r_fma(k, r_mul(k, x, z), r_polynomial(k, row, z), x);
+    cg_val z = r_mul(k, x, x), factor = r_polynomial(k, row, z);
+    return r_fma(k, r_mul(k, x, z), factor, x);
 }
 
 cg_val cg_math_sinh(const cg_real *k, const cg_val *x)

@@ -29,10 +29,10 @@ cg_val r_op(const cg_real *k, const char *op, unsigned operands, cg_val a, cg_va
     if (operands == 1) {
         cg_ins(k->c, "%s.%s %v, %v", op, suffix(k), result, a);
     } else if (operands == 2) {
-        cg_ins(k->c, "%s.%s %v, %v, %v", op, suffix(k), result, a, cg_reg(k->c, b));
+        cg_ins(k->c, "%s.%s %v, %v, %r", op, suffix(k), result, a, b);
     } else {
         b = cg_reg(k->c, b);
-        cg_ins(k->c, "%s.%s %v, %v, %v, %v", op, suffix(k), result, a, b, cg_reg(k->c, d));
+        cg_ins(k->c, "%s.%s %v, %v, %v, %r", op, suffix(k), result, a, b, d);
     }
     return result;
 }
@@ -78,7 +78,7 @@ cg_val r_test(const cg_real *k, const char *comparison, cg_val a, cg_val b)
 {
     cg_val p = cg_new(k->c, CG_PRED);
     a = cg_reg(k->c, a);
-    cg_ins(k->c, "setp.%s.%s %v, %v, %v", comparison, suffix(k), p, a, cg_reg(k->c, b));
+    cg_ins(k->c, "setp.%s.%s %v, %v, %r", comparison, suffix(k), p, a, b);
     return p;
 }
 
@@ -161,12 +161,13 @@ cg_val r_power_of_two(const cg_real *k, cg_val n)
     if (!k->wide)
         return top;
     cg_val result = cg_new(k->c, CG_B64);
-    cg_ins(k->c, "mov.b64 %v, {%v, %v}", result, cg_reg(k->c, cg_const(CG_B32, 0)), top);
+    cg_ins(k->c, "mov.b64 %v, {%r, %v}", result, cg_const(CG_B32, 0), top);
     return result;
 }
 
 cg_val r_scale(const cg_real *k, cg_val x, cg_val n)
 {
     cg_val half = cg_int_op(k->c, "shr.s32", n, cg_const(CG_B32, 1)), rest = cg_int_op(k->c, "sub.s32", n, half);
-    return r_mul(k, r_mul(k, x, r_power_of_two(k, half)), r_power_of_two(k, rest));
+    cg_val last = r_power_of_two(k, rest);
+    return r_mul(k, r_mul(k, x, r_power_of_two(k, half)), last);
 }

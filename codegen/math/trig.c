@@ -106,10 +106,11 @@ static cg_pair angle_of(const cg_real *k, cg_val high, cg_val low)
     cg_ins(c, "setp.ne.s64 %v, %v, 0", negative, mask);
     cg_ins(c, "clz.b64 %v, %v", zeros, high);
     cg_val rest = cg_int_op(c, "sub.u32", cg_reg(c, cg_const(CG_B32, 64)), zeros);
-    cg_val top = wide_op(c, "or.b64", wide_op(c, "shl.b64", high, zeros), wide_op(c, "shr.u64", low, rest));
-    cg_val below = wide_op(c, "shr.u64", wide_op(c, "shl.b64", low, zeros), cg_const(CG_B32, 11));
-    cg_val parts[2] = {wide_op(c, "and.b64", top, cg_const(CG_B64, ~(uint64_t)0x7ff)),
-                       wide_op(c, "or.b64", wide_op(c, "shl.b64", top, cg_const(CG_B32, 53)), below)};
+    cg_val top_low = wide_op(c, "shr.u64", low, rest);
+    cg_val top = wide_op(c, "or.b64", wide_op(c, "shl.b64", high, zeros), top_low);
+    cg_val below = wide_op(c, "shr.u64", wide_op(c, "shl.b64", low, zeros), cg_const(CG_B32, 11)), parts[2];
+    parts[0] = wide_op(c, "and.b64", top, cg_const(CG_B64, ~(uint64_t)0x7ff));
+    parts[1] = wide_op(c, "or.b64", wide_op(c, "shl.b64", top, cg_const(CG_B32, 53)), below);
     for (int i = 0; i < 2; i++) {
         number[i] = cg_new(c, CG_B64);
         cg_ins(c, "cvt.rn.f64.u64 %v, %v", number[i], parts[i]);
@@ -119,7 +120,9 @@ static cg_pair angle_of(const cg_real *k, cg_val high, cg_val low)
     r = r_fast_two_sum(k, r.high, r.low);
     cg_val factor = r_power_of_two(k, cg_int_op(c, "sub.s32", cg_reg(c, cg_const(CG_B32, (uint32_t)-62)), zeros));
     factor = r_select(k, negative, r_neg(k, factor), factor);
-    return (cg_pair){r_mul(k, r.high, factor), r_mul(k, r.low, factor)};
+    r.high = r_mul(k, r.high, factor);
+    r.low = r_mul(k, r.low, factor);
+    return r;
 }
 
 static quadrant far_wide(const cg_real *k, cg_val x)
@@ -155,8 +158,10 @@ static quadrant reduce(const cg_real *k, cg_val x)
 {
     cg_func *c = k->c;
     cg_val size = r_abs(k, x), near = r_test(k, "le", size, near_limit(k)), minus = cg_new(c, CG_PRED);
-    quadrant here = near_quadrant(k, size),
-             result = {{cg_new(c, r_class(k)), cg_new(c, r_class(k))}, cg_new(c, CG_B32)};
+    quadrant here = near_quadrant(k, size), result;
+    result.r.high = cg_new(c, r_class(k));
+    result.r.low = cg_new(c, r_class(k));
+    result.q = cg_new(c, CG_B32);
     uint32_t done = cg_label(c);
     assign(k, result.r.high, here.r.high);
     assign(k, result.r.low, here.r.low);
@@ -239,8 +244,9 @@ static cg_val turned_sine(const cg_real *k, cg_val x, uint32_t turns)
 {
     quadrant r = reduce(k, x);
     cg_val z = r_mul(k, r.r.high, r.r.high), q = cg_int_op(k->c, "add.s32", r.q, cg_const(CG_B32, turns));
-    cg_val result = r_select(k, bit_set(k->c, q, 1), cosine(k, r.r, z).high, sine(k, r.r, z).high);
-    result = r_select(k, bit_set(k->c, q, 2), r_neg(k, result), result);
+    cg_val even = sine(k, r.r, z).high, odd = cosine(k, r.r, z).high;
+    cg_val result = r_select(k, bit_set(k->c, q, 1), odd, even), negated = r_neg(k, result);
+    result = r_select(k, bit_set(k->c, q, 2), negated, result);
     return ends(k, x, turns == 0, result);
 }
 
@@ -255,8 +261,8 @@ static cg_val near_sine(const cg_real *k, cg_val x, uint32_t turns, cg_val *out_
     cg_val r = r_fma(k, n, r_minus_part(k, CG_PI_2_F32, 1), first);
     cg_val low = r_fma(k, n, r_minus_part(k, CG_PI_2_F32, 1), r_sub(k, first, r));
     low = r_fma(k, n, r_minus_part(k, CG_PI_2_F32, 2), low);
-    cg_val z = r_mul(k, r, r), of_low = r_mul(k, r, low);
-    cg_val sine = r_add(k, r, r_fma(k, r_mul(k, r, z), r_polynomial(k, CG_SIN_F32, z), low));
+    cg_val z = r_mul(k, r, r), of_low = r_mul(k, r, low), factor = r_polynomial(k, CG_SIN_F32, z);
+    cg_val sine = r_add(k, r, r_fma(k, r_mul(k, r, z), factor, low));
     cg_val rest = r_fma(k, z, r_polynomial(k, CG_COS_F32, z), r_number(k, -0.5));
     cg_val cosine = r_add(k, r_number(k, 1), r_fma(k, z, rest, r_neg(k, of_low)));
     cg_ins(c, "mov.b64 {%v, %v}, %v", q, upper, t);
@@ -266,7 +272,8 @@ static cg_val near_sine(const cg_real *k, cg_val x, uint32_t turns, cg_val *out_
         sine = r_select(k, r_test(k, "eq", x, r_number(k, 0)), x, sine); /* -0 */
     cg_val result = r_select(k, bit_set(c, q, 1), cosine, sine);
     *out_near = r_test(k, "lt", r_abs(k, x), near_limit(k));
-    return r_select(k, bit_set(c, q, 2), r_neg(k, result), result);
+    cg_val negated = r_neg(k, result);
+    return r_select(k, bit_set(c, q, 2), negated, result);
 }
 
 cg_val cg_math_near_sin(const cg_real *k, cg_val x, cg_val *out_near)
@@ -289,13 +296,20 @@ cg_val cg_math_cos(const cg_real *k, const cg_val *x)
     return turned_sine(k, x[0], 1);
 }
 
+static cg_pair select_pair(const cg_real *k, cg_val condition, cg_pair a, cg_pair b)
+{
+    cg_val high = r_select(k, condition, a.high, b.high), low = r_select(k, condition, a.low, b.low);
+    return (cg_pair){high, low};
+}
+
 cg_val cg_math_tan(const cg_real *k, const cg_val *x)
 {
     quadrant r = reduce(k, x[0]);
     cg_val z = r_mul(k, r.r.high, r.r.high), odd = bit_set(k->c, r.q, 1);
     cg_pair s = sine(k, r.r, z), t = cosine(k, r.r, z);
-    cg_pair over = {r_select(k, odd, t.high, s.high), r_select(k, odd, t.low, s.low)};
-    cg_pair under = {r_select(k, odd, r_neg(k, s.high), t.high), r_select(k, odd, r_neg(k, s.low), t.low)};
+    cg_pair over = select_pair(k, odd, t, s), under;
+    under.high = r_select(k, odd, r_neg(k, s.high), t.high);
+    under.low = r_select(k, odd, r_neg(k, s.low), t.low);
     cg_pair quotient = r_pair_quotient(k, over, under);
     return ends(k, x[0], true, r_add(k, quotient.high, quotient.low));
 }
@@ -329,8 +343,8 @@ cg_val cg_math_cos_f32(const cg_real *k, const cg_val *x)
 /* tan(r) or -1 / tan(r). */
 cg_val cg_math_tan_f32(const cg_real *k, const cg_val *x)
 {
-    cg_val q, r = reduce_f32(k, x[0], &q), z = r_mul(k, r, r);
-    cg_val t = r_fma(k, r_polynomial(k, CG_TAN_F32, z), r_mul(k, r, z), r);
+    cg_val q, r = reduce_f32(k, x[0], &q), z = r_mul(k, r, r), cube = r_mul(k, r, z);
+    cg_val t = r_fma(k, r_polynomial(k, CG_TAN_F32, z), cube, r);
     cg_val inverse = r_neg(k, r_op(k, "rcp.approx.ftz", 1, t, t, t));
     return r_select(k, bit_set(k->c, q, 1), inverse, t);
 }
@@ -358,12 +372,13 @@ cg_val cg_math_atan2(const cg_real *k, const cg_val *x)
     b = r_mul(k, b, factor);
     cg_val upper = r_test(k, "gt", b, r_mul(k, a, r_number(k, 0x1.a8279ap-2)));
     cg_pair difference = r_two_sum(k, b, r_neg(k, a)), sum = r_fast_two_sum(k, a, b);
-    cg_pair over = {r_select(k, upper, difference.high, b), r_select(k, upper, difference.low, zero)};
-    cg_pair under = {r_select(k, upper, sum.high, a), r_select(k, upper, sum.low, zero)};
+    cg_pair over = select_pair(k, upper, difference, (cg_pair){b, zero});
+    cg_pair under = select_pair(k, upper, sum, (cg_pair){a, zero});
     cg_pair q = r_pair_quotient(k, over, under);
     q = r_fast_two_sum(k, q.high, q.low);
-    q = (cg_pair){r_select(k, flat, slope, q.high), r_select(k, flat, zero, q.low)};
-    cg_val z = r_mul(k, q.high, q.high), rest = r_fma(k, r_mul(k, q.high, z), r_polynomial(k, CG_ATAN_F32, z), q.low);
+    q = select_pair(k, flat, (cg_pair){slope, zero}, q);
+    cg_val z = r_mul(k, q.high, q.high), series = r_polynomial(k, CG_ATAN_F32, z);
+    cg_val rest = r_fma(k, r_mul(k, q.high, z), series, q.low);
     /* turns pi/4 + sign (q.high + rest) */
     cg_val left = cg_new(c, CG_PRED);
     cg_ins(c, "setp.lt.s%u %v, %v, 0", cg_class_bits(r_class(k)), left, x[1]);
@@ -413,7 +428,7 @@ static void divide_once(const cg_real *k, cg_val rest, cg_val divisor, cg_val st
     cg_val again = cg_new(c, CG_PRED);
     cg_ins(c, "cvt.rn.f%u.u%u %v, %v", width, width, over, rest);
     cg_ins(c, "cvt.rn.f%u.u%u %v, %v", width, width, under, divisor);
-    cg_val scaled = r_mul(k, r_op(k, "div.rz", 2, over, under, over), r_power_of_two(k, step));
+    cg_val factor = r_power_of_two(k, step), scaled = r_mul(k, r_op(k, "div.rz", 2, over, under, over), factor);
     cg_ins(c, "cvt.rzi.u%u.f%u %v, %v", width, width, quotient, scaled);
     cg_ins(c, "mul.lo.u%u %v, %v, %v", width, product, quotient, divisor);
     cg_ins(c, "shl.b%u %v, %v, %v", width, rest, rest, step);
@@ -429,7 +444,9 @@ cg_val cg_math_remainder(const cg_real *k, const cg_val *x)
 {
     cg_func *c = k->c;
     uint32_t width = cg_class_bits(r_class(k)), again = cg_label(c), done = cg_label(c);
-    cg_val size[2] = {r_abs(k, x[0]), r_abs(k, x[1])}, exponent[2];
+    cg_val size[2], exponent[2];
+    for (int i = 0; i < 2; i++)
+        size[i] = r_abs(k, x[i]);
     cg_val rest = cg_new(c, r_class(k)), left = cg_new(c, CG_B32), step = cg_new(c, CG_B32), end = cg_new(c, CG_PRED);
     cg_val number = cg_new(c, r_class(k)), smaller = r_test(k, "lt", size[0], size[1]);
     assign(k, rest, take_apart(k, size[0], &exponent[0]));

@@ -76,18 +76,16 @@ static void emit(cg_func *c, const atomic *a, const cg_access *access, uint32_t 
     if (access->offset)
         snprintf(offset, sizeof offset, "+%lld", (long long)access->offset);
     if (a->compare)
-        cg_ins(c, "%s%s %v, [%v%s], %v, %v", guard, name, old, address, offset, cg_reg(c, a->compare[reg[0]]),
-               cg_reg(c, a->value[reg[0]]));
+        cg_ins(c, "%s%s %v, [%v%s], %r, %r", guard, name, old, address, offset, a->compare[reg[0]], a->value[reg[0]]);
     else if (a->result)
-        cg_ins(c, "%s%s %v, [%v%s], %v", guard, name, old, address, offset, cg_reg(c, a->value[reg[0]]));
+        cg_ins(c, "%s%s %v, [%v%s], %r", guard, name, old, address, offset, a->value[reg[0]]);
     else if (count == 1)
-        cg_ins(c, "%s%s [%v%s], %v", guard, name, address, offset, cg_reg(c, a->value[reg[0]]));
+        cg_ins(c, "%s%s [%v%s], %r", guard, name, address, offset, a->value[reg[0]]);
     else if (count == 2)
-        cg_ins(c, "%s%s [%v%s], {%v, %v}", guard, name, address, offset, cg_reg(c, a->value[reg[0]]),
-               cg_reg(c, a->value[reg[1]]));
+        cg_ins(c, "%s%s [%v%s], {%r, %r}", guard, name, address, offset, a->value[reg[0]], a->value[reg[1]]);
     else if (count == 4)
-        cg_ins(c, "%s%s [%v%s], {%v, %v, %v, %v}", guard, name, address, offset, cg_reg(c, a->value[reg[0]]),
-               cg_reg(c, a->value[reg[1]]), cg_reg(c, a->value[reg[2]]), cg_reg(c, a->value[reg[3]]));
+        cg_ins(c, "%s%s [%v%s], {%r, %r, %r, %r}", guard, name, address, offset, a->value[reg[0]], a->value[reg[1]],
+               a->value[reg[2]], a->value[reg[3]]);
 }
 
 static bool is_release(uint64_t order)

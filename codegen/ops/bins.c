@@ -72,11 +72,11 @@ static void add_elements(cg_func *c, const ct_op *op, const cg_bins *b, const cg
     for (uint32_t r = 0; index && value && r < cg_layout_regs(l) && !c->failed; r++) {
         cg_val at = cg_new(c, CG_B32), whether = mask ? cg_and(c, mask[r], owner) : owner;
         cg_val i = index_in_32_bits(c, bc_elem_kind(b->index->type), index[r]);
-        cg_ins(c, "mad.lo.u32 %v, %v, %u, %v", at, cg_reg(c, i), (unsigned)CG_BIN_BYTES, first);
+        cg_ins(c, "mad.lo.u32 %v, %r, %u, %v", at, i, (unsigned)CG_BIN_BYTES, first);
         if (whether.known && whether.bits)
-            cg_ins(c, "red.relaxed.cta.shared.add.u32 [%v], %v", at, cg_reg(c, value[r]));
+            cg_ins(c, "red.relaxed.cta.shared.add.u32 [%v], %r", at, value[r]);
         else if (!whether.known)
-            cg_ins(c, "@%v red.relaxed.cta.shared.add.u32 [%v], %v", whether, at, cg_reg(c, value[r]));
+            cg_ins(c, "@%v red.relaxed.cta.shared.add.u32 [%v], %r", whether, at, value[r]);
     }
 }
 
@@ -95,9 +95,9 @@ cg_val cg_fill_bins(cg_func *c, const ct_op *op, const cg_bins *b, const cg_layo
 
 void cg_empty_bins(cg_func *c, const cg_bins *b, cg_val memory, uint64_t scope)
 {
-    cg_val from_here = own_bin(c, memory), to = cg_new(c, CG_B64);
+    cg_val from_here = own_bin(c, memory), to = cg_new(c, CG_B64), base = cg_scalar(c, b->base);
     const char *order = cg_order_suffix(BC_MemoryOrderingSemantics_relaxed, scope);
-    cg_ins(c, "mad.wide.u32 %v, %v, %u, %v", to, cg_tid(c), (unsigned)CG_BIN_BYTES, cg_reg(c, cg_scalar(c, b->base)));
+    cg_ins(c, "mad.wide.u32 %v, %v, %u, %r", to, cg_tid(c), (unsigned)CG_BIN_BYTES, base);
     for (uint32_t from = 0; from < b->count; from += cg_threads(c)) {
         cg_val sum, some = cg_new(c, CG_PRED), none = cg_const(CG_B32, 0);
         cg_access a = bin_of(c, b, from_here, from);

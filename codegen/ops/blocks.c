@@ -192,8 +192,9 @@ void cg_share_begin(cg_func *c)
     cg_val nx = first_special(c, "nctaid.x"), ny = first_special(c, "nctaid.y"), nz = first_special(c, "nctaid.z"),
            row = cg_new(c, CG_B32), number = cg_new(c, CG_B32), rows = cg_new(c, CG_B32), wide = cg_new(c, CG_B64),
            all = cg_new(c, CG_B32), countable = cg_new(c, CG_PRED), shared = cg_new(c, CG_PRED),
-           idle = cg_new(c, CG_PRED), most = first_special(c, "nsmid");
-    cg_ins_first(c, "mad.lo.u32 %v, %v, %v, %v", row, first_special(c, "ctaid.z"), ny, first_special(c, "ctaid.y"));
+           idle = cg_new(c, CG_PRED), most = first_special(c, "nsmid"), y = first_special(c, "ctaid.y"),
+           z = first_special(c, "ctaid.z");
+    cg_ins_first(c, "mad.lo.u32 %v, %v, %v, %v", row, z, ny, y);
     cg_ins_first(c, "mad.lo.u32 %v, %v, %v, %v", number, row, nx, first_special(c, "ctaid.x"));
     cg_ins_first(c, "mul.lo.u32 %v, %v, %v", rows, ny, nz); /* CUDA has at most 65535 of each */
     cg_ins_first(c, "mul.wide.u32 %v, %v, %v", wide, rows, nx);

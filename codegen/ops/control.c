@@ -328,7 +328,8 @@ void cg_lower_for(cg_func *c, const ct_op *op)
 {
     const ct_block *body = ct_regions(op)[0];
     bc_range inits = ct_for_inits(op);
-    cg_loop loop = {.outer = c->lowering->loop, .op = op, .next_label = cg_label(c), .end_label = cg_label(c)};
+    cg_loop loop = {.outer = c->lowering->loop, .op = op, .next_label = cg_label(c)};
+    loop.end_label = cg_label(c);
     uint32_t head = cg_label(c);
     loop.carried = new_slots(c, body->args + 1, inits.count);
     if (!loop.carried)
@@ -379,7 +380,8 @@ static void leave_to_one(cg_func *c, const ct_op *exchange, uint32_t behind)
 void cg_lower_loop(cg_func *c, const ct_op *op)
 {
     const ct_block *body = ct_regions(op)[0];
-    cg_loop loop = {.outer = c->lowering->loop, .op = op, .next_label = cg_label(c), .end_label = cg_label(c)};
+    cg_loop loop = {.outer = c->lowering->loop, .op = op, .next_label = cg_label(c)};
+    loop.end_label = cg_label(c);
     loop.carried = new_slots(c, body->args, op->operand_count);
     loop.results = new_slots(c, ct_results(op), op->result_count);
     if (!loop.carried || !loop.results)

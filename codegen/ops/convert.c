@@ -62,7 +62,7 @@ static cg_val truncate(cg_func *c, bc_kind from, bc_kind to, cg_val x)
     cg_val low = x;
     if (from == BC_I64) {
         low = cg_new(c, CG_B32);
-        cg_ins(c, "cvt.u32.u64 %v, %v", low, cg_reg(c, x));
+        cg_ins(c, "cvt.u32.u64 %v, %r", low, x);
     } else if (from == BC_I16) {
         low = cg_to_b32(c, from, false, x);
     }
@@ -169,8 +169,8 @@ static cg_val upper_half(cg_func *c, bool nearest, cg_val x)
         cg_ins(c, "bfe.u32 %v, %v, 16, 1", last, x);
         sum = word2(c, "add.u32", word2(c, "add.u32", x, word(0x7fff)), last);
     }
-    cg_val result = cg_select(c, is_nan(c, x), word(0x7fff), word2(c, "shr.u32", sum, word(16)));
-    cg_ins(c, "cvt.u16.u32 %v, %v", narrow, cg_reg(c, result));
+    cg_val upper = word2(c, "shr.u32", sum, word(16)), result = cg_select(c, is_nan(c, x), word(0x7fff), upper);
+    cg_ins(c, "cvt.u16.u32 %v, %r", narrow, result);
     return narrow;
 }
 
@@ -237,7 +237,7 @@ static cg_val f32_to_small(cg_func *c, bc_kind kind, cg_val x)
     cg_ins(c, "bfe.u32 %v, %v, %u, 1", last, size, dropped);
     cg_val rounded = word2(c, "add.u32", word2(c, "add.u32", size, word((1u << (dropped - 1)) - 1 - offset)), last);
     cg_val normal = word2(c, "shr.u32", rounded, word(dropped));
-    cg_ins(c, "add.rn.f32 %v, %v, %v", sum, size, cg_reg(c, word(magic)));
+    cg_ins(c, "add.rn.f32 %v, %v, %r", sum, size, word(magic));
     cg_val subnormal = word2(c, "sub.u32", sum, word(magic));
     cg_val result = cg_select(c, test(c, "setp.lt.u32", size, word(smallest)), subnormal, normal);
     result = word2(c, "min.u32", result, word((uint32_t)f->max_finite));
@@ -253,8 +253,7 @@ static cg_val f32_to_small(cg_func *c, bc_kind kind, cg_val x)
 static cg_val native_f32_to_f8(cg_func *c, bc_kind kind, cg_val x)
 {
     cg_val pair = cg_new(c, CG_B16), result = cg_new(c, CG_B32);
-    cg_ins(c, "cvt.rn.satfinite.%s.f32 %v, %v, %v", kind == BC_F8E4M3FN ? "e4m3x2" : "e5m2x2", pair, cg_reg(c, word(0)),
-           x);
+    cg_ins(c, "cvt.rn.satfinite.%s.f32 %v, %r, %v", kind == BC_F8E4M3FN ? "e4m3x2" : "e5m2x2", pair, word(0), x);
     cg_ins(c, "cvt.u32.u16 %v, %v", result, pair);
     return result;
 }
@@ -334,7 +333,7 @@ static cg_val join_bytes(cg_func *c, const small_integers *n, const cg_val *x)
         cg_ins(c, "lop3.b32 %v, %v, %u, %u, 0x6a", biased, from, n->mask * EACH, n->bias * EACH);
     }
     uint32_t places = (x[0].at / 8u | UPPER_HALF << 4) | (x[1].at / 8u | UPPER_HALF << 4) * EACH_PAIR;
-    cg_ins(c, "prmt.b32 %v, %v, %v, %u", pair, biased, cg_reg(c, word(n->pattern >> 8)), places);
+    cg_ins(c, "prmt.b32 %v, %v, %r, %u", pair, biased, word(n->pattern >> 8), places);
     return pair;
 }
 
@@ -399,9 +398,8 @@ static bool bytes_to_f32(cg_func *c, const ct_op *op, const cg_val *x, cg_val *o
     for (int i = 0; i < 2; i++) {
         cg_val sum = cg_new(c, CG_B32);
         out[i] = cg_new(c, CG_B32);
-        cg_ins(c, "prmt.b32 %v, %v, %v, %u", sum, all, cg_reg(c, word(IMPLIED)), (uint32_t)PLACES | x[i].at / 8u);
-        cg_ins(c, "add.rn.f32 %v, %v, %v", out[i], sum,
-               cg_reg(c, word((uint32_t)MINUS + (is_signed ? (uint32_t)BIAS : 0))));
+        cg_ins(c, "prmt.b32 %v, %v, %r, %u", sum, all, word(IMPLIED), (uint32_t)PLACES | x[i].at / 8u);
+        cg_ins(c, "add.rn.f32 %v, %v, %r", out[i], sum, word((uint32_t)MINUS + (is_signed ? (uint32_t)BIAS : 0)));
     }
     return true;
 }
@@ -416,7 +414,7 @@ static cg_val float_to_integer(cg_func *c, const ct_op *op, bc_kind from, bc_kin
     const char *type = from == BC_F64 ? "f64" : "f32", *sign = is_signed ? "s" : "u";
     if (to == BC_I1) {
         cg_val p = cg_new(c, CG_PRED);
-        cg_ins(c, "setp.neu.%s %v, %v, %v", type, p, f, cg_reg(c, cg_const((cg_class)f.cls, 0)));
+        cg_ins(c, "setp.neu.%s %v, %v, %r", type, p, f, cg_const((cg_class)f.cls, 0));
         return p;
     }
     uint32_t bits = to == BC_I8 ? 16 : bc_kind_bits(to);
@@ -444,7 +442,7 @@ static cg_val float_to_float(cg_func *c, const ct_op *op, bc_kind from, bc_kind 
     if (to != BC_F32 && to != BC_F16)
         return from_f32(c, to, mode, f64_to_odd(c, x));
     cg_val result = cg_new(c, cg_class_of(to));
-    cg_ins(c, "cvt.%s.%s.f64 %v, %v", rounding_suffix[mode], to == BC_F32 ? "f32" : "f16", result, cg_reg(c, x));
+    cg_ins(c, "cvt.%s.%s.f64 %v, %r", rounding_suffix[mode], to == BC_F32 ? "f32" : "f16", result, x);
     return result;
 }
 
@@ -466,7 +464,7 @@ static void pair_to_f8(cg_func *c, bc_kind kind, const cg_val *x, cg_val *out)
     if (x[0].cls == CG_B16)
         cg_ins(c, "cvt.rn.satfinite.%s.f16x2 %v, %v", type, bytes, cg_join(c, x, 2, 16));
     else
-        cg_ins(c, "cvt.rn.satfinite.%s.f32 %v, %v, %v", type, bytes, cg_reg(c, x[1]), cg_reg(c, x[0]));
+        cg_ins(c, "cvt.rn.satfinite.%s.f32 %v, %r, %r", type, bytes, x[1], x[0]);
     cg_split(c, kind, bytes, 2, 8, out);
 }
 

@@ -160,9 +160,11 @@ static bool narrow_map(cg_func *c, const ct_op *op, const modifiers *m, const cg
     if ((op->opcode != OP_muli && !divides) || !cg_is_narrow(op->operands[0]) || !cg_is_narrow(op->operands[1])
         || (divides && (cg_range_of(op->operands[0]).low < 0 || cg_range_of(op->operands[1]).low < 0)))
         return false;
-    cg_val half[2] = {cg_low_half(c, operands[0]), cg_low_half(c, operands[1])}, quotient;
+    cg_val half[2], quotient;
+    for (int i = 0; i < 2; i++)
+        half[i] = cg_low_half(c, operands[i]);
     if (!divides) {
-        cg_ins(c, "mul.wide.s32 %v, %v, %v", result, cg_reg(c, half[0]), cg_reg(c, half[1]));
+        cg_ins(c, "mul.wide.s32 %v, %r, %r", result, half[0], half[1]);
         return true;
     }
     quotient = cg_new(c, CG_B32);
@@ -239,7 +241,7 @@ static cg_val pointer_offset(cg_func *c, const ct_op *op, const cg_val *operands
     cg_val result = cg_new(c, CG_B64);
     if (size && !operands[1].known && (kind != BC_I64 || cg_is_narrow(op->operands[1]))) {
         cg_val index = kind == BC_I64 ? cg_low_half(c, operands[1]) : cg_to_b32(c, kind, true, operands[1]);
-        cg_ins(c, "mad.wide.s32 %v, %v, %u, %v", result, index, size, cg_reg(c, operands[0]));
+        cg_ins(c, "mad.wide.s32 %v, %v, %u, %r", result, index, size, operands[0]);
         return result;
     }
     cg_val index = cg_to_b64(c, kind, true, operands[1]), bytes = index;
@@ -254,7 +256,7 @@ static cg_val pointer_offset(cg_func *c, const ct_op *op, const cg_val *operands
         else
             cg_ins(c, "shr.s64 %v, %v, 1", bytes, index);
     }
-    cg_ins(c, "add.s64 %v, %v, %v", result, cg_reg(c, operands[0]), bytes);
+    cg_ins(c, "add.s64 %v, %r, %v", result, operands[0], bytes);
     return result;
 }
 
@@ -357,11 +359,11 @@ static cg_val map_element(cg_func *c, const ct_op *op, const cg_val *operands)
     cg_val result;
     if (kind == BC_I1 && is_bitwise(op->opcode)) {
         result = cg_new(c, CG_PRED);
-        cg_ins(c, "%s.pred %v, %v, %v",
+        cg_ins(c, "%s.pred %v, %r, %r",
                op->opcode == OP_andi  ? "and"
                : op->opcode == OP_ori ? "or"
                                       : "xor",
-               result, cg_reg(c, operands[0]), cg_reg(c, operands[1]));
+               result, operands[0], operands[1]);
         return result;
     }
     if (type == TYPE_I32 || type == TYPE_I64) {
@@ -390,7 +392,7 @@ static cg_val join_pair(cg_func *c, const cg_val *x)
     if (x[0].cls == CG_B16)
         return cg_join(c, x, 2, 16);
     cg_val wide = cg_new(c, CG_B64);
-    cg_ins(c, "mov.b64 %v, {%v, %v}", wide, cg_reg(c, x[0]), cg_reg(c, x[1]));
+    cg_ins(c, "mov.b64 %v, {%r, %r}", wide, x[0], x[1]);
     return wide;
 }
 
@@ -476,11 +478,11 @@ static bool map_bytes(cg_func *c, const ct_op *op, const cg_val *const *x, cg_va
         cg_ins(c, "and.b32 %v, %v, %u", result, moved, kept * EACH);
         result = is_signed ? extend_bytes(c, result, SIGN >> by) : result;
     } else {
-        cg_ins(c, "%s.b32 %v, %v, %v",
+        cg_ins(c, "%s.b32 %v, %r, %r",
                op->opcode == OP_andi  ? "and"
                : op->opcode == OP_ori ? "or"
                                       : "xor",
-               result, cg_reg(c, words[0]), cg_reg(c, words[1]));
+               result, words[0], words[1]);
     }
     cg_split(c, BC_I8, result, COUNT, BITS, out);
     return true;

@@ -137,7 +137,7 @@ static cg_val is_empty(cg_func *c, const cg_view *v)
         }
         if (zero.known && !zero.bits)
             continue;
-        cg_ins(c, "or.pred %v, %v, %v", either, cg_reg(c, any), cg_reg(c, zero));
+        cg_ins(c, "or.pred %v, %r, %r", either, any, zero);
         any = either;
     }
     return any;
@@ -192,9 +192,11 @@ static void set_fields(cg_func *c, cg_val at, const cg_tensor_map *map)
 {
     const cg_boxes *b = &map->boxes;
     cg_val empty = is_empty(c, map->view), address = map->view->address;
-    if (!empty.known)
-        address = cg_select(c, empty, address_of(c, "zero_"), cg_reg(c, address));
-    cg_ins(c, "tensormap.replace.tile.global_address.shared::cta.b1024.b64 [%v], %v", at, cg_reg(c, address));
+    if (!empty.known) {
+        address = cg_reg(c, address);
+        address = cg_select(c, empty, address_of(c, "zero_"), address);
+    }
+    cg_ins(c, "tensormap.replace.tile.global_address.shared::cta.b1024.b64 [%v], %r", at, address);
     set_number(c, at, "rank", cg_const(CG_B32, b->rank - 1));
     set_number(c, at, "elemtype", cg_const(CG_B32, type_of(b)));
     set_number(c, at, "interleave_layout", cg_const(CG_B32, 0));
@@ -214,8 +216,8 @@ static cg_val map_in_shared(cg_func *c, uint32_t i)
 /* Clears the maps, with all lanes of the warp. */
 static void clear_maps(cg_func *c, uint32_t count)
 {
-    cg_val at = cg_new(c, CG_B32);
-    cg_ins(c, "mad.lo.u32 %v, %v, 4, %v", at, cg_tid(c), map_in_shared(c, 0));
+    cg_val at = cg_new(c, CG_B32), first = map_in_shared(c, 0);
+    cg_ins(c, "mad.lo.u32 %v, %v, 4, %v", at, cg_tid(c), first);
     for (uint32_t i = 0; i < count; i++)
         cg_ins(c, "st.shared.b32 [%v+%u], 0", at, i * CG_MAP_BYTES);
 }
@@ -345,13 +347,13 @@ static cg_val coordinate(cg_func *c, const cg_view_op *v, uint32_t t)
     if (kind == BC_I64) {
         cg_val cut = cg_new(c, CG_B64);
         if (!fits)
-            cg_ins(c, "min.u64 %v, %v, %q", cut, cg_reg(c, i), (uint64_t)most);
+            cg_ins(c, "min.u64 %v, %r, %q", cut, i, (uint64_t)most);
         i = cg_low_half(c, fits ? i : cut);
     } else {
         i = cg_to_b32(c, kind, false, i);
         cg_val cut = cg_new(c, CG_B32);
         if (!fits)
-            cg_ins(c, "min.u32 %v, %v, %u", cut, cg_reg(c, i), (uint32_t)most);
+            cg_ins(c, "min.u32 %v, %r, %u", cut, i, (uint32_t)most);
         i = fits ? i : cut;
     }
     if (i.known)
@@ -363,7 +365,7 @@ static cg_val coordinate(cg_func *c, const cg_view_op *v, uint32_t t)
 static cg_val plus(cg_func *c, cg_val a, cg_val b)
 {
     cg_val r = cg_new(c, CG_B32);
-    cg_ins(c, "add.u32 %v, %v, %v", r, cg_reg(c, a), b);
+    cg_ins(c, "add.u32 %v, %r, %v", r, a, b);
     return r;
 }
 

@@ -55,7 +55,7 @@ static cg_val moved_along(cg_func *c, cg_val place, cg_val k, const uint32_t *im
         cg_val some = cg_new(c, CG_B32), there = cg_new(c, CG_B32), sum = cg_new(c, CG_B32);
         cg_ins(c, "and.b32 %v, %v, %x", some, k, mask);
         cg_ins(c, at < i ? "shr.u32 %v, %v, %u" : "shl.b32 %v, %v, %u", there, some, at < i ? i - at : at - i);
-        cg_ins(c, "xor.b32 %v, %v, %v", sum, cg_reg(c, place), there);
+        cg_ins(c, "xor.b32 %v, %r, %v", sum, place, there);
         place = sum;
     }
     return place;
@@ -90,7 +90,7 @@ static cg_val address_of(cg_func *c, side *s, uint32_t part)
     cg_val place = cg_reg(c, s->place), address = cg_new(c, CG_B32);
     if (part) {
         place = cg_new(c, CG_B32);
-        cg_ins(c, "xor.b32 %v, %v, %x", place, cg_reg(c, s->place), part);
+        cg_ins(c, "xor.b32 %v, %r, %x", place, s->place, part);
     }
     cg_ins(c, "mad.lo.u32 %v, %v, %u, %v", address, place, s->o->encoding.bytes, s->o->base);
     if (s->count < MOST_ADDRESSES) {
@@ -221,7 +221,7 @@ cg_val *cg_block_sums(cg_func *c, const cg_product *p)
     for (uint32_t r = 0; sums && r < count && !c->failed; r++) {
         sums[r] = wide ? cg_new(c, CG_B64) : cg_const(CG_B32, 0);
         if (wide)
-            cg_ins(c, "mov.b64 %v, %v", sums[r], cg_reg(c, start[r]));
+            cg_ins(c, "mov.b64 %v, %r", sums[r], start[r]);
     }
     return sums;
 }
@@ -233,7 +233,7 @@ void cg_end_block_sums(cg_func *c, const cg_product *p, cg_val *sums)
     for (uint32_t r = 0; start && r < cg_layout_regs(l); r++) {
         cg_val sum = sums[r];
         sums[r] = cg_new(c, CG_B32);
-        cg_ins(c, "add.rn.f32 %v, %v, %v", sums[r], sum, cg_reg(c, start[r]));
+        cg_ins(c, "add.rn.f32 %v, %v, %r", sums[r], sum, start[r]);
     }
     if (!c->failed)
         cg_set(c, p->result, sums);

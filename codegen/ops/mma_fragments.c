@@ -39,7 +39,9 @@ static cg_val widen_pair(cg_func *c, const char *type, cg_val x, bool upper)
     bool is_e4m3 = strcmp(type, "e4m3x2") == 0;
     cg_val out = cg_new(c, CG_B32);
     if (c->target->features & CG_HAS_F8) {
-        cg_val half[2] = {cg_new(c, CG_B16), cg_new(c, CG_B16)};
+        cg_val half[2];
+        for (int i = 0; i < 2; i++)
+            half[i] = cg_new(c, CG_B16);
         cg_ins(c, "mov.b32 {%v, %v}, %v", half[0], half[1], x);
         cg_ins(c, "cvt.rn.f16x2.%s %v, %v", type, out, half[upper]);
         return out;
@@ -54,7 +56,7 @@ static cg_val widen_pair(cg_func *c, const char *type, cg_val x, bool upper)
     cg_ins(c, "and.b32 %v, %v, 0x3f803f80", magnitude, shifted);
     cg_ins(c, "and.b32 %v, %v, 0x80008000", sign, out);
     cg_ins(c, "or.b32 %v, %v, %v", number, magnitude, sign);
-    cg_ins(c, "mul.rn.f16x2 %v, %v, %v", scaled, number, cg_reg(c, cg_const(CG_B32, 0x5C005C00))); /* 2^8 */
+    cg_ins(c, "mul.rn.f16x2 %v, %v, %r", scaled, number, cg_const(CG_B32, 0x5C005C00)); /* 2^8 */
     cg_ins(c, "add.u32 %v, %v, 0x00800080", nan, magnitude); /* 0x4000 for NaN, which gives 0x7c00, the bits of
                                                                 infinity */
     cg_ins(c, "and.b32 %v, %v, 0x40004000", nan, nan);
@@ -86,7 +88,7 @@ void cg_pack_fragments(cg_func *c, const cg_product *p, const cg_operand *o, uin
         if (is_low && i % 2)
             cg_ins(c, "mov.b32 %v, 0", out[i]);
         else
-            cg_ins(c, "mov.b32 %v, {%v, %v}", out[i], cg_reg(c, two[0]), cg_reg(c, two[1]));
+            cg_ins(c, "mov.b32 %v, {%r, %r}", out[i], two[0], two[1]);
     }
 }
 
@@ -100,7 +102,7 @@ static cg_val widen_two(cg_func *c, cg_val word, uint32_t i)
     cg_ins(c, "and.b32 %v, %v, 0x80008000", cut_sign, sign);
     cg_ins(c, "and.b32 %v, %v, 0x0e000e00", cut, magnitude);
     cg_ins(c, "or.b32 %v, %v, %v", both, cut_sign, cut);
-    cg_ins(c, "mul.rn.f16x2 %v, %v, %v", out, both, cg_reg(c, cg_const(CG_B32, 0x74007400))); /* 2^14 */
+    cg_ins(c, "mul.rn.f16x2 %v, %v, %r", out, both, cg_const(CG_B32, 0x74007400)); /* 2^14 */
     return out;
 }
 
@@ -202,7 +204,7 @@ cg_val cg_add_up(cg_func *c, cg_val sum, cg_val part)
     if (sum.known && !sum.bits) /* a sum of products that starts at +0 is never -0 */
         return part;
     cg_val out = cg_new(c, CG_B32);
-    cg_ins(c, "add.rn.f32 %v, %v, %v", out, cg_reg(c, sum), part);
+    cg_ins(c, "add.rn.f32 %v, %r, %v", out, sum, part);
     return out;
 }
 
@@ -235,7 +237,7 @@ static void multiply_half_sums(cg_func *c, const cg_product *p, const cg_val *a,
     cg_val sums[2];
     for (int i = 0; i < 2; i++) {
         sums[i] = cg_new(c, CG_B32);
-        cg_ins(c, "mov.b32 %v, {%v, %v}", sums[i], cg_reg(c, d[2 * i]), cg_reg(c, d[2 * i + 1]));
+        cg_ins(c, "mov.b32 %v, {%r, %r}", sums[i], d[2 * i], d[2 * i + 1]);
     }
     multiply_parts(c, p, a, b, 2, sums);
     for (int i = 0; i < 2; i++) {

@@ -221,9 +221,9 @@ static void find_lines(cg_func *c, const plain *m, side *s)
             continue;
         s->key[s->count++] = key;
         cg_val own = cg_new(c, CG_B32), own_batch = cg_new(c, CG_B32);
-        cg_ins(c, "xor.b32 %v, %v, %u", own, cg_reg(c, number), l.number);
+        cg_ins(c, "xor.b32 %v, %r, %u", own, number, l.number);
         if (s->batch_pitch)
-            cg_ins(c, "xor.b32 %v, %v, %u", own_batch, cg_reg(c, batch), l.batch);
+            cg_ins(c, "xor.b32 %v, %r, %u", own_batch, batch, l.batch);
         s->at[i] = line_address(c, s->base, own, s->pitch, own_batch, s->batch_pitch);
         if (m->p->scaled)
             s->scale_at[i] = line_address(c, s->scale_base, own, s->scale_pitch, own_batch, s->scale_batch_pitch);
@@ -318,7 +318,7 @@ static void begin_sums(cg_func *c, const plain *m, const cg_val *acc)
     for (uint32_t r = 0; r < cg_layout_regs(m->layout); r++) {
         m->sum[r] = cg_new(c, m->cls);
         if (m->p->acc == BC_F64)
-            cg_ins(c, "mov.b64 %v, %v", m->sum[r], cg_reg(c, acc[r]));
+            cg_ins(c, "mov.b64 %v, %r", m->sum[r], acc[r]);
         else
             cg_ins(c, "mov.b32 %v, 0", m->sum[r]);
     }

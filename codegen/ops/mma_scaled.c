@@ -78,9 +78,9 @@ static void multiply_native(cg_func *c, const cg_product *p, const cg_val *a, co
         out[i] = cg_new(c, CG_B32);
     cg_ins(
         c,
-        "mma.sync.aligned.%s {%v, %v, %v, %v}, {%v, %v, %v, %v}, {%v, %v}, {%v, %v, %v, %v}, %v, {%u, 0}, %v, {%u, 0}",
-        p->atom.text, out[0], out[1], out[2], out[3], a[0], a[1], a[2], a[3], b[0], b[1], cg_reg(c, d[0]),
-        cg_reg(c, d[1]), cg_reg(c, d[2]), cg_reg(c, d[3]), scale_a, byte_a, scale_b, byte_b);
+        "mma.sync.aligned.%s {%v, %v, %v, %v}, {%v, %v, %v, %v}, {%v, %v}, {%r, %r, %r, %r}, %v, {%u, 0}, %v, {%u, 0}",
+        p->atom.text, out[0], out[1], out[2], out[3], a[0], a[1], a[2], a[3], b[0], b[1], d[0], d[1], d[2], d[3],
+        scale_a, byte_a, scale_b, byte_b);
     memcpy(d, out, sizeof out);
 }
 
@@ -108,7 +108,7 @@ static void add_block(cg_func *c, const cg_product *p, const cg_val *a, const cg
         cg_val left = factor_of(c, p, 0, at->row << 1 | i >> 1, block),
                right = factor_of(c, p, 1, at->column << 1 | (i & 1), block);
         cg_ins(c, "mul.rn.f32 %v, %v, %v", scale, left, right);
-        cg_ins(c, "fma.rn.f32 %v, %v, %v, %v", out, sum[i], scale, cg_reg(c, d[i]));
+        cg_ins(c, "fma.rn.f32 %v, %v, %v, %r", out, sum[i], scale, d[i]);
         d[i] = out;
     }
 }

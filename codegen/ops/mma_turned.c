@@ -232,10 +232,9 @@ static bool begin_work(cg_func *c, const ct_op *op, const cg_turned *t, work *w)
 {
     const cg_product *p = t->p;
     const cg_encoding *left = &load_of(p->lhs)->encoding;
-    *w = (work){.t = t,
-                .steps = left_steps(c, t, left),
-                .always = cg_reg(c, cg_const(CG_PRED, 1)),
-                .never = cg_reg(c, cg_const(CG_PRED, 0))};
+    *w = (work){.t = t, .steps = left_steps(c, t, left)};
+    w->always = cg_reg(c, cg_const(CG_PRED, 1));
+    w->never = cg_reg(c, cg_const(CG_PRED, 0));
     w->descriptor = cg_wgmma_descriptor(c, left, cg_tile_in_slot(cg_source_of(p->lhs)->op), false, &w->steps);
     w->name = cg_wgmma_name(c, op, p, width_of(t), true);
     cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED,
@@ -248,7 +247,9 @@ static void multiply_in_place(cg_func *c, const ct_op *op, work *w, const right 
     const cg_turned *t = w->t;
     uint32_t count = (uint32_t)1 << (t->p->m + t->p->n - CG_LANE_BITS - c->warp_bits);
     cg_ring *ring = cg_ring_of(cg_source_of(t->p->rhs)->op, cg_source_of(t->p->rhs)->op->from->operand_count);
-    cg_val *buffers[2] = {op->in_flight ? ring->state->ahead : new_buffer(c, t), new_buffer(c, t)};
+    cg_val *buffers[2];
+    buffers[0] = op->in_flight ? ring->state->ahead : new_buffer(c, t);
+    buffers[1] = new_buffer(c, t);
     w->sums = cg_wgmma_sums(c, op, acc, count, &w->from_zero);
     if (!buffers[0] || !buffers[1] || !w->sums) {
         cg_no_memory(c);

@@ -44,7 +44,9 @@ typedef struct walk {
 
 static walk begin(cg_func *c, const cg_pieces *p)
 {
-    walk w = {.i = cg_new(c, CG_B32), .address = cg_new(c, CG_B32), .head = cg_label(c)};
+    walk w = {.i = cg_new(c, CG_B32)};
+    w.address = cg_new(c, CG_B32);
+    w.head = cg_label(c);
     cg_ins(c, "mov.b32 %v, %v", w.i, p->number);
     cg_ins(c, "mov.b32 %v, %v", w.address, p->base);
     cg_place_label(c, w.head);
@@ -160,7 +162,7 @@ void cg_lower_assert(cg_func *c, const ct_op *op)
         return;
     if (condition->type->rank)
         all = cg_all(c, all);
-    cg_ins(c, "@%v bra %l", cg_reg(c, all), holds);
+    cg_ins(c, "@%r bra %l", all, holds);
     /* From here all threads go on to the end of the kernel. */
     if (condition->type->rank) {
         uint32_t passed = cg_label(c), others = cg_label(c);

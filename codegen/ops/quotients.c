@@ -227,7 +227,7 @@ static void put(quotients *x)
     cg_ins(c, "bra %l", behind);
     cg_place_label(c, slow);
     for (uint32_t i = 0; i < x->count; i++)
-        cg_ins(c, "div.rn.f32 %v, %v, %v", x->items[i].result, x->items[i].a, cg_reg(c, x->items[i].b));
+        cg_ins(c, "div.rn.f32 %v, %v, %r", x->items[i].result, x->items[i].a, x->items[i].b);
     cg_place_label(c, behind);
 }
 

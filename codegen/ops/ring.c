@@ -280,8 +280,8 @@ static void copy_vector(cg_func *c, const copying *k, const uint32_t *reg, uint3
     const char *form = size == 16 ? "cg.shared.global.L2::128B" : "ca.shared.global.L2::128B";
     cg_val whether = cg_and(c, inside, k->valid), bytes = cg_new(c, CG_B32);
     if (k->padding && !inside.known) {
-        cg_ins(c, "@%v cp.async.%s [%v+%d], [%v+%d], %u", cg_reg(c, cg_and(c, whether, k->runs)), form, to.address,
-               (int)to.offset, address, (int)offset, size);
+        cg_ins(c, "@%r cp.async.%s [%v+%d], [%v+%d], %u", cg_and(c, whether, k->runs), form, to.address, (int)to.offset,
+               address, (int)offset, size);
         pad(c, k, &to, inside, reg, count);
         return;
     }
@@ -390,16 +390,15 @@ void cg_lower_copy(cg_func *c, const ct_op *op)
     if (ring->role != CG_RING_OF_THREADS && cg_layout_thread_replicas(&load->layout, load->layout.warp_bits))
         runs = cg_and(c, runs, cg_is_owner(c, &load->layout)); /* there are fewer chunks than threads */
     bc_kind kind = bc_elem_kind(bc_results(op->from)[0].type);
-    copying k = {.load = load,
-                 .kind = kind,
-                 .element = ring->role == CG_RING_OF_THREADS ? cg_memory_bytes(kind) : load->encoding.bytes,
-                 .base = cg_new(c, CG_B32),
-                 .valid = valid,
-                 .runs = runs,
-                 .places = ring->role == CG_RING_OF_THREADS || cg_is_put(load)
-                               ? load->places
-                               : cg_encoding_layout(&load->encoding, &load->layout),
-                 .padding = ring->role == CG_RING_OF_THREADS ? find_padding(c, op, kind, &load->layout) : NULL};
+    copying k = {.load = load, .kind = kind, .base = cg_new(c, CG_B32), .valid = valid, .runs = runs};
+    k.element = load->encoding.bytes;
+    k.places = load->places;
+    if (ring->role == CG_RING_OF_THREADS) {
+        k.element = cg_memory_bytes(kind);
+        k.padding = find_padding(c, op, kind, &load->layout);
+    } else if (!cg_is_put(load)) {
+        k.places = cg_encoding_layout(&load->encoding, &load->layout);
+    }
     for (uint32_t b = 0; b < ring->parts; b++)
         k.part |= copy->part >> b & 1 ? load->part_bit[b] : 0;
     cg_val slot = cg_is_between_groups(ring) ? cg_groups_slot(c, ring, ring->state->write) : ring->state->write;

@@ -331,7 +331,7 @@ static cg_val scan_warps(const scanner *s, cg_val has, cg_fold_row *totals, cg_f
         put_front(s, has, later, front, &before[k << s->shape.pieces]);
     }
     cg_val either = cg_new(c, CG_PRED);
-    cg_ins(c, "or.pred %v, %v, %v", either, cg_reg(c, has), cg_reg(c, later));
+    cg_ins(c, "or.pred %v, %r, %r", either, has, later);
     return either;
 }
 
@@ -355,7 +355,7 @@ static cg_val scan_strips(const scanner *s, cg_val has, cg_fold_row *totals, cg_
             cg_move(c, carried[i], cg_select(c, later, sum[i], totals[k][i]));
         }
     }
-    cg_ins(c, "or.pred %v, %v, %v", either, cg_reg(c, has), later);
+    cg_ins(c, "or.pred %v, %r, %v", either, has, later);
     return either;
 }
 

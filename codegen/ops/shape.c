@@ -48,7 +48,7 @@ static cg_val excerpt_index(cg_func *c, const ct_op *op, bc_range indices, const
             continue;
         }
         cg_val next = cg_new(c, CG_B32); /* indices that are too large are undefined; the mask keeps them inside */
-        cg_ins(c, "bfi.b32 %v, %v, %v, %u, %u", next, cg_scalar(c, index), cg_reg(c, sum), shift, bits);
+        cg_ins(c, "bfi.b32 %v, %v, %r, %u, %u", next, cg_scalar(c, index), sum, shift, bits);
         sum = next;
     }
     return sum;
@@ -189,7 +189,7 @@ void cg_lower_extract(cg_func *c, const ct_op *op)
         cg_val base = cg_scratch(c, op, cg_memory_bytes(kind) << p.large.tile_bits), from = cg_new(c, CG_B32);
         cg_flat_store(c, kind, base, &p.source, regs);
         cg_barrier(c);
-        cg_ins(c, "mad.lo.u32 %v, %v, %u, %v", from, cg_reg(c, excerpt), cg_memory_bytes(kind), base);
+        cg_ins(c, "mad.lo.u32 %v, %r, %u, %v", from, excerpt, cg_memory_bytes(kind), base);
         out = cg_vals(c, cg_layout_regs(&p.result));
         if (out)
             cg_flat_load(c, kind, from, &inside, out);

@@ -77,7 +77,7 @@ static void set_size(cg_func *c, const ct_value *v, cg_val size)
     regs[0] = size;
     if (kind != BC_I64) {
         cg_val low = cg_new(c, CG_B32);
-        cg_ins(c, "cvt.u32.u64 %v, %v", low, cg_reg(c, size));
+        cg_ins(c, "cvt.u32.u64 %v, %r", low, size);
         regs[0] = cg_from_b32(c, kind, low);
     }
     cg_set(c, v, regs);

@@ -229,14 +229,14 @@ void cg_multiply_async(cg_func *c, const ct_op *op, const cg_product *p, const c
 {
     work w = {.op = op,
               .p = p,
-              .a = cut_of(c, p, &operands[0]),
-              .b = cut_of(c, p, &operands[1]),
               .k_bits = p->k - p->atom.k_bits,
               .m_bits = p->m - 4 - p->along_m,
               .n_bits = p->n - p->along_n - width_of(p, false),
-              .name = cg_wgmma_name(c, op, p, width_of(p, false), false),
-              .always = cg_reg(c, cg_const(CG_PRED, 1)),
-              .never = cg_reg(c, cg_const(CG_PRED, 0))};
+              .name = cg_wgmma_name(c, op, p, width_of(p, false), false)};
+    w.a = cut_of(c, p, &operands[0]);
+    w.b = cut_of(c, p, &operands[1]);
+    w.always = cg_reg(c, cg_const(CG_PRED, 1));
+    w.never = cg_reg(c, cg_const(CG_PRED, 0));
     uint32_t fragments = (uint32_t)1 << (w.k_bits + w.m_bits);
     cg_val *left = operands[0].fragments ? cg_vals(c, (size_t)4 * fragments) : NULL;
     for (uint32_t i = 0; left && i < fragments; i++)

@@ -251,6 +251,7 @@ static cg_group_work work_of(const cg_splitting *x)
                                   : x->places[0].computes                  ? CG_COMPUTED
                                                                            : CG_ONE,
                           .rows = first->shape[first->rank - 2],
+                          .registers = cg_sum_registers(x->c),
                           .is_persistent = cg_is_persistent(x, &x->places[0])};
     for (uint32_t i = 0; i < x->count; i++) {
         const ct_op *last = x->places[i].last;

@@ -28,6 +28,7 @@ typedef struct cg_lifted {
     ct_value *base;
     cg_poly rest; /* elements from base to the view's first one */
     cg_affine affine;
+    uint32_t inside;           /* bit i: affine.wrapped[i] is the load of a view only if no element wraps around */
     uint32_t byte_bits;        /* log2 of the alignment of rows, in bytes */
     uint32_t rank, contiguous; /* number of dimensions, those of the tile last; the one with a stride of 1 */
     cg_lift_dim dims[CG_AFFINE_DIMS];

@@ -152,7 +152,7 @@ static ct_value *put_most(cg_lift_checks *k, const ct_value *v)
         return put_end(k, OP_mini, put_below(k, more_than(k, v)), most);
     if (!is_asked(k, v))
         return put_number(k, most);
-    ct_value *count = ct_build_sub(&k->b, wide(k, loop->operands[1]), wide(k, loop->operands[0]));
+    ct_value *first = wide(k, loop->operands[0]), *count = ct_build_sub(&k->b, wide(k, loop->operands[1]), first);
     count = put_end(k, OP_maxi, ct_build_sub(&k->b, count, put_number(k, 1)), 0);
     return put_end(k, OP_mini, ct_build_div_unsigned(&k->b, count, step), CUT);
 }
@@ -267,6 +267,21 @@ static void check_sums(cg_lift_checks *k, const cg_lifted *l, const cg_poly *p, 
         if (!k->dry && !k->failed)
             ask(k, put_sum(k, l, p, negative), BC_ComparisonPredicate_less_than_or_equal, limit);
     }
+}
+
+/* Every value of the dividend must be below the divisor, so that it is its own remainder. */
+static void check_inside(cg_lift_checks *k, const cg_lifted *l, const cg_wrapped *w)
+{
+    check_factors(k, &w->x);
+    if (has_narrow_type(w->extent) && known_sum(l, &w->x, false, NULL) < range_of(w->extent).low)
+        return;
+    k->any = true;
+    k->failed = k->failed || !is_there(k, w->extent) || !has_narrow_type(w->extent) || is_unknown(k, &w->x)
+                || known_sum(l, &w->x, false, k) >= range_of(w->extent).high;
+    if (k->dry || k->failed)
+        return;
+    ct_value *most = put_sum(k, l, &w->x, false);
+    ask(k, ct_build_sub(&k->b, most, wide(k, w->extent)), BC_ComparisonPredicate_less_than, 0);
 }
 
 /* ---- alignment ---- */
@@ -497,4 +512,7 @@ void cg_lift_check(cg_lift_checks *k, const cg_lifted *l)
         check_factors(k, &l->affine.widened[i]);
         check_sums(k, l, &l->affine.widened[i], CG_LIFT_REACH);
     }
+    for (uint32_t i = 0; i < l->affine.wrapped_count; i++)
+        if (l->inside >> i & 1)
+            check_inside(k, l, &l->affine.wrapped[i]);
 }

@@ -157,17 +157,28 @@ static bool demand_all(cg_lifted *l, const cg_poly *demands, uint32_t count)
     return true;
 }
 
-/* Rows whose index wraps around lie beyond the extent. They are allowed if no store writes them. */
+/* Rows whose index wraps around, and that no store writes, may lie beyond the extent instead. *out: the index minus the
+   extent. */
+static bool may_lie_beyond(cg_func *c, cg_lifted *l, const cg_wrapped *w, cg_poly *out)
+{
+    cg_term extent = {.times = -1, .count = 1, .dim = CG_NO_DIM, .factors = {w->extent}};
+    cg_lift_dim said, *dim;
+    *out = w->x;
+    return cg_poly_add_term(out, &extent) && (dim = read_demand(l, out, &said))
+           && cg_is_unread(c, &l->affine, &l->load->results[0], dim->stride.dim, &w->x, w->extent);
+}
+
+/* All other indices must not wrap around, which is checked: an index from 0 to the extent is its own remainder. */
 static bool unwrap(cg_func *c, cg_lifted *l)
 {
     for (uint32_t i = 0; i < l->affine.wrapped_count; i++) {
         const cg_wrapped *w = &l->affine.wrapped[i];
-        cg_lift_dim said, *dim;
-        cg_poly beyond = w->x;
-        cg_term extent = {.times = -1, .count = 1, .dim = CG_NO_DIM, .factors = {w->extent}};
-        if (!is_positive(&w->x) || !cg_poly_add_term(&beyond, &extent) || !(dim = read_demand(l, &beyond, &said))
-            || !cg_is_unread(c, &l->affine, &l->load->results[0], dim->stride.dim, &w->x, w->extent)
-            || !demand(l, &beyond))
+        cg_poly beyond;
+        if (!is_positive(&w->x))
+            return false;
+        if (!may_lie_beyond(c, l, w, &beyond))
+            l->inside |= 1u << i;
+        else if (!demand(l, &beyond))
             return false;
     }
     return true;

@@ -254,6 +254,12 @@ uint32_t cg_product_registers(const cg_func *c)
     return t.product ? sums + (uint32_t)cg_machine_of(c->target)->registers_mma : 0;
 }
 
+uint32_t cg_sum_registers(const cg_func *c)
+{
+    tiles t = tiles_of(c);
+    return ((uint32_t)(t.sums / cg_threads(c)) << t.is_wide) + (uint32_t)cg_machine_of(c->target)->registers_mma;
+}
+
 /* Do all products read tiles as they are loaded, or what another product led to? */
 static bool are_fed(const ct_func *f)
 {
@@ -325,8 +331,12 @@ static const row group_rows[] = {
 #include "codegen/plan/budget.def"
 };
 
+/* With fewer registers than its sums and operands take, a consumer spills sums, and ptxas awaits each product at
+   once. */
 static bool fits(const row *r, const cg_group_work *w)
 {
+    if (r->budget.launched && w->registers > r->budget.consumers)
+        return false;
     return r->consumers == w->consumers && r->kind == w->kind && w->rows >= r->rows && w->columns >= r->least_columns
            && w->columns <= r->most_columns && (r->persistent == ANY || w->is_persistent == (r->persistent == YES))
            && (!r->budget.maps || w->maps)

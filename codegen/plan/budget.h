@@ -20,6 +20,8 @@ uint32_t cg_blocks_that_suit(const cg_func *c);
 /* The registers of each thread that products need for their sums and operands: with fewer, sums would be spilled, or
    ptxas would refuse asynchronous products. 0: there are no products. */
 uint32_t cg_product_registers(const cg_func *c);
+/* The same for the loop with the most sums: their exact number is not rounded up to a power of two. */
+uint32_t cg_sum_registers(const cg_func *c);
 /* Thread blocks of a cluster that a tile block needs so that the sums of its products fit their registers: 1, 2, 4 ...
  */
 uint32_t cg_least_blocks(const cg_func *c);
@@ -37,6 +39,7 @@ typedef struct cg_group_work {
     uint32_t consumers; /* threads */
     cg_group_kind kind;
     int64_t rows, columns; /* of the first product; of the instruction of the widest one */
+    uint32_t registers;    /* of a consumer, for its sums and operands (cg_sum_registers) */
     bool is_persistent;    /* the loops stand in another one */
     bool maps;             /* all tiles can come by tensor maps, and that pays (codegen/passes/maps.h) */
 } cg_group_work;

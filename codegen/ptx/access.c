@@ -76,9 +76,9 @@ static cg_val widen(cg_func *c, cg_val x)
         return cg_reg(c, x);
     cg_val wide = cg_new(c, CG_B32);
     if (x.cls == CG_PRED)
-        cg_ins(c, "selp.u32 %v, 1, 0, %v", wide, cg_reg(c, x));
+        cg_ins(c, "selp.u32 %v, 1, 0, %r", wide, x);
     else
-        cg_ins(c, "cvt.u32.u16 %v, %v", wide, cg_reg(c, x));
+        cg_ins(c, "cvt.u32.u16 %v, %r", wide, x);
     return wide;
 }
 
@@ -167,7 +167,7 @@ cg_val cg_join(cg_func *c, const cg_val *elements, uint32_t count, uint32_t bits
         return cg_reg(c, cg_const((cg_class)word.cls, value));
     word = cg_new(c, CG_B32);
     if (bits == 16) {
-        cg_ins(c, "mov.b32 %v, {%v, %v}", word, cg_reg(c, elements[0]), cg_reg(c, elements[1]));
+        cg_ins(c, "mov.b32 %v, {%r, %r}", word, elements[0], elements[1]);
         return word;
     }
     if (size == 32 && in_one_word(elements, half, bits) && in_one_word(elements + half, half, bits)) {

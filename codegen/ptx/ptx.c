@@ -79,7 +79,7 @@ static void put_val(bc_text *out, cg_val v)
     bc_text_number(out, v.id ? v.id : v.bits, v.id ? 10 : 16);
 }
 
-static void put_ins(bc_text *out, const char *format, va_list args)
+static void put_ins(cg_func *c, bc_text *out, const char *format, va_list args)
 {
     bc_text_char(out, '\t');
     for (const char *p = format; *p; p++) {
@@ -91,6 +91,7 @@ static void put_ins(bc_text *out, const char *format, va_list args)
         }
         switch (*++p) {
         case 'v': put_val(out, va_arg(args, cg_val)); break;
+        case 'r': put_val(out, cg_reg(c, va_arg(args, cg_val))); break;
         case 'V': {
             const cg_val *vals = va_arg(args, const cg_val *);
             uint32_t count = va_arg(args, uint32_t);
@@ -131,7 +132,7 @@ void cg_ins(cg_func *c, const char *format, ...)
         return;
     va_list args;
     va_start(args, format);
-    put_ins(&c->emit->body, format, args);
+    put_ins(c, &c->emit->body, format, args);
     va_end(args);
 }
 
@@ -139,7 +140,7 @@ void cg_ins_first(cg_func *c, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    put_ins(&c->emit->prologue, format, args);
+    put_ins(c, &c->emit->prologue, format, args);
     va_end(args);
 }
 

@@ -14,11 +14,11 @@ cg_val cg_new(cg_func *c, cg_class cls);
 cg_val cg_reg(cg_func *c, cg_val v);
 uint32_t cg_label(cg_func *c);
 
-/* Appends one instruction. In format, %v is a cg_val (a constant is written as a literal), %V a pointer to some and
-   their number, which become a {vector}, %l a label number, %s %u %d %x
-   and %q (uint64_t as hex) as in printf. The line's semicolon is added. */
+/* Appends one instruction. In format, %v is a cg_val (a constant is written as a literal), %r one that comes in a
+   register (cg_reg, in the order of the format), %V a pointer to some and their number, which become a {vector}, %l a
+   label number, %s %u %d %x and %q (uint64_t as hex) as in printf. The line's semicolon is added. */
 void cg_ins(cg_func *c, const char *format, ...);
-/* The same to the prologue. */
+/* The same to the prologue, without %r. */
 void cg_ins_first(cg_func *c, const char *format, ...);
 void cg_place_label(cg_func *c, uint32_t label);
 

@@ -37,8 +37,7 @@ cg_val cg_select(cg_func *c, cg_val condition, cg_val a, cg_val b)
         cg_template(c, "and.pred #p0, $1, $2; not.pred #p1, $1; and.pred #p2, #p1, $3; or.pred $0, #p0, #p2;", result,
                     (cg_val[]){condition, a, b}, NULL);
     else
-        cg_ins(c, "selp.b%u %v, %v, %v, %v", cg_class_bits((cg_class)a.cls), result, cg_reg(c, a), cg_reg(c, b),
-               condition);
+        cg_ins(c, "selp.b%u %v, %r, %r, %v", cg_class_bits((cg_class)a.cls), result, a, b, condition);
     return result;
 }
 
@@ -120,9 +119,8 @@ cg_val cg_to_f32(cg_func *c, bc_kind kind, cg_val x)
 {
     cg_val wide = cg_new(c, CG_B32);
     if (kind == BC_F16)
-        cg_ins(c, "cvt.f32.f16 %v, %v", wide, cg_reg(c, x));
+        cg_ins(c, "cvt.f32.f16 %v, %r", wide, x);
     else
-        cg_ins(c, "mov.b32 %v, {%v, %v}", wide, cg_reg(c, cg_const(CG_B16, 0)),
-               cg_reg(c, x)); /* bf16 is f32's upper half */
+        cg_ins(c, "mov.b32 %v, {%r, %r}", wide, cg_const(CG_B16, 0), x); /* bf16 is f32's upper half */
     return wide;
 }

@@ -35,10 +35,10 @@ cg_val cg_all(cg_func *c, cg_val predicate)
     const struct cg_barrier_of *own = own_barrier(c);
     cg_val all = cg_new(c, CG_PRED);
     if (own->threads)
-        cg_ins(c, "bar.red.and.pred %v, %u, %u, %v", all, own->number, own->threads, cg_reg(c, predicate));
+        cg_ins(c, "bar.red.and.pred %v, %u, %u, %r", all, own->number, own->threads, predicate);
     else if (c->warp_bits)
-        cg_ins(c, "bar.red.and.pred %v, %u, %v", all, own->number, cg_reg(c, predicate));
+        cg_ins(c, "bar.red.and.pred %v, %u, %r", all, own->number, predicate);
     else
-        cg_ins(c, "vote.sync.all.pred %v, %v, 0xffffffff", all, cg_reg(c, predicate));
+        cg_ins(c, "vote.sync.all.pred %v, %r, 0xffffffff", all, predicate);
     return all;
 }

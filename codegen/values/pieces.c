@@ -35,7 +35,7 @@ static cg_access piece_access(cg_func *c, const cg_pieces *p, bc_kind kind, cons
         cg_ins(c, "setp.lt.u32 %v, %v, %u", a.predicate, rest, (uint32_t)1 << p->shift);
         at = rest;
     }
-    cg_ins(c, "mad.lo.u32 %v, %v, %u, %v", a.address, cg_reg(c, at), cg_memory_bytes(kind), p->base);
+    cg_ins(c, "mad.lo.u32 %v, %r, %u, %v", a.address, at, cg_memory_bytes(kind), p->base);
     return a;
 }
 
@@ -81,7 +81,7 @@ static void put_piece(cg_func *c, const cg_pieces *p, const ct_value *v, const c
             cg_val part = cg_thread_index(c, l, excerpt->mask, 0), here = cg_new(c, CG_PRED);
             uint32_t own = cg_layout_reg(l, r) & excerpt->mask;
             part = part.known ? cg_const(CG_B32, part.bits ^ own) : own ? int_xor(c, part, own) : part;
-            cg_ins(c, "setp.eq.u32 %v, %v, %v", here, cg_reg(c, part), excerpt->number);
+            cg_ins(c, "setp.eq.u32 %v, %r, %v", here, part, excerpt->number);
             a.predicate = cg_and(c, a.predicate, here);
         }
         cg_store_vector(c, &a, 1u << vectors.bits, elements);

@@ -60,11 +60,8 @@ cg_strip *cg_strip_open(cg_func *c, cg_trips trips)
         cg_no_memory(c);
         return NULL;
     }
-    *s = (cg_strip){.outer = all->open,
-                    .trips = trips,
-                    .number = ++all->count,
-                    .counter = cg_new(c, CG_B32),
-                    .head_label = cg_label(c)};
+    *s = (cg_strip){.outer = all->open, .trips = trips, .number = ++all->count, .counter = cg_new(c, CG_B32)};
+    s->head_label = cg_label(c);
     cg_ins(c, "mov.b32 %v, 0", s->counter);
     s->before = c->emit->body;
     bc_text_init(&c->emit->body, &c->m->arena.allocator);

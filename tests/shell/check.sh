@@ -209,9 +209,13 @@ else
 fi
 if command -v clang > /dev/null; then
     if is_turn 0 2; then
-        build build-clang CC=clang BUILD="$BUILD/clang" tests && run unit-clang CC=clang BUILD="$BUILD/clang" check-unit $once
+        if build build-clang CC=clang BUILD="$BUILD/clang" tests; then
+            run unit-clang CC=clang BUILD="$BUILD/clang" check-unit $once
+            run ptx-order CC=clang BUILD="$BUILD/clang" check-ptx-order
+        fi
     else
         later unit-clang
+        later ptx-order
     fi
     if ! is_turn 1 2; then
         later fuzz-smoke
@@ -222,6 +226,7 @@ if command -v clang > /dev/null; then
     fi
 else
     skip unit-clang "clang is not installed"
+    skip ptx-order "clang is not installed"
     skip fuzz-smoke "clang is not installed"
 fi
 make_room 1
