@@ -13,7 +13,8 @@ enum {
     CG_TENSOR_ROW_BITS = 7,       /* log2 of the rows that an instruction multiplies, unless they are 64 */
     CG_TENSOR_COLUMN_BITS = 8,    /* log2 of its columns, at most */
     CG_TENSOR_BYTES = 16,         /* shared memory of the kernel: a barrier, and the address of the allocation; */
-    CG_TENSOR_TURN_BYTES = 48     /* behind that, of sums in turn: four barriers and two flags */
+    CG_TENSOR_FLIGHT_BYTES = 16,  /* behind that, of products in flight without groups: two barriers; */
+    CG_TENSOR_TURN_BYTES = 48     /* of sums in turn: four barriers and two flags */
 };
 
 /* Can tcgen05 compute the product, which has an atom, and enough rows and columns? Its sums fit into tensor memory,

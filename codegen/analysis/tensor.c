@@ -24,7 +24,8 @@ bool cg_tcgen05_has_room(const cg_func *c, const ct_op *loop)
 uint32_t cg_tensor_bytes(const cg_func *c)
 {
     const cg_tensor *tensor = c->tensor;
-    return !tensor ? 0 : tensor->in_turn ? CG_TENSOR_BYTES + CG_TENSOR_TURN_BYTES : CG_TENSOR_BYTES;
+    uint32_t more = !tensor ? 0 : tensor->in_turn ? CG_TENSOR_TURN_BYTES : tensor->flies ? CG_TENSOR_FLIGHT_BYTES : 0;
+    return tensor ? CG_TENSOR_BYTES + more : 0;
 }
 
 cg_sum *cg_sum_of(const cg_func *c, const ct_op *op)

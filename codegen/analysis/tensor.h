@@ -26,6 +26,7 @@ typedef struct cg_sum {
 typedef struct cg_tensor {
     cg_sum *sums;
     uint32_t count, columns;       /* columns that are allocated */
+    bool flies;                    /* without groups, a product goes on in the next iteration */
     bool in_turn;                  /* the kernel's only sum has two places, which the issuer fills in turn */
     struct cg_tensor_state *state; /* as lowered (codegen/ops/tcgen05.c); NULL until then */
 } cg_tensor;

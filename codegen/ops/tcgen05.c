@@ -151,8 +151,14 @@ void cg_tensor_begin(cg_func *c, const ct_op *op)
     cg_ins(c, "setp.eq.u32 %v, %v, 0", s->issuer, cg_tid(c));
     cg_tensor_memory(c);
     cg_ins(c, "mov.u32 %v, 0", s->phase);
+    if (c->tensor->flies) {
+        s->begun = cg_new(c, CG_B32);
+        cg_ins(c, "mov.u32 %v, 0", s->begun);
+    }
     uint32_t others = begin_first_warp(c);
     cg_ins(c, "@%v mbarrier.init.shared::cta.b64 [%v], 1", s->issuer, s->done);
+    for (uint32_t i = 0; i < 2 && c->tensor->flies; i++)
+        cg_ins(c, "@%v mbarrier.init.shared::cta.b64 [%v+%u], 1", s->issuer, s->done, CG_TENSOR_BYTES + 8 * i);
     cg_ins(c, "@%v fence.mbarrier_init.release.cluster", s->issuer);
     cg_tensor_allocate(c);
     cg_place_label(c, others);
@@ -406,6 +412,42 @@ static void await_done(cg_func *c)
     cg_ins(c, "xor.b32 %v, %v, 1", s->phase, s->phase);
 }
 
+/* ---- products in flight in loops of all threads ---- */
+
+/* Two barriers tell the phases of products apart: a product is issued when all threads have met in its iteration, so
+   they have waited for the last but one, which had the same barrier. */
+static cg_val landing_of(cg_func *c, cg_val number)
+{
+    cg_val which = cg_new(c, CG_B32), at = cg_new(c, CG_B32), barrier = cg_new(c, CG_B32);
+    cg_ins(c, "and.b32 %v, %v, 1", which, number);
+    cg_ins(c, "mad.lo.u32 %v, %v, 8, %v", at, which, cg_tensor_state_of(c)->done);
+    cg_ins(c, "add.u32 %v, %v, %u", barrier, at, (uint32_t)CG_TENSOR_BYTES);
+    return barrier;
+}
+
+/* Waits for the product that was issued `back` products ago, if there was one; 1: the last one. */
+static void await_landing(cg_func *c, uint32_t back)
+{
+    const struct cg_tensor_state *s = cg_tensor_state_of(c);
+    uint32_t none = cg_label(c);
+    cg_val some = cg_new(c, CG_PRED), number = cg_new(c, CG_B32), phase = cg_new(c, CG_B32);
+    cg_ins(c, "setp.ge.u32 %v, %v, %u", some, s->begun, back);
+    cg_ins(c, "@!%v bra.uni %l", some, none);
+    cg_ins(c, "sub.u32 %v, %v, %u", number, s->begun, back);
+    cg_ins(c, "bfe.u32 %v, %v, 1, 1", phase, number);
+    cg_await_phase(c, landing_of(c, number), phase);
+    cg_place_label(c, none);
+}
+
+/* The issued product goes on while threads wait for the previous one, whose slot they overwrite next. */
+static void leave_in_flight(cg_func *c)
+{
+    const struct cg_tensor_state *s = cg_tensor_state_of(c);
+    cg_tensor_commit(c, landing_of(c, s->begun), false);
+    cg_ins(c, "add.u32 %v, %v, 1", s->begun, s->begun);
+    await_landing(c, 2);
+}
+
 /* Multiplies slice by slice. */
 static void multiply(cg_func *c, const ct_op *op, const cg_product *p, const cg_sum *s)
 {
@@ -428,6 +470,8 @@ static void multiply(cg_func *c, const ct_op *op, const cg_product *p, const cg_
         if (!op->in_flight)
             await_done(c);
     }
+    if (op->in_flight && !c->groups)
+        leave_in_flight(c);
     if (s->started)
         cg_ins(c, "setp.eq.u32 %v, 0, 0", s->adds);
     cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED,
@@ -488,7 +532,9 @@ void cg_tensor_sum(cg_func *c, const ct_op *op)
 void cg_tensor_take(cg_func *c, const ct_op *op)
 {
     const cg_sum *s = cg_sum_of(c, op);
-    if (s->product->in_flight) {
+    if (s->product->in_flight && !c->groups) {
+        await_landing(c, 1);
+    } else if (s->product->in_flight) {
         cg_tensor_commit(c, cg_tensor_state_of(c)->done, false);
         await_done(c);
     }

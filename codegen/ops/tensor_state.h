@@ -9,9 +9,11 @@ struct cg_tensor_state {
     cg_val issuer;      /* predicate: it is the thread that issues; known: only that thread executes what it issues */
     cg_val base;        /* the address of the columns that the sum has now */
     cg_val done, phase; /* the barrier for products that threads wait for, and the phase that is awaited next */
+    cg_val begun;       /* the number of products in flight that were issued; in programs of their own, of sums that
+                           were begun */
     /* Of sums in turn (codegen/ops/turns.c): */
-    cg_val allocated, begun; /* the address of all columns; the number of sums that the program has begun */
-    uint32_t behind;         /* in the issuer's program: the label where its other threads wait for it */
+    cg_val allocated; /* the address of all columns */
+    uint32_t behind;  /* in the issuer's program: the label where its other threads wait for it */
 };
 
 static inline struct cg_tensor_state *cg_tensor_state_of(const cg_func *c)

@@ -133,6 +133,7 @@ static void add_sum(placing *x, ct_op *product)
     cg_sum *sum = &x->tensor->sums[x->tensor->count++];
     *sum = (cg_sum){.product = product, .span = product, .columns = cg_tcgen05_columns(&p), .row = p.n};
     keep(x, product, sum);
+    x->tensor->flies = x->tensor->flies || (product->in_flight && !x->c->groups);
     place(x->tensor, sum);
 }
 
