@@ -1,8 +1,8 @@
 /* Command lines of the debugger, as `tilevm debug -x` reads them from a file. Each is done or fails with a reason, and
-   the output is text. */
+   the output is text and, as with --json, an object. */
 #include "bytecode/base/visible.h"
 #include "tests/fuzz/debugged.h"
-#include "tools/tilevm/debug/debug.h"
+#include "tools/tilevm/debug/answer.h"
 
 enum { MOST = 4000, MOST_LINES = 40 };
 
@@ -16,9 +16,15 @@ static bool refuse(debug_session *s, const char *path, vm_debug_error *error)
 static void do_line(debug_session *s, tv_str line)
 {
     vm_debug_error error = {{0}};
-    bc_text out;
+    bc_text out, object;
+    json_doc doc;
     bc_text_init(&out, NULL);
+    bc_text_init(&object, NULL);
+    debug_answer_begin(s, &doc);
     bool good = debug_do(s, line, &out, &error);
+    s->answer = NULL;
+    FUZZ_CHECK(json_finish_line(&doc, &object));
+    bc_text_release(&object);
     FUZZ_CHECK(good || error.text[0]);
     FUZZ_CHECK(memchr(error.text, 0, sizeof error.text));
     bc_text_release(&out);

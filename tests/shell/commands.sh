@@ -104,6 +104,11 @@ for status in 0 1 2; do
         done
     done
 done
+for status in 0 2; do
+    case $status in 0) file=kernel.tbc ;; 2) file=none.tbc ;; esac
+    run $status sh -c "'$tilevm' debug --json $file --grid 1 -c quit 2> errors"
+    says '{"schema":"tilevm-debug/1",'
+done
 run 0 "$tilevm" diff --json kernel.tbc kernel.tbc
 says '"schema":	"tilevm-diff/1"'
 run 2 sh -c "'$tilevm' diff --json kernel.tbc none.tbc 2> errors"

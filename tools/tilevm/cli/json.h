@@ -30,6 +30,8 @@ void json_uint(json_doc *doc, cJSON *parent, const char *key, uint64_t value);
 /* A 64-bit number; as a string when a double cannot hold it. */
 void json_int(json_doc *doc, cJSON *parent, const char *key, int64_t value);
 void json_real(json_doc *doc, cJSON *parent, const char *key, double value);
+/* The same for one that may be infinite or NaN, which JSON does not have: "inf", "-inf", "nan". */
+void json_any_real(json_doc *doc, cJSON *parent, const char *key, double value);
 void json_bool(json_doc *doc, cJSON *parent, const char *key, bool value);
 
 /* The document of a command for which a file could not be opened, which standard error explains; output as for

@@ -1,4 +1,6 @@
 /* Forms of JSON values and documents that consist of others: the same whatever builds the document. */
+#include <math.h>
+
 #include "bytecode/base/demangle.h"
 #include "tools/tilevm/cli/json.h"
 
@@ -46,6 +48,14 @@ void json_int(json_doc *doc, cJSON *parent, const char *key, int64_t value)
         snprintf(text, sizeof text, "%lld", (long long)value);
         json_text(doc, parent, key, text);
     }
+}
+
+void json_any_real(json_doc *doc, cJSON *parent, const char *key, double value)
+{
+    if (isfinite(value))
+        json_real(doc, parent, key, value);
+    else
+        json_text(doc, parent, key, isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
 }
 
 int json_unopened(const char *command, const char *path, const char *output, int code)

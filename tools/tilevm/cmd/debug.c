@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tools/tilevm/debug/answer.h"
 #include "tools/tilevm/debug/dap.h"
 
 enum {
@@ -13,6 +14,7 @@ enum {
     OPT_SOURCE,
     OPT_SNAPSHOTS,
     OPT_RACE,
+    OPT_JSON,
     OPT_DAP,
     OPT_DAP_LINES,
     OPT_DAP_PORT
@@ -28,6 +30,7 @@ static const cli_option options[] = {
     {OPT_RACE, 0, "at-race", "N",
      "look for races, and begin before the op of the N-th, counted from 1 in the\n"
      "order in which 'tilevm check' reports them"},
+    {OPT_JSON, 'J', "json", NULL, "answer each command with a JSON object on a line, for scripts"},
     {OPT_DAP, 0, "dap", NULL, "speak the Debug Adapter Protocol on standard input and output, for editors"},
     {OPT_DAP_PORT, 0, "dap-port", "PORT",
      "the same on a port of 127.0.0.1, for one connection that sends the printed\n"
@@ -85,6 +88,7 @@ static bool take_option(cli_args *args, int id, const char *value, debug_session
     case OPT_SCRIPT: return add_script(args, t, value, false);
     case OPT_COMMAND: return add_script(args, t, value, true);
     case OPT_BATCH: t->batch = true; return true;
+    case OPT_JSON: s->json = s->job->options.json = true; return true;
     case OPT_RACE: return cli_number(args, "--at-race", value, 1, 1000, &t->race);
     case OPT_DAP: t->dap = true; return true;
     case OPT_DAP_LINES: t->dap = t->lines = true; return true;
@@ -105,8 +109,8 @@ static bool parse_options(cli_args *args, debug_session *s, settings *t)
     for (int id; (id = cli_next(args, &value)) != CLI_END;)
         if (id == CLI_STOP || !take_option(args, id, value, s, t))
             return false;
-    if (t->dap && (t->count || t->batch || t->race)) {
-        cli_usage(args, "--dap takes no commands");
+    if (t->dap && (t->count || t->batch || t->race || s->json)) {
+        cli_usage(args, s->json ? "--dap has messages of its own, not those of --json" : "--dap takes no commands");
         return false;
     }
     if (s->job->options.path || t->dap)
@@ -116,56 +120,95 @@ static bool parse_options(cli_args *args, debug_session *s, settings *t)
 }
 
 /* The N-th race that `tilevm check` would report; findings are in the same order. */
-static bool go_to_race(debug_session *s, uint64_t n)
+static bool go_to_race(debug_session *s, uint64_t n, bc_text *out, vm_debug_error *error)
 {
-    vm_debug_error error = {{0}};
     vm_debug_finding f;
     vm_debug_event event;
-    bc_text out;
     uint64_t left = n;
     size_t i = 0;
-    unsigned number = vm_debug_catch(s->d, bc_str("races"), &error);
+    unsigned number = vm_debug_catch(s->d, bc_str("races"), error);
     if (!number)
-        return cli_error("--at-race: %s", error.text) == CLI_OK;
+        return false;
     vm_debug_delete(s->d, number);
     while (vm_debug_finding_at(s->d, i, &f) && --left)
         i++;
     if (!vm_debug_finding_at(s->d, i, &f))
-        return cli_error("--at-race %llu: %zu race%s found", (unsigned long long)n, i, i == 1 ? " was" : "s were")
-               == CLI_OK;
+        return debug_fail(error, "%zu race%s found", i, i == 1 ? " was" : "s were");
     vm_debug_goto(s->d, f.time, &event);
-    bc_text_init(&out, NULL);
-    bc_text_printf(&out, "%s: %s\n", f.rule, f.text);
+    if (s->answer)
+        debug_add_finding(s, s->answer, json_object(s->answer, s->answer->root, "finding"), &f);
+    bc_text_printf(out, "%s: %s\n", f.rule, f.text);
     if (f.other != UINT32_MAX) {
-        bc_text_puts(&out, "the other access\n");
-        debug_put_op(s, f.other, false, &out);
+        bc_text_puts(out, "the other access\n");
+        debug_put_op(s, f.other, false, out);
     }
-    debug_stopped(s, &event, &out);
-    cli_show(stdout, bc_text_get(&out), s->color);
-    bc_text_release(&out);
+    debug_stopped(s, &event, out);
     return true;
+}
+
+static void answer_start(debug_session *s, json_doc *doc)
+{
+    const run_job *job = s->job;
+    debug_answer_begin(s, doc);
+    json_text(doc, doc->root, "file", cli_shown_path(job->options.path));
+    if (!s->d)
+        return;
+    json_text(doc, doc->root, "entry", job->symbol);
+    cJSON *grid = json_array(doc, doc->root, "grid");
+    for (unsigned i = 0; i < 3; i++)
+        json_uint(doc, grid, NULL, job->options.grid[i]);
+}
+
+/* Opens the kernel, and says where the run is. */
+static int start(debug_session *s, const settings *t)
+{
+    json_doc doc;
+    bc_text out;
+    vm_debug_error error = {{0}};
+    int code = debug_open(s);
+    if (code != CLI_OK && !s->json)
+        return code;
+    if (s->json)
+        answer_start(s, &doc);
+    bc_text_init(&out, NULL);
+    if (code != CLI_OK)
+        debug_fail(&error, "%.300s", s->job->message[0] ? s->job->message : "the kernel cannot be run");
+    else if (!t->race)
+        debug_put_where(s, &out);
+    else if (!go_to_race(s, t->race, &out, &error))
+        code = cli_error("--at-race %llu: %s", (unsigned long long)t->race, error.text);
+    if (s->json)
+        debug_answer_end(s, code == CLI_OK ? NULL : error.text, &out);
+    else
+        cli_show(stdout, bc_text_get(&out), s->color);
+    bc_text_release(&out);
+    return code;
+}
+
+/* A file of commands cannot be read. */
+static int refuse(debug_session *s, const char *problem)
+{
+    json_doc doc;
+    bc_text nothing;
+    bc_text_init(&nothing, NULL);
+    if (s->json) {
+        debug_answer_begin(s, &doc);
+        debug_answer_end(s, problem, &nothing);
+    }
+    return cli_error("%s", problem);
 }
 
 static int debug_kernel(debug_session *s, const settings *t)
 {
-    bc_text out;
     vm_debug_error error;
-    int code = debug_open(s);
+    int code = start(s, t);
     if (code != CLI_OK)
         return code;
-    if (t->race && !go_to_race(s, t->race))
-        return CLI_ERROR;
-    if (!t->race) {
-        bc_text_init(&out, NULL);
-        debug_put_where(s, &out);
-        cli_show(stdout, bc_text_get(&out), s->color);
-        bc_text_release(&out);
-    }
     for (size_t i = 0; i < t->count && !s->quit; i++) {
         if (t->is_command[i])
             debug_do_shown_line(s, t->scripts[i]);
         else if (!debug_source_file(s, t->scripts[i], &error))
-            return cli_error("%s", error.text);
+            return refuse(s, error.text);
     }
     if (!s->quit && !t->batch)
         debug_loop(s);
@@ -213,6 +256,11 @@ static int run(cli_args *args)
     }
     report_file_init(&job->report, cli_shown_path(job->options.path));
     job->sink = cli_printing_sink(&job->printer, job->options.path, args->color);
+    if (s.json) {
+        job->options.vm.output = (tv_writer){.user = job, .write = run_keep_output};
+        job->report.told = job->sink;
+        job->sink = report_file_sink(&job->report);
+    }
     int code = debug_kernel(&s, &t);
     debug_close(&s);
     run_job_release(job);

@@ -114,15 +114,18 @@ const debug_command *debug_find_command(tv_str word, vm_debug_error *error)
     return NULL;
 }
 
+bool debug_is_blank(tv_str line)
+{
+    return !line.len || line.ptr[0] == '#';
+}
+
 bool debug_do(debug_session *s, tv_str line, bc_text *out, vm_debug_error *error)
 {
     tv_str rest = debug_trim(line);
     error->text[0] = 0;
-    if (rest.len && rest.ptr[0] == '#')
-        return true;
     if (!rest.len && s->interactive)
         rest = debug_trim(bc_str(s->last));
-    if (!rest.len)
+    if (debug_is_blank(rest))
         return true;
     tv_str whole = rest, word = debug_word(&rest);
     const debug_command *command = debug_find_command(word, error);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/tilevm/debug/answer.h"
 #include "tools/tilevm/debug/commands.h"
 
 /* ---- values ---- */
@@ -44,6 +45,13 @@ static bool evaluate(debug_session *s, tv_str text, vm_debug_value *v, vm_debug_
     return vm_debug_evaluate(s->d, text, v, error);
 }
 
+static void put_stats(debug_session *s, const vm_debug_value *v, bc_text *out)
+{
+    if (s->answer)
+        debug_add_figures(s->answer, json_object(s->answer, s->answer->root, "figures"), v);
+    debug_put_stats(s, v, out);
+}
+
 DEBUG_COMMAND(print)
 {
     how h;
@@ -54,7 +62,7 @@ DEBUG_COMMAND(print)
     if (!take_how(&rest, &h, &file, error) || !evaluate(s, rest, &v, error))
         return false;
     switch (h) {
-    case HOW_STATS: debug_put_stats(s, &v, out); return true;
+    case HOW_STATS: put_stats(s, &v, out); return true;
     case HOW_PICTURE: return debug_put_picture(s, &v, out, error);
     case HOW_AGAINST:
         snprintf(name, sizeof name, "%.*s", rest.len < 79 ? (int)rest.len : 79, rest.ptr);
@@ -62,6 +70,7 @@ DEBUG_COMMAND(print)
     case HOW_SOME:
     case HOW_ALL: break;
     }
+    debug_tell_value(s, &v, h == HOW_ALL);
     debug_put_value(s, &v, h == HOW_ALL, out);
     return true;
 }
@@ -71,7 +80,7 @@ DEBUG_COMMAND(stats)
     vm_debug_value v;
     if (!evaluate(s, rest, &v, error))
         return false;
-    debug_put_stats(s, &v, out);
+    put_stats(s, &v, out);
     return true;
 }
 
@@ -93,11 +102,26 @@ static void put_display(debug_session *s, const char *text, bc_text *out)
     bc_text_char(out, '\n');
 }
 
+static void add_display(const debug_session *s, json_doc *doc, cJSON *list, const char *text)
+{
+    vm_debug_value v;
+    vm_debug_error error;
+    cJSON *item = json_object(doc, list, NULL);
+    json_text(doc, item, "expression", text);
+    if (vm_debug_evaluate(s->d, bc_str(text), &v, &error))
+        debug_add_value(s, doc, item, "value", &v, false);
+    else
+        json_text(doc, item, "error", error.text);
+}
+
 void debug_put_displays(debug_session *s, bc_text *out)
 {
-    for (size_t i = 0; i < DEBUG_DISPLAYS; i++)
-        if (s->displays[i])
-            put_display(s, s->displays[i], out);
+    cJSON *list = s->answer && s->displays[0] ? json_array(s->answer, s->answer->root, "displays") : NULL;
+    for (size_t i = 0; i < DEBUG_DISPLAYS && s->displays[i]; i++) {
+        put_display(s, s->displays[i], out);
+        if (list)
+            add_display(s, s->answer, list, s->displays[i]);
+    }
 }
 
 DEBUG_COMMAND(display)
@@ -114,6 +138,8 @@ DEBUG_COMMAND(display)
             memcpy(s->displays[i], rest.ptr, rest.len);
             s->displays[i][rest.len] = 0;
             put_display(s, s->displays[i], out);
+            if (s->answer)
+                add_display(s, s->answer, json_array(s->answer, s->answer->root, "displays"), s->displays[i]);
             return true;
         }
     return debug_fail(error, "%d values are displayed; 'undisplay' ends that", DEBUG_DISPLAYS);
@@ -131,6 +157,15 @@ DEBUG_COMMAND(undisplay)
     return true;
 }
 
+static void add_write(const debug_session *s, json_doc *doc, const vm_debug_write *w)
+{
+    cJSON *item = json_object(doc, doc->root, "write");
+    debug_add_block(doc, item, w->block);
+    json_int(doc, item, "time", (int64_t)w->time);
+    json_int(doc, item, "element", (int64_t)w->element);
+    debug_add_op(s, doc, item, w->position);
+}
+
 DEBUG_COMMAND(who)
 {
     vm_debug_write w;
@@ -142,6 +177,8 @@ DEBUG_COMMAND(who)
         bc_text_puts(out, "nothing has written it since the run began\n");
         return true;
     }
+    if (s->answer)
+        add_write(s, s->answer, &w);
     bc_text_puts(out, "written by tile block ");
     debug_put_block(w.block, out);
     bc_text_printf(out, ", time %llu, with element %llu of the tile", (unsigned long long)w.time,

@@ -4,6 +4,7 @@
      source.c     lines of source files
      listing.c    where the run is, in words; listings
      value.c      values as text: whole, statistics, compared with a file
+     answer.c     what commands say as JSON, for --json; answer_lists.c: what `info` lists
      picture.c    values as pictures
      info.c       what `info` lists
      words.c      words and numbers of command lines
@@ -43,7 +44,9 @@ struct debug_session {
     unsigned width;    /* of the terminal, in columns */
     bool quit, failed; /* a command ended the session; a command failed */
     bool interactive;
-    unsigned depth; /* of `source` files */
+    bool json;        /* answers are JSON */
+    json_doc *answer; /* of the command that runs, with --json; else NULL */
+    unsigned depth;   /* of `source` files */
     char *displays[DEBUG_DISPLAYS];
     char last[DEBUG_LINE];       /* the command that an empty line repeats */
     uint32_t listed;             /* position or line from which `list` continues; UINT32_MAX: where the run is */
@@ -119,6 +122,8 @@ extern const size_t debug_command_count;
 const debug_command *debug_find_command(tv_str word, vm_debug_error *error);
 /* Executes one line. False: it failed, and error says why. */
 bool debug_do(debug_session *s, tv_str line, bc_text *out, vm_debug_error *error);
+/* Is it no command: empty, or a comment? */
+bool debug_is_blank(tv_str line);
 /* The first word of s, which is moved past the word and the blanks after it. */
 tv_str debug_word(tv_str *s);
 tv_str debug_trim(tv_str s);

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "bytecode/base/visible.h"
-#include "tools/tilevm/debug/debug.h"
+#include "tools/tilevm/debug/answer.h"
 
 static bool info_breaks(debug_session *s, bc_text *out)
 {
@@ -125,7 +125,9 @@ const char *const debug_info_words[] = {"breaks", "locals", "arrays", "blocks", 
 bool debug_info(debug_session *s, tv_str what, bc_text *out, vm_debug_error *error)
 {
     for (size_t i = 0; i < TV_COUNT(lists); i++)
-        if (what.len && what.len <= strlen(lists[i].name) && memcmp(what.ptr, lists[i].name, what.len) == 0)
+        if (what.len && what.len <= strlen(lists[i].name) && memcmp(what.ptr, lists[i].name, what.len) == 0) {
+            debug_tell_info(s, lists[i].name);
             return lists[i].list(s, out);
+        }
     return debug_fail(error, "info of what? breaks, locals, arrays, blocks, lines, findings or snapshots");
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tools/tilevm/debug/debug.h"
+#include "tools/tilevm/debug/answer.h"
 
 #define PROMPT "(tilevm) "
 enum { HISTORY = 1000 };
@@ -34,9 +34,31 @@ void debug_do_line(debug_session *s, const char *line)
     bc_text_release(&out);
 }
 
+/* Prints an object for a line, but for an empty one or a comment. */
+static void answer_line(debug_session *s, const char *line)
+{
+    json_doc doc, *outer = s->answer;
+    bc_text text;
+    vm_debug_error error;
+    if (debug_is_blank(debug_trim(bc_str(line))))
+        return;
+    bc_text_init(&text, NULL);
+    debug_answer_begin(s, &doc);
+    json_text(&doc, doc.root, "command", line);
+    bool good = debug_do(s, bc_str(line), &text, &error);
+    debug_answer_end(s, good ? NULL : error.text, &text);
+    bc_text_release(&text);
+    s->answer = outer;
+    s->failed |= !good;
+}
+
 /* Lines from a file or a pipe are shown, so that the output can be read by itself. */
 void debug_do_shown_line(debug_session *s, const char *line)
 {
+    if (s->json) {
+        answer_line(s, line);
+        return;
+    }
     cli_print(stdout, PROMPT "%s\n", line);
     debug_do_line(s, line);
 }
@@ -228,7 +250,7 @@ static void prompt_lines(debug_session *s)
 void debug_loop(debug_session *s)
 {
     editor e;
-    s->interactive = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+    s->interactive = !s->json && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
     if (!s->interactive) {
         read_lines(s, stdin);
         return;

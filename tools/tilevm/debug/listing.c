@@ -1,6 +1,6 @@
 /* Where the run is, in words and with its lines. */
 #include "bytecode/base/visible.h"
-#include "tools/tilevm/debug/debug.h"
+#include "tools/tilevm/debug/answer.h"
 
 enum { AROUND = 5 }; /* lines before and behind the current one */
 
@@ -50,6 +50,7 @@ static void put_source(debug_session *s, uint32_t position, bc_text *out)
 void debug_put_where(debug_session *s, bc_text *out)
 {
     vm_debug_place at;
+    debug_tell_place(s);
     vm_debug_where(s->d, &at);
     if (at.state == VM_DEBUG_ENDED) {
         bc_text_printf(out, "the run has ended, time %llu\n", (unsigned long long)at.time);
@@ -95,6 +96,7 @@ static void put_why(debug_session *s, const vm_debug_event *e, bc_text *out)
 
 void debug_put_event(debug_session *s, const vm_debug_event *event, bc_text *out)
 {
+    debug_tell_event(s, event);
     put_why(s, event, out);
     debug_put_where(s, out);
 }

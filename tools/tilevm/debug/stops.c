@@ -1,6 +1,7 @@
 /* Commands about breakpoints, watchpoints and catches. */
 #include <stdlib.h>
 
+#include "tools/tilevm/debug/answer.h"
 #include "tools/tilevm/debug/commands.h"
 
 /* Describes a new stop on one line. */
@@ -13,6 +14,8 @@ static bool told(debug_session *s, unsigned number, bc_text *out)
         return false;
     while (vm_debug_stop_at(s->d, i, &stop) && stop.number != number)
         i++;
+    if (s->answer)
+        debug_add_stop(s, s->answer, json_object(s->answer, s->answer->root, "set"), &stop);
     bc_text_printf(out, "%s %u", kinds[stop.kind], number);
     if (stop.kind == VM_DEBUG_IS_BREAK) {
         bc_text_printf(out, ": op %u", stop.position);
@@ -61,6 +64,8 @@ DEBUG_COMMAND(catch)
         return false;
     while (vm_debug_finding_at(s->d, n, &finding))
         n++;
+    if (n && s->answer)
+        debug_tell_info(s, "findings");
     if (n)
         bc_text_printf(out, "%zu finding%s; 'info findings' lists them\n", n, n == 1 ? "" : "s");
     return true;

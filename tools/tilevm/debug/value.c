@@ -149,6 +149,8 @@ bool debug_put_comparison(debug_session *s, const vm_debug_value *v, const char 
     bool good = arg_spec_parse(&arena, text, &spec, &problem) && arg_tolerance_keys(&spec, &tolerance, &problem)
                 && arg_make_array(&context, &spec, got.dtype, 0, &want, &problem)
                 && arg_compare(&got, &want, &tolerance, &comparison, &problem);
+    if (good && s->answer)
+        run_add_comparison(s->answer, json_object(s->answer, s->answer->root, "comparison"), &got, &comparison);
     if (good && comparison.wrong) {
         arg_comparison_print(out, name, &got, &comparison);
     } else if (good) {

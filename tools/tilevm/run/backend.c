@@ -11,7 +11,7 @@ enum { MAX_OUTPUT = 1 << 20 };
 /* ---- the CPU ---- */
 
 /* Keeps the first MiB, for the JSON document. */
-static bool keep_output(void *user, const void *bytes, size_t size)
+bool run_keep_output(void *user, const void *bytes, size_t size)
 {
     run_job *job = user;
     if (job->output.len + size > MAX_OUTPUT)
@@ -25,7 +25,7 @@ static int run_on_cpu(run_job *job)
 {
     tv_vm_options vm = job->options.vm;
     run_watch watch;
-    vm.output = job->options.json ? (tv_writer){.user = job, .write = keep_output} : run_watch_output(&watch);
+    vm.output = job->options.json ? (tv_writer){.user = job, .write = run_keep_output} : run_watch_output(&watch);
     run_watch_start(&watch, job, &job->vm, job->options.trace != NULL, &vm);
     run_trace_hook(job, &vm);
     tv_status status = run_job_kernel(job, &vm);
@@ -80,7 +80,7 @@ static tvResult launch(run_job *job, run_device *device, const run_kernel *kerne
     if (!job->options.json)
         cli_show(stdout, bc_text_get(&output), false);
     else if (output.len)
-        keep_output(job, output.ptr, output.len < MAX_OUTPUT ? output.len : MAX_OUTPUT);
+        run_keep_output(job, output.ptr, output.len < MAX_OUTPUT ? output.len : MAX_OUTPUT);
     job->output_cut |= output.len > MAX_OUTPUT;
     bc_text_release(&output);
     return code;

@@ -186,15 +186,6 @@ void run_precision_print(const run_job *job, bc_text *out)
 
 /* ---- JSON ---- */
 
-/* JSON has no infinite numbers: "inf", "-inf", "nan". */
-static void add_real(json_doc *doc, cJSON *parent, const char *key, double x)
-{
-    if (isfinite(x))
-        json_real(doc, parent, key, x);
-    else
-        json_text(doc, parent, key, isnan(x) ? "nan" : x > 0 ? "inf" : "-inf");
-}
-
 static void add_block(json_doc *doc, cJSON *parent, const uint32_t block[3])
 {
     cJSON *list = json_array(doc, parent, "block");
@@ -205,12 +196,12 @@ static void add_block(json_doc *doc, cJSON *parent, const uint32_t block[3])
 static cJSON *add_error(json_doc *doc, cJSON *parent, const char *key, const tv_vm_error *e)
 {
     cJSON *item = json_object(doc, parent, key);
-    add_real(doc, item, "worst", e->worst);
+    json_any_real(doc, item, "worst", e->worst);
     json_real(doc, item, "mean", e->mean);
     json_uint(doc, item, "infinite", e->infinite);
     add_block(doc, item, e->block);
-    add_real(doc, item, "value", e->value);
-    add_real(doc, item, "exact", e->exact);
+    json_any_real(doc, item, "value", e->value);
+    json_any_real(doc, item, "exact", e->exact);
     return item;
 }
 
@@ -247,9 +238,9 @@ static void add_op(json_doc *doc, cJSON *list, const tv_vm_op_precision *op)
     }
     json_text(doc, item, "dtype", op->element);
     json_uint(doc, item, "elements", op->elements);
-    add_real(doc, item, "lost", loss_of(op));
-    add_real(doc, item, "caused", op->caused);
-    add_real(doc, item, "amplified", op->amplified);
+    json_any_real(doc, item, "lost", loss_of(op));
+    json_any_real(doc, item, "caused", op->caused);
+    json_any_real(doc, item, "amplified", op->amplified);
     add_op_error(doc, item, "introduced", &op->introduced);
     add_op_error(doc, item, "accumulated", &op->accumulated);
     if (op->grown) {

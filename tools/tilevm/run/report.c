@@ -238,44 +238,6 @@ bool run_report_text(const run_job *job)
 
 /* ---- JSON ---- */
 
-static void add_hex(json_doc *doc, cJSON *parent, const char *key, uint64_t value, unsigned bytes)
-{
-    char text[24];
-    snprintf(text, sizeof text, "%0*llx", (int)bytes * 2, (unsigned long long)value);
-    json_text(doc, parent, key, text);
-}
-
-/* A number; if JSON or a double cannot represent it, a string. */
-static void add_number(json_doc *doc, cJSON *parent, const char *key, tv_dtype dtype, uint64_t bits)
-{
-    double real = arg_value_of(dtype, bits);
-    bc_text text;
-    if (bc_dtype_is_float(dtype) && isfinite(real)) {
-        json_real(doc, parent, key, real);
-    } else if (!bc_dtype_is_float(dtype) && bc_dtypes[dtype].is_signed) {
-        json_int(doc, parent, key, bc_int_sign_extend(bits, bc_kind_bits(bc_dtypes[dtype].kind)));
-    } else if (!bc_dtype_is_float(dtype) && bits <= INT64_MAX) {
-        json_int(doc, parent, key, (int64_t)bits);
-    } else {
-        bc_text_init(&text, NULL);
-        arg_print_value(&text, dtype, bits);
-        json_made(doc, parent, key, &text);
-        bc_text_release(&text);
-    }
-}
-
-/* What an array holds, in figures. */
-static void add_figures(json_doc *doc, cJSON *item, tv_dtype dtype, const arg_summary *s)
-{
-    if (s->has_range) {
-        add_number(doc, item, "min", dtype, s->min);
-        json_real(doc, item, "mean", s->mean);
-        add_number(doc, item, "max", dtype, s->max);
-    }
-    json_uint(doc, item, "nan", s->nan_count);
-    json_uint(doc, item, "inf", s->inf_count);
-}
-
 static void add_array(json_doc *doc, cJSON *list, const arg_value *value, size_t k, bool written)
 {
     const arg_array *array = &value->arrays[k];
@@ -293,8 +255,8 @@ static void add_array(json_doc *doc, cJSON *list, const arg_value *value, size_t
         json_int(doc, strides, NULL, array->strides[i]);
     }
     arg_array_summary(array, &s);
-    add_hex(doc, item, "checksum", s.checksum, 8);
-    add_figures(doc, item, array->dtype, &s);
+    run_add_hex(doc, item, "checksum", s.checksum, sizeof s.checksum);
+    run_add_figures(doc, item, array->dtype, &s);
     json_bool(doc, item, "written", written);
 }
 
@@ -311,40 +273,8 @@ static void add_arguments(json_doc *doc, cJSON *root, const run_job *job)
         cJSON *item = json_object(doc, list, NULL);
         json_text(doc, item, "name", value->name);
         json_text(doc, item, "dtype", tv_dtype_name(value->leaf->dtype));
-        add_number(doc, item, "value", value->leaf->dtype, value->bits);
+        run_add_number(doc, item, "value", value->leaf->dtype, value->bits);
     }
-}
-
-static void add_index(json_doc *doc, cJSON *parent, const arg_array *array, uint64_t place)
-{
-    int64_t index[TV_MAX_RANK];
-    cJSON *list = json_array(doc, parent, "index");
-    arg_index_of(array, place, index);
-    for (uint32_t i = 0; i < array->ndim; i++)
-        json_int(doc, list, NULL, index[i]);
-}
-
-static void add_difference(json_doc *doc, cJSON *item, const arg_array *array, const arg_difference *d)
-{
-    add_index(doc, item, array, d->place);
-    add_number(doc, item, "got", array->dtype, d->got);
-    add_number(doc, item, "want", array->dtype, d->want);
-    add_hex(doc, item, "got_bits", d->got, array->item);
-    add_hex(doc, item, "want_bits", d->want, array->item);
-    if (d->ulp != UINT64_MAX)
-        json_uint(doc, item, "ulp", d->ulp);
-}
-
-static void add_tolerance(json_doc *doc, cJSON *item, const arg_comparison *c)
-{
-    json_text(doc, item, "mode", arg_mode_name(c->tolerance.mode));
-    json_real(doc, item, "rtol", c->tolerance.rtol);
-    json_real(doc, item, "atol", c->tolerance.atol);
-    if (!(c->slack > 0))
-        return;
-    json_real(doc, item, "sum_atol", c->slack);
-    json_real(doc, item, "sum_terms", c->tolerance.terms);
-    json_text(doc, item, "sum_dtype", tv_dtype_name(c->tolerance.sum_dtype));
 }
 
 static void add_expects(json_doc *doc, cJSON *root, const run_job *job)
@@ -354,15 +284,9 @@ static void add_expects(json_doc *doc, cJSON *root, const run_job *job)
         const run_expect *e = &job->expects[i];
         if (!e->compared)
             continue;
-        const arg_comparison *c = &e->comparison;
         cJSON *item = json_object(doc, list, NULL);
         json_text(doc, item, "name", e->name);
-        add_tolerance(doc, item, c);
-        json_uint(doc, item, "count", c->count);
-        json_uint(doc, item, "wrong", c->wrong);
-        cJSON *worst = json_array(doc, item, "worst");
-        for (unsigned k = 0; k < c->worst_count; k++)
-            add_difference(doc, json_object(doc, worst, NULL), e->got, &c->worst[k]);
+        run_add_comparison(doc, item, e->got, &e->comparison);
     }
 }
 
@@ -401,7 +325,7 @@ static void add_blame(json_doc *doc, cJSON *root, const run_job *job, const run_
     if (b->kind == RUN_BLAME_VALUE) {
         json_uint(doc, item, "result", b->result);
         json_uint(doc, item, "wrong", b->wrong);
-        add_difference(doc, json_object(doc, item, "first"), &b->shape, &b->first);
+        run_add_difference(doc, json_object(doc, item, "first"), &b->shape, &b->first);
     }
 }
 
@@ -415,11 +339,11 @@ static void add_against(json_doc *doc, cJSON *root, const run_job *job)
         const run_pair *pair = &a->pairs[i];
         cJSON *one = json_object(doc, list, NULL);
         json_text(doc, one, "name", pair->name);
-        add_tolerance(doc, one, &pair->comparison);
+        run_add_tolerance(doc, one, &pair->comparison);
         json_uint(doc, one, "count", pair->comparison.count);
         json_uint(doc, one, "wrong", pair->comparison.wrong);
         if (pair->comparison.wrong)
-            add_difference(doc, json_object(doc, one, "first"), &pair->got, &pair->comparison.first);
+            run_add_difference(doc, json_object(doc, one, "first"), &pair->got, &pair->comparison.first);
     }
     if (a->differs && a->is_cpu)
         add_blame(doc, item, job, &a->blame);
@@ -469,8 +393,8 @@ static void add_trace(json_doc *doc, cJSON *root, const run_trace *trace)
         for (uint32_t i = 0; i < t->rank; i++)
             json_int(doc, shape, NULL, t->shape[i]);
         for (unsigned i = 0; i < t->shown; i++)
-            add_number(doc, first, NULL, t->dtype, t->first[i]);
-        add_figures(doc, item, t->dtype, &t->summary);
+            run_add_number(doc, first, NULL, t->dtype, t->first[i]);
+        run_add_figures(doc, item, t->dtype, &t->summary);
     }
     json_uint(doc, root, "trace_left_out", trace->hidden);
 }

@@ -13,6 +13,7 @@
      blame.c       which op it was that made the difference
      replay.c      both sides once more, with the values of ops exposed
      report.c      tells about it
+     figures.c     numbers of arrays as JSON
      trace.c       values of chosen ops: --trace, --dump-tile
      tile.c        values of ops as arrays
      events.c      when ops ran: --trace-events
@@ -212,6 +213,8 @@ arg_tolerance run_sum_tolerance(const run_options *options, tv_dtype dtype, cons
 
 /* The name of an option that only the CPU supports, or NULL. */
 const char *run_only_on_cpu(const run_options *options);
+/* A writer whose user is the job: keeps what the kernel prints, up to a limit. */
+bool run_keep_output(void *job, const void *bytes, size_t size);
 /* Runs the kernel where the options say, with --against on both sides. Gives CLI_OK, or the exit code after a message.
  */
 int run_backend_kernel(run_job *job);
@@ -243,5 +246,16 @@ int run_coverage_write(const run_job *job);
 
 /* "  min 1  mean 2.5  max 4  1 nan" */
 void run_put_figures(bc_text *out, tv_dtype dtype, const arg_summary *summary);
+
+/* ---- figures.c ---- */
+
+/* A number; if JSON or a double cannot represent it, a string. */
+void run_add_number(json_doc *doc, cJSON *parent, const char *key, tv_dtype dtype, uint64_t bits);
+void run_add_hex(json_doc *doc, cJSON *parent, const char *key, uint64_t value, unsigned bytes);
+/* Members that say what an array holds; how two elements differ; by which tolerance arrays are compared; the result. */
+void run_add_figures(json_doc *doc, cJSON *item, tv_dtype dtype, const arg_summary *summary);
+void run_add_difference(json_doc *doc, cJSON *item, const arg_array *array, const arg_difference *difference);
+void run_add_tolerance(json_doc *doc, cJSON *item, const arg_comparison *comparison);
+void run_add_comparison(json_doc *doc, cJSON *item, const arg_array *got, const arg_comparison *comparison);
 
 #endif
