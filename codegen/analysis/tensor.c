@@ -37,3 +37,9 @@ cg_sum *cg_sum_of(const cg_func *c, const ct_op *op)
     }
     return NULL;
 }
+
+bool cg_left_in_tensor(const cg_func *c, const ct_op *product)
+{
+    const cg_sum *sum = cg_sum_of(c, product);
+    return sum && sum->left_columns;
+}

@@ -17,8 +17,11 @@ typedef struct cg_sum {
     const ct_op *started; /* of a sum that stays: the op that puts it there, and the one that takes it; else NULL */
     const ct_op *taken;   /* of sums in turn: that marks it as complete, */
     const ct_op *loaded;  /* and the consumers' op that loads it; else NULL */
-    uint32_t column, columns, row; /* row: log2 of the columns of words that each row has side by side */
-    bool meets;  /* threads meet before they store its initial value, because other warps had these words */
+    uint32_t column, columns, row;         /* row: log2 of the columns of words that each row has side by side */
+    uint32_t left, left_columns, left_row; /* of its product's left operand, during the product; no columns: it is not
+                                              there */
+    bool meets;  /* threads meet before they store its initial value or the left operand, because other warps had these
+                    words */
     cg_val adds; /* when lowered: whether the next product adds to it, because something has been written */
 } cg_sum;
 
@@ -35,6 +38,8 @@ typedef struct cg_tensor {
 uint32_t cg_tensor_bytes(const cg_func *c);
 /* The sum of which the op is the product, the start or the end; NULL: of none. */
 cg_sum *cg_sum_of(const cg_func *c, const ct_op *op);
+/* Is the product's left operand in tensor memory? */
+bool cg_left_in_tensor(const cg_func *c, const ct_op *product);
 /* Is there room for the sums of all products in the loop at once, so that one of them may stay there meanwhile? */
 bool cg_tcgen05_has_room(const cg_func *c, const ct_op *loop);
 

@@ -114,12 +114,24 @@ static double tensor_rate(const cg_machine *m, bc_kind in, bool is_async)
     return m->tensor_factor * rows[0].rates[m->has_async ? 2 : 0];
 }
 
-double cg_async_cycles(const cg_target *target, const ct_op *product)
+static double cycles_on(const cg_machine *m, const ct_op *product, bool is_async)
 {
     const bc_type *left = product->operands[0]->type;
     double all = (double)((uint64_t)1 << cg_shape_of(product->results[0].type).tile_bits)
                  * (double)left->shape[left->rank - 1];
-    return all / tensor_rate(cg_machine_of(target), bc_elem_kind(left), true);
+    return all / tensor_rate(m, bc_elem_kind(left), is_async);
+}
+
+double cg_async_cycles(const cg_target *target, const ct_op *product)
+{
+    return cycles_on(cg_machine_of(target), product, true);
+}
+
+double cg_mma_cycles(const cg_target *target, const ct_op *product)
+{
+    cg_machine usual;
+    cg_machine_for(target, CG_ANY_GPU, &usual);
+    return cycles_on(&usual, product, false);
 }
 
 /* The bytes that a product reads from shared memory: an asynchronous one reads the right operand once for each 64

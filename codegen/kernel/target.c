@@ -50,6 +50,7 @@ cg_path cg_path_of(const cg_target *target)
     } paths[] = {
         {CG_HAS_WGMMA, {"wgmma", "TMA or cp.async", false}},
         {CG_HAS_TCGEN05, {"tcgen05", "TMA or cp.async", false}},
+        {CG_HAS_MAPS_FOR_MMA, {"mma.sync", "TMA or cp.async", false}},
         {CG_HAS_CP_ASYNC, {"mma.sync", "cp.async", false}},
         {~(uint32_t)0, {"mma.sync of f16 and i8", "registers", false}},
     };

@@ -7,6 +7,7 @@
 #include "codegen/ops/bins.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/ops/lock.h"
+#include "codegen/ops/map.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/homes.h"
 #include "codegen/values/memory.h"
@@ -28,12 +29,12 @@ enum { MAX_NAME = 80, MAX_GUARD = 24, PTX_OF_VECTORS = 81, VECTOR_BITS = 2 };
 
 /* The atomics of one op, while its elements are emitted. */
 typedef struct atomic {
-    const ct_op *op;
-    const char *order;
+    const char *order, *relaxed; /* with the scope: of the atomics, and of a load that orders nothing */
     bc_kind kind;
     uint64_t mode;
     const cg_val *value, *compare; /* compare: of a compare-and-swap; else NULL */
     cg_val *result;                /* NULL: unused */
+    bool by_exchange;              /* the target has no instruction for it */
 } atomic;
 
 /* "red.relaxed.gpu.global.add.noftz.v2.f16" */
@@ -47,6 +48,40 @@ static void put_name(char out[MAX_NAME], const atomic *a, uint32_t count)
         snprintf(vector, sizeof vector, ".v%u", count);
     snprintf(out, MAX_NAME, "%s%s.global.%s%s%s.%s%u", a->result ? "atom" : "red", a->order, operation,
              floats && half ? ".noftz" : "", vector, floats && a->kind == BC_BF16 ? "bf" : type, bc_kind_bits(a->kind));
+}
+
+/* Adds to a bf16 element by compare-and-swap, again and again until no other thread has changed it in between. The
+   sum is that of the instruction: it is rounded once, because the f32 sum has more than twice the bits of bf16. The
+   compare-and-swap has the size of the element, so that it is atomic with those of others; ptxas makes one of the word
+   around it. */
+static cg_val add_by_exchange(cg_func *c, const atomic *a, cg_val address, const char *offset, cg_val value)
+{
+    uint32_t again = cg_label(c);
+    cg_val old = cg_new(c, CG_B16), found = cg_new(c, CG_B16), sum = cg_new(c, CG_B32), changed = cg_new(c, CG_PRED);
+    cg_val addend = cg_reg(c, cg_to_f32(c, BC_BF16, value));
+    cg_ins(c, "ld%s.global.b16 %v, [%v%s]", a->relaxed, found, address, offset);
+    cg_place_label(c, again);
+    cg_ins(c, "mov.b16 %v, %v", old, found);
+    cg_val start = cg_reg(c, cg_to_f32(c, BC_BF16, old));
+    cg_ins(c, "add.rn.f32 %v, %v, %v", sum, start, addend);
+    cg_val next = cg_reg(c, cg_from_f32(c, BC_BF16, "rn", sum));
+    cg_ins(c, "atom%s.global.cas.b16 %v, [%v%s], %v, %v", a->order, found, address, offset, old, next);
+    cg_ins(c, "setp.ne.s16 %v, %v, %v", changed, found, old);
+    cg_ins(c, "@%v bra %l", changed, again);
+    return old;
+}
+
+/* The same under the element's condition. */
+static void emit_by_exchange(cg_func *c, const atomic *a, const cg_access *access, const char *offset, uint32_t reg)
+{
+    uint32_t behind = access->predicate.known ? 0 : cg_label(c);
+    if (behind)
+        cg_ins(c, "@!%v bra %l", access->predicate, behind);
+    cg_val old = add_by_exchange(c, a, access->address, offset, cg_reg(c, a->value[reg]));
+    if (a->result)
+        cg_move(c, a->result[reg], old);
+    if (behind)
+        cg_place_label(c, behind);
 }
 
 /* Emits one element, or with red several contiguous ones. */
@@ -75,7 +110,9 @@ static void emit(cg_func *c, const atomic *a, const cg_access *access, uint32_t 
     char offset[MAX_GUARD] = "";
     if (access->offset)
         snprintf(offset, sizeof offset, "+%lld", (long long)access->offset);
-    if (a->compare)
+    if (a->by_exchange)
+        emit_by_exchange(c, a, access, offset, reg[0]);
+    else if (a->compare)
         cg_ins(c, "%s%s %v, [%v%s], %r, %r", guard, name, old, address, offset, a->compare[reg[0]], a->value[reg[0]]);
     else if (a->result)
         cg_ins(c, "%s%s %v, [%v%s], %r", guard, name, old, address, offset, a->value[reg[0]]);
@@ -98,13 +135,11 @@ static bool is_acquire(uint64_t order)
     return order == BC_MemoryOrderingSemantics_acquire || order == BC_MemoryOrderingSemantics_acq_rel;
 }
 
-static bool has_bf16(cg_func *c, const ct_op *op, bc_kind kind, uint64_t mode)
+/* Is it an addition of bf16, for which the target has no instruction? */
+static bool is_by_exchange(const cg_func *c, const atomic *a)
 {
-    if (kind != BC_BF16 || mode != BC_AtomicRMWMode_addf || (c->target->features & CG_HAS_BF16_ARITH))
-        return true;
-    cg_unsupported(c, op, "target %s has no atomic addition of bf16; sm_90 and later targets have one",
-                   c->target->name);
-    return false;
+    return !a->compare && a->mode == BC_AtomicRMWMode_addf && a->kind == BC_BF16
+           && !(c->target->features & CG_HAS_BF16_ARITH);
 }
 
 /* Can red add several elements at once? */
@@ -177,10 +212,12 @@ static void lower_atomic(cg_func *c, const ct_op *op, atomic *a)
     const cg_layout *l = cg_value_of(c, result)->home;
     bool used = result->fact->used, red = is_red(c, op, p.order), fences = has_fences(c, result->type);
     a->order = cg_order_suffix(order_of_each(c, result->type, p.order), p.scope);
+    a->relaxed = cg_order_suffix(BC_MemoryOrderingSemantics_relaxed, p.scope);
     a->kind = bc_elem_kind(result->type);
+    a->by_exchange = is_by_exchange(c, a);
     a->value = cg_get(c, p.value, l);
     a->result = red ? NULL : cg_vals(c, cg_layout_regs(l));
-    if (c->failed || !has_bf16(c, op, a->kind, a->mode))
+    if (c->failed)
         return;
     if (is_release(p.order))
         cg_take_effect(c, op, CG_MEETS);
@@ -212,7 +249,7 @@ void cg_assign_atomic_rmw_tko(cg_func *c, const ct_op *op)
 
 void cg_lower_atomic_rmw_tko(cg_func *c, const ct_op *op)
 {
-    lower_atomic(c, op, &(atomic){.op = op, .mode = ct_attr_u(op, F_atomic_rmw_tko_mode)});
+    lower_atomic(c, op, &(atomic){.mode = ct_attr_u(op, F_atomic_rmw_tko_mode)});
 }
 
 void cg_assign_atomic_cas_tko(cg_func *c, const ct_op *op)
@@ -224,7 +261,7 @@ void cg_assign_atomic_cas_tko(cg_func *c, const ct_op *op)
 void cg_lower_atomic_cas_tko(cg_func *c, const ct_op *op)
 {
     const ct_value *compare = ct_operand(op, F_atomic_cas_tko_cmp);
-    lower_atomic(c, op, &(atomic){.op = op, .compare = cg_get(c, compare, cg_value_of(c, cg_result(op, 0))->home)});
+    lower_atomic(c, op, &(atomic){.compare = cg_get(c, compare, cg_value_of(c, cg_result(op, 0))->home)});
 }
 
 /* ---- through views ---- */
@@ -244,13 +281,14 @@ void cg_lower_atomic_red_view_tko(cg_func *c, const ct_op *op)
 {
     cg_view_op v = cg_view_op_of(op);
     const cg_layout *l = cg_value_of(c, cg_result(op, 0))->home;
-    atomic a = {.op = op,
-                .kind = bc_elem_kind(v.tile_type),
+    uint64_t scope = ct_attr_u(op, F_atomic_red_view_tko_memory_scope);
+    atomic a = {.kind = bc_elem_kind(v.tile_type),
                 .mode = ct_attr_u(op, F_atomic_red_view_tko_mode),
-                .order = cg_order_suffix(ct_attr_u(op, F_atomic_red_view_tko_memory_ordering_semantics),
-                                         ct_attr_u(op, F_atomic_red_view_tko_memory_scope)),
+                .order = cg_order_suffix(ct_attr_u(op, F_atomic_red_view_tko_memory_ordering_semantics), scope),
+                .relaxed = cg_order_suffix(BC_MemoryOrderingSemantics_relaxed, scope),
                 .value = cg_get(c, v.tile, l)};
-    if (c->failed || !has_bf16(c, op, a.kind, a.mode))
+    a.by_exchange = is_by_exchange(c, &a);
+    if (c->failed)
         return;
     cg_take_access(c, op);
     cg_view_vectors(c, &v, l, has_vectors(c, a.kind, a.mode) ? VECTOR_BITS : 0, NULL, &a, emit_tile_part);

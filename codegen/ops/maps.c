@@ -369,13 +369,15 @@ static cg_val plus(cg_func *c, cg_val a, cg_val b)
     return r;
 }
 
+/* Where there is no multicast, the destination is named as the block's own: for one in the cluster, ptxas emits a test
+   and a slow call beside the copy on such targets, and ignores setmaxnreg. */
 static void put_box(cg_func *c, const cg_tensor_map *map, cg_val to, const cg_val *at, cg_val full)
 {
     const cg_boxes *b = &map->boxes;
     if (b->blocks == 1) {
-        cg_ins(c,
-               "cp.async.bulk.tensor.%ud.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%v], [%v, %V], [%v]",
-               b->rank, to, map->state->address, at, b->rank, full);
+        cg_ins(c, "cp.async.bulk.tensor.%ud.shared::%s.global.tile.mbarrier::complete_tx::bytes [%v], [%v, %V], [%v]",
+               b->rank, c->target->features & CG_HAS_MULTICAST ? "cluster" : "cta", to, map->state->address, at,
+               b->rank, full);
         return;
     }
     cg_val mask = cg_new(c, CG_B16);

@@ -10,6 +10,8 @@
 
 #include "codegen/analysis/reordered.h"
 #include "codegen/analysis/scaling.h"
+#include "codegen/analysis/tensor.h"
+#include "codegen/analysis/tensor_left.h"
 #include "codegen/analysis/turned.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/ops/hooks.h"
@@ -141,7 +143,9 @@ static void assign_product(cg_func *c, const ct_op *op)
         cg_settle_product(c, p, &read[0], &read[1]);
         if (reordered)
             cg_find_order(c, p, &read[0]);
-        if (reordered || wants_fragments(c, op, p, &read[0]))
+        if (cg_left_in_tensor(c, op))
+            read[0] = cg_tensor_left_layout(c, p);
+        else if (reordered || wants_fragments(c, op, p, &read[0]))
             read[0] = cg_fragment_layout(c, p);
         for (uint32_t i = 0; p->scaled && i < 2; i++)
             read[2 + i] = cg_scale_layout(c, p, i == 0);

@@ -11,6 +11,7 @@ typedef enum cg_operand_source {
     CG_FROM_SCRATCH,   /* shared memory, to which the product stores it */
     CG_FROM_RING,      /* shared memory, to which a pipelined load has copied it */
     CG_FROM_REGISTERS, /* registers, which hold it as fragments */
+    CG_FROM_TENSOR,    /* tensor memory, to which the product stores it */
 } cg_operand_source;
 
 typedef struct cg_operand {

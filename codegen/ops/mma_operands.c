@@ -143,6 +143,13 @@ static cg_operand operand_of(cg_func *c, const cg_product *p, bool left, uint32_
     return o;
 }
 
+/* A left operand that its product stores to tensor memory. */
+static cg_operand operand_in_tensor(cg_func *c, const cg_product *p)
+{
+    return (cg_operand){
+        .left = true, .v = p->lhs, .read = cg_value_of(c, p->result)->source, .source = CG_FROM_TENSOR, .k = p->k};
+}
+
 /* Bytes of scratch for the operand. */
 static uint32_t operand_bytes(const cg_operand *o, bool async)
 {
@@ -163,7 +170,8 @@ static uint32_t place_operands(const cg_operand *operands, uint32_t count, bool 
 
 static uint32_t add_operand(cg_func *c, cg_factors *f, const cg_product *p, bool left)
 {
-    cg_operand o = operand_of(c, p, left, f->parts);
+    cg_operand o = left && cg_left_in_tensor(c, p->result->op) ? operand_in_tensor(c, p)
+                                                               : operand_of(c, p, left, f->parts);
     for (uint32_t i = 0; i < f->count; i++)
         if (f->operands[i].left == left && cg_is_same_operand(f->operands[i].v, o.v))
             return i;
@@ -245,7 +253,7 @@ static void effects_of_tcgen05(cg_func *c, ct_op *op, const cg_product *p)
     cg_factors f;
     uint32_t bytes = cg_find_factors(c, op, p, &f);
     const cg_sum *sum = cg_sum_of(c, op);
-    if (sum && sum->meets && !sum->started)
+    if (sum && sum->meets && (!sum->started || sum->left_columns))
         cg_add_effect(c, op, CG_MEETS);
     for (uint32_t part = 0; bytes && part < (uint32_t)1 << f.parts; part++) {
         cg_add_scratch(c, op, bytes);

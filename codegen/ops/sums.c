@@ -17,7 +17,7 @@ void cg_lower_tensor_end(cg_func *c, const ct_op *op)
 
 void cg_lower_sum(cg_func *c, const ct_op *op)
 {
-    (c->tensor->in_turn ? cg_turns_sum : cg_tensor_sum)(c, op);
+    (c->tensor->in_turn ? cg_turns_sum : cg_tensor_start)(c, op);
 }
 
 bool cg_take_sum(cg_func *c, const ct_op *op)

@@ -1,6 +1,7 @@
-/* Products by tcgen05. One thread, the issuer, starts the instructions, which read both operands from shared memory
-   and add to sums in tensor memory; a commit lets a barrier in shared memory know when they are complete. All threads
-   move sums between tensor memory and registers. Source: PTX ISA, "TensorCore 5th Generation Family Instructions".
+/* Products by tcgen05. One thread, the issuer, starts the instructions, which read operands from shared memory, or the
+   left one from tensor memory, and add to sums in tensor memory; a commit lets a barrier in shared memory know when
+   they are complete. All threads move sums and left operands between tensor memory and registers. Source: PTX ISA,
+   "TensorCore 5th Generation Family Instructions".
 
    The rules of order, each of which the simulator checks (tests/ptxsim):
    - Threads that have loaded or stored tensor memory execute wait::ld or wait::st and fence::before_thread_sync, meet
@@ -17,19 +18,19 @@
 #include <string.h>
 
 #include "codegen/analysis/tensor.h"
+#include "codegen/analysis/tensor_left.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/ops/mma.h"
 #include "codegen/ops/slots.h"
 #include "codegen/ops/tcgen05.h"
+#include "codegen/ops/tensor_move.h"
 #include "codegen/ops/tensor_state.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/effects.h"
 #include "codegen/values/homes.h"
 #include "codegen/values/memory.h"
 #include "codegen/values/values.h"
-
-enum { MOST_REGISTERS_BITS = 7, OF_A_BLOCK_BITS = 2 }; /* log2 of the registers of a load, and of one of 16x256b */
 
 struct cg_tensor_state *cg_tensor_state_new(cg_func *c)
 {
@@ -123,23 +124,6 @@ static uint32_t begin_first_warp(cg_func *c)
     return others;
 }
 
-/* The address of the lanes and columns that a warp of a product reaches, by the bits of the thread's number. Products
-   with the same rows and columns share it. */
-static cg_val lanes_of(cg_func *c, const cg_product *p)
-{
-    enum { LANE_BIT = 16 };
-    uint32_t images[CG_MAX_TILE_BITS] = {0}, count = CG_LANE_BITS, further = p->along_m - CG_WARPGROUP_BITS;
-    for (uint32_t i = 0; i < CG_WARPGROUP_BITS; i++)
-        images[count++] = (uint32_t)1 << (LANE_BIT + CG_LANE_BITS + i);
-    for (uint32_t i = 0; i < further; i++)
-        images[count++] = (uint32_t)1 << (p->n + i);
-    for (uint32_t i = 0; i < p->along_n; i++)
-        images[count++] = (uint32_t)1 << (p->n - p->along_n + i);
-    cg_val own = cg_linear(c, cg_tid(c), images, count), at = cg_new(c, CG_B32);
-    cg_ins(c, "add.u32 %v, %v, %v", at, own, cg_tensor_state_of(c)->base);
-    return at;
-}
-
 /* One warp allocates; the address comes through shared memory. */
 void cg_tensor_begin(cg_func *c, const ct_op *op)
 {
@@ -188,25 +172,31 @@ void cg_tensor_end(cg_func *c, const ct_op *op)
 
 /* ---- between registers and tensor memory ---- */
 
-/* Moves the thread's part of a sum, in as few instructions as there are blocks of lanes. */
+/* Moves the thread's part of a sum. */
 static void move_sum(cg_func *c, const cg_sum *s, const cg_product *p, const cg_val *regs, bool stores)
 {
-    enum { LANE_BIT = 16, OTHER_HALF = 16 };
-    cg_layout l = cg_tcgen05_layout(c, p);
-    uint32_t columns = OF_A_BLOCK_BITS + p->n - p->along_n - 3,
-             bits = columns < MOST_REGISTERS_BITS ? columns : MOST_REGISTERS_BITS;
-    uint32_t count = (uint32_t)1 << bits, blocks = count >> OF_A_BLOCK_BITS, all = cg_layout_regs(&l);
-    cg_val at = lanes_of(c, p);
-    for (uint32_t r = 0; r < all; r += count) {
-        uint32_t element = cg_layout_reg(&l, r), row = element >> p->n, column = element & (((uint32_t)1 << p->n) - 1);
-        uint32_t offset = s->column + ((row >> CG_TENSOR_ROW_BITS) << p->n) + column
-                          + (row & OTHER_HALF ? (uint32_t)OTHER_HALF << LANE_BIT : 0);
-        if (stores)
-            cg_ins(c, "tcgen05.st.sync.aligned.16x256b.x%u.b32 [%v+%u], %V", blocks, at, offset, regs + r, count);
-        else
-            cg_ins(c, "tcgen05.ld.sync.aligned.16x256b.x%u.b32 %V, [%v+%u]", blocks, regs + r, count, at, offset);
-    }
-    cg_ins(c, stores ? "tcgen05.wait::st.sync.aligned" : "tcgen05.wait::ld.sync.aligned");
+    cg_tensor_tile t = cg_tensor_sum(c, s, p);
+    cg_tensor_move(c, cg_tensor_state_of(c)->base, &t, regs, stores);
+}
+
+/* Puts the left operand there, for instructions that are issued behind a barrier. Those of the last product have been
+   waited for. */
+static void store_left(cg_func *c, const ct_op *op, const cg_product *p, const cg_sum *s, const cg_operand *left)
+{
+    cg_tensor_tile t = cg_tensor_left(c, s, p);
+    uint32_t count = cg_layout_regs(&t.layout) >> t.word_bits;
+    const cg_val *elements = cg_get(c, left->v, left->read);
+    cg_val *words = cg_vals(c, count);
+    if (!elements || !words)
+        return;
+    for (uint32_t i = 0; i < count; i++)
+        words[i] = cg_reg(c, cg_join(c, elements + ((size_t)i << t.word_bits), 1u << t.word_bits, 32u >> t.word_bits));
+    if (s->started && s->meets)
+        meet(c, op);
+    else if (s->started)
+        cg_tensor_acquire(c);
+    cg_tensor_move(c, cg_tensor_state_of(c)->base, &t, words, true);
+    cg_tensor_release(c);
 }
 
 static bool is_zero(const cg_val *values, uint32_t count)
@@ -365,11 +355,24 @@ static cg_val step_of(cg_func *c, const cg_product *p, const cut *u, uint32_t k,
 
 /* ---- the product ---- */
 
+/* The left operand of step k, block m: a descriptor, or an address in tensor memory. */
+static cg_val left_of(cg_func *c, const cg_product *p, const cg_sum *s, const cut *in_shared, uint32_t k, uint32_t m)
+{
+    enum { WORDS_BITS = 3 }; /* log2 of the words along K of a step, in each kind */
+    if (in_shared)
+        return step_of(c, p, in_shared, k, m);
+    cg_val at = cg_new(c, CG_B32);
+    cg_ins(c, "add.u32 %v, %v, %u", at, cg_tensor_state_of(c)->base,
+           s->left + (m << cg_tensor_left_words(p)) + (k << WORDS_BITS));
+    return at;
+}
+
 /* Issues the product of one K slice, whose first step along K is `first`; one thread executes this. */
 static void issue(cg_func *c, const ct_op *op, const cg_product *p, const cg_sum *s, const cg_operand *operands,
                   uint32_t first, uint32_t count)
 {
-    cut a = cut_of(c, p, &operands[0]), b = cut_of(c, p, &operands[1]);
+    bool from_tensor = operands[0].source == CG_FROM_TENSOR;
+    cut a = from_tensor ? (cut){.steps_of_k = 0} : cut_of(c, p, &operands[0]), b = cut_of(c, p, &operands[1]);
     uint32_t m_blocks = 1u << (p->m - rows_of(p)), n_blocks = 1u << (p->n - columns_of(p));
     cg_val shape = cg_new(c, CG_B32), always = cg_reg(c, cg_const(CG_PRED, 1));
     cg_ins(c, "mov.b32 %v, %x", shape, shape_of(op, p, &operands[0], &operands[1]));
@@ -379,9 +382,9 @@ static void issue(cg_func *c, const ct_op *op, const cg_product *p, const cg_sum
             cg_ins(c, "add.u32 %v, %v, %u", to, cg_tensor_state_of(c)->base,
                    s->column + (m << p->n) + (n << columns_of(p)));
             for (uint32_t k = first; k < first + count; k++) {
-                cg_val right = step_of(c, p, &b, k, n), left = step_of(c, p, &a, k, m);
-                cg_ins(c, "tcgen05.mma.cta_group::1.kind::%s [%v], %v, %v, %v, %v", kind_of(p), to, left, right, shape,
-                       k ? always : s->adds);
+                cg_val right = step_of(c, p, &b, k, n), left = left_of(c, p, s, from_tensor ? NULL : &a, k, m);
+                cg_ins(c, "tcgen05.mma.cta_group::1.kind::%s [%v], %s%v%s, %v, %v, %v", kind_of(p), to,
+                       from_tensor ? "[" : "", left, from_tensor ? "]" : "", right, shape, k ? always : s->adds);
             }
         }
 }
@@ -448,6 +451,20 @@ static void leave_in_flight(cg_func *c)
     await_landing(c, 2);
 }
 
+static void remark(cg_func *c, const ct_op *op, const cg_product *p, const cg_sum *s)
+{
+    const char *sums = c->tensor->in_turn ? "two sums in turn, each" : "the sum";
+    if (s->left_columns)
+        cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED,
+                  "tcgen05.{Instruction=%s}, {Rows=%u} x {Columns=%u}, the sum in {Words=%u} columns of tensor memory, "
+                  "the left operand in {Left=%u} columns",
+                  kind_of(p), 1u << rows_of(p), 1u << columns_of(p), s->columns, s->left_columns);
+    else
+        cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED,
+                  "tcgen05.{Instruction=%s}, {Rows=%u} x {Columns=%u}, %s in {Words=%u} columns of tensor memory",
+                  kind_of(p), 1u << rows_of(p), 1u << columns_of(p), sums, s->columns);
+}
+
 /* Multiplies slice by slice. */
 static void multiply(cg_func *c, const ct_op *op, const cg_product *p, const cg_sum *s)
 {
@@ -455,6 +472,8 @@ static void multiply(cg_func *c, const ct_op *op, const cg_product *p, const cg_
     cg_find_factors(c, op, p, &f);
     uint32_t steps = (uint32_t)1 << (p->k - f.parts - p->atom.k_bits);
     bool in_scratch = f.operands[0].source == CG_FROM_SCRATCH || f.operands[f.of[0].right].source == CG_FROM_SCRATCH;
+    if (s->left_columns)
+        store_left(c, op, p, s, &f.operands[f.of[0].left]);
     for (uint32_t part = 0; part < (uint32_t)1 << f.parts && !c->failed; part++) {
         cg_encode_operands(c, op, p, &f, true, part);
         if (!in_scratch && !op->in_flight)
@@ -474,10 +493,7 @@ static void multiply(cg_func *c, const ct_op *op, const cg_product *p, const cg_
         leave_in_flight(c);
     if (s->started)
         cg_ins(c, "setp.eq.u32 %v, 0, 0", s->adds);
-    cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED,
-              "tcgen05.{Instruction=%s}, {Rows=%u} x {Columns=%u}, %s in {Words=%u} columns of tensor memory",
-              kind_of(p), 1u << rows_of(p), 1u << columns_of(p),
-              c->tensor->in_turn ? "two sums in turn, each" : "the sum", s->columns);
+    remark(c, op, p, s);
 }
 
 void cg_multiply_tcgen05(cg_func *c, const ct_op *op, const cg_product *p)
@@ -522,7 +538,7 @@ void cg_effects_sum(cg_func *c, ct_op *op)
     cg_add_effect(c, op, CG_MEETS);
 }
 
-void cg_tensor_sum(cg_func *c, const ct_op *op)
+void cg_tensor_start(cg_func *c, const ct_op *op)
 {
     cg_sum *s = cg_sum_of(c, op);
     start_sum(c, s, cg_settled_product(c, s->product), op->operands[0]);

@@ -40,7 +40,7 @@ void cg_tensor_free(cg_func *c, cg_val address);
 /* Lower the ops `tensor`, `tensor_end` and `sum`, and the end of a sum, where all threads execute them. */
 void cg_tensor_begin(cg_func *c, const ct_op *op);
 void cg_tensor_end(cg_func *c, const ct_op *op);
-void cg_tensor_sum(cg_func *c, const ct_op *op);
+void cg_tensor_start(cg_func *c, const ct_op *op);
 void cg_tensor_take(cg_func *c, const ct_op *op);
 
 /* Does a product add to the sum before it is taken, whatever the ends of the loops are? */

@@ -11,8 +11,8 @@
 
    This applies to f32 that is rounded to tf32, which only warp-specialised kernels feed from a ring to asynchronous
    products and which needs three stages, as with 256 elements of K. It also applies to 16-bit operands of which fewer
-   than four tiles fit (128x128x128), because warp specialisation needs four stages. Other products have rings that
-   hold K slices of a tile.
+   than four tiles fit (128x128x128), because warp specialisation needs four stages, and to products by mma.sync whose
+   tiles come by tensor maps, for which two stages are enough. Other products have rings that hold K slices of a tile.
 
    Why it is right: the loop carries only the sums and tokens, since the rest of its body is executed again for each
    slice; and the slices are added in the order in which the instruction would add them. */
@@ -123,29 +123,33 @@ static uint32_t bytes_of_row(const cutting *x)
     return cg_memory_bytes(bc_elem_kind(type)) * (uint32_t)type->shape[x->k[0]];
 }
 
-/* The smallest number of slices that leaves room for enough stages. 0: the product needs none, or they would be too
-   short. */
-static uint32_t parts_of(const cutting *x, uint32_t wanted)
+/* The smallest number of slices that leaves room for so many stages. 0: the product needs none with `wanted` stages, or
+   slices would have rows of fewer than `least` bytes. */
+static uint32_t parts_of(const cutting *x, uint32_t wanted, uint32_t stages, uint32_t least)
 {
     uint32_t slot = bytes_of(x->loads[0]) + bytes_of(x->loads[1]), room = cg_static_shared(x->c->target), parts = 1;
     room = room > CG_MOST_OF_RESULTS ? room - CG_MOST_OF_RESULTS : 0;
     if (wanted * slot <= room)
         return 0;
-    while (CG_CUT_GOOD_SLOTS * (slot / parts) > room)
+    while (stages * (slot / parts) > room)
         parts *= 2;
-    return bytes_of_row(x) / parts >= CG_LINE_BYTES ? parts : 0;
+    return bytes_of_row(x) / parts >= least ? parts : 0;
 }
 
 static bool is_wanted(cutting *x)
 {
+    enum { LEAST_SLOTS = 2 }; /* one is filled while the other is read */
     if (x->loop->opcode != OP_for || x->loop->plain || !find_product(x))
         return false;
     cg_product p = cg_product_of(x->c, x->product);
     bool turned = x->k[0] != 1 || x->k[1] != 0; /* in memory */
     bool tf32 = p.in == BC_TF32 && !turned && cg_async_takes(x->c, x->product, &p) && cg_may_turn(x->c, x->product, &p);
-    x->parts = tf32                                              ? parts_of(x, CG_SLOTS_IN_FLIGHT)
-               : cg_has_trait(&p, CG_READS_PLACED) && !p.adds_up ? parts_of(x, CG_CUT_GOOD_SLOTS)
-                                                                 : 0;
+    bool async = cg_has_trait(&p, CG_READS_PLACED) && !p.adds_up,
+         by_maps = x->c->target->features & CG_HAS_MAPS_FOR_MMA && p.instruction == CG_BY_MMA;
+    x->parts = tf32      ? parts_of(x, CG_SLOTS_IN_FLIGHT, CG_CUT_GOOD_SLOTS, CG_LINE_BYTES)
+               : async   ? parts_of(x, CG_CUT_GOOD_SLOTS, CG_CUT_GOOD_SLOTS, CG_LINE_BYTES)
+               : by_maps ? parts_of(x, LEAST_SLOTS, LEAST_SLOTS, CG_LINE_BYTES / 2)
+                         : 0;
     return x->parts;
 }
 
@@ -230,7 +234,7 @@ static void cut(const cutting *x)
 void cg_pass_cut(cg_func *c)
 {
     bool any = false;
-    if (cg_loops_stay_plain(c) || !(c->target->features & CG_HAS_ASYNC_PRODUCTS))
+    if (cg_loops_stay_plain(c) || !(c->target->features & (CG_HAS_ASYNC_PRODUCTS | CG_HAS_MAPS_FOR_MMA)))
         return;
     for (ct_op *op = c->ir->body->first, *next; op && !c->failed; op = next) {
         cutting x = {.c = c, .loop = op};

@@ -2,7 +2,8 @@
    consumers, which multiply (warp specialisation). Each group gets a copy of the whole kernel. The consumers' copy
    loses the copies: its loads become `staged` tiles, and products stay in flight over iterations. The producers' copy
    loses everything that the copies do not need. Tiles from which consumers compute a left operand are read into
-   registers.
+   registers. On targets without asynchronous products, consumers read the tiles by ldmatrix, and no product stays in
+   flight (CG_HAS_MAPS_FOR_MMA).
 
    A stage of a ring passes between the groups by two barriers in shared memory, so that copies run as far ahead as
    there are stages, even across the ends of loops. This requires a kernel whose control flow around the loops depends

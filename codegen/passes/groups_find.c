@@ -52,6 +52,17 @@ static void share_ring(cg_splitting *x, uint32_t which, uint32_t first)
     }
 }
 
+/* Makes the encoding of bytes that ldmatrix reads in pairs of rows one that the copy engine can write. Two of these
+   rows are in the same banks then, which takes a few cycles of a step; products by mma.sync read every encoding. */
+static void take_encoding_of_maps(cg_ring_load *load)
+{
+    const bc_type *tile = load->op->results[0].type;
+    cg_shape s = cg_shape_of(tile);
+    if (load->feed == CG_FEED_PAIRS)
+        load->encoding =
+            cg_encoding_for(&s, load->fast, cg_memory_bytes(bc_elem_kind(tile)), CG_FEED_ROWS, load->encoding.left_out);
+}
+
 /* Gives each product of the loop a ring for the tiles that it reads. */
 static bool add_rings(cg_splitting *x, ct_op *loop)
 {
@@ -73,11 +84,14 @@ static bool add_rings(cg_splitting *x, ct_op *loop)
                                      .is_first = true};
             if (!place->ring)
                 return false;
-            *place->ring = (cg_ring){.async = true, .behind = all->behind, .role = CG_RING_OF_GROUPS};
+            *place->ring = (cg_ring){.async = all->async, .behind = all->behind, .role = CG_RING_OF_GROUPS};
             x->count++;
         }
         place->loads[place->ring->load_count] = all->loads[i].op;
-        place->ring->loads[place->ring->load_count++] = all->loads[i];
+        place->ring->loads[place->ring->load_count] = all->loads[i];
+        if (!all->async)
+            take_encoding_of_maps(&place->ring->loads[place->ring->load_count]);
+        place->ring->load_count++;
     }
     for (uint32_t i = first; i < x->count && x->count - first > 1; i++) /* in chains of products, none stays in
                                                                            flight */
@@ -184,7 +198,7 @@ static void keep_operand(cg_splitting *x, const cg_ring_place *p, const ct_op *p
     if (!ring || cg_load_obstacle(x->c, load, NULL, &ring->loads[0]) || cg_order_holds_back(x->c, x->f->body, load))
         return;
     ring->load_count = ring->slots = 1;
-    ring->async = true;
+    ring->async = p->ring->async;
     ring->role = CG_RING_OF_GROUPS;
     *kept = (cg_kept_load){.ring = ring, .load = load};
     x->kept_count++;
@@ -247,6 +261,7 @@ static cg_group_work work_of(const cg_splitting *x)
     cg_group_work work = {.consumers = cg_threads(x->c),
                           .kind = cg_ring_puts(x->places[0].ring)          ? CG_PUT
                                   : x->places[0].product->way == CT_TURNED ? CG_TURNED
+                                  : !x->places[0].ring->async              ? (is_chain ? CG_SYNC_CHAIN : CG_SYNC)
                                   : is_chain                               ? CG_CHAIN
                                   : x->places[0].computes                  ? CG_COMPUTED
                                                                            : CG_ONE,
@@ -262,6 +277,26 @@ static cg_group_work work_of(const cg_splitting *x)
     return work;
 }
 
+/* Do all products of the loop read whole tiles by ldmatrix? */
+static bool are_by_mma(const cg_splitting *x, const ct_op *loop)
+{
+    const ct_block *body = loop->regions[0];
+    for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
+        if (cg_is_product(op) && cg_product_of(x->c, op).instruction != CG_BY_MMA)
+            return false;
+    return true;
+}
+
+/* May another group of warps fill the loop's ring? Rings of asynchronous products that have a single slot are faster
+   without groups. Why it is right for products by mma.sync: such a product is complete when it has been executed, and
+   the slot is released behind it. */
+static bool suits_groups(const cg_splitting *x, const ct_op *loop, const cg_ring *ring)
+{
+    if (ring->parts || !ring->slots)
+        return false;
+    return ring->async ? ring->slots > 1 : x->c->target->features & CG_HAS_MAPS_FOR_MMA && are_by_mma(x, loop);
+}
+
 /* Alternative loops without rings need several resident blocks, so that others compute while one waits; groups would
    prevent that. If the loop is inside another one, groups gain more, because their copies continue past the end of
    the inner loop. */
@@ -272,8 +307,7 @@ static bool find_loops(cg_splitting *x)
         const cg_ring *ring = plan ? plan->ring : NULL;
         if (op->likely)
             return false;
-        if (ring && ring->role != CG_RING_OF_THREADS
-            && (!ring->async || ring->slots < 2 || ring->parts || !add_rings(x, op)))
+        if (ring && ring->role != CG_RING_OF_THREADS && (!suits_groups(x, op, ring) || !add_rings(x, op)))
             return false;
     }
     if (x->count == 1)
@@ -419,7 +453,9 @@ static bool find(cg_splitting *x)
         return false;
     const char *waste = cg_maps_waste(x);
     bool maps_first = x->places[0].product->way == CT_TURNED;
-    x->why = waste ? waste : "such products are faster without them";
+    x->why = waste                      ? waste
+             : x->places[0].ring->async ? "such products are faster without them"
+                                        : "there is too little shared memory";
     for (uint32_t i = 0; i < 2 * count; i++) {
         const struct way *way = &ways[maps_first ? i % count : i / 2];
         bool maps = maps_first ? i < count : i % 2 == 0;
@@ -429,6 +465,8 @@ static bool find(cg_splitting *x)
             return true;
         }
     }
+    if (!x->why && !x->places[0].ring->async)
+        x->why = "there is too little shared memory";
     return false;
 }
 

@@ -5,10 +5,10 @@
    bytes if they go through pointers), and read memory that the loop does not write.
 
    Where stages of whole tiles are too large, a stage holds a K slice. A tile that is converted, unpacked or scaled on
-   its way to a product uses a second ring if each thread has at least 16 bytes of the tile. Each thread reads its own
-   copies from that ring, as in kernels without products (codegen/plan/streams.c). Loads into registers are chosen in
-   codegen/plan/early_find.c. The plan, which holds the rings, becomes the loop's detail; the groups pass or the
-   expand pass carries it out. Every load of a loop gets a remark. The rules are in
+   its way to a product uses a second ring if each thread has at least 16 bytes of the tile, or one word of bytes. Each
+   thread reads its own copies from that ring, as in kernels without products (codegen/plan/streams.c). Loads into
+   registers are chosen in codegen/plan/early_find.c. The plan, which holds the rings, becomes the loop's detail; the
+   groups pass or the expand pass carries it out. Every load of a loop gets a remark. The rules are in
    docs/internals/codegen/pipelining.md.
 
    Why it is right: codegen/analysis/order.h shows that no access of the loop that could touch the same memory comes
@@ -216,11 +216,17 @@ const char *cg_load_obstacle(cg_func *c, ct_op *op, const ct_block *body, cg_rin
 
 /* Does each thread have 16 contiguous bytes of the tile? Smaller tiles are loaded into registers, because they need
    few of them; copies of shorter pieces cost more in instructions than they save in time. */
-static bool is_wide(const cg_func *c, const cg_ring_load *load)
+static bool is_wide(const cg_ring_load *load, uint32_t bytes_of_thread)
 {
-    const bc_type *type = load->op->results[0].type;
-    uint32_t bytes = cg_memory_bytes(bc_elem_kind(type));
-    return (bytes << cg_shape_of(type).tile_bits) / cg_threads(c) >= 16 && load->vector_bits == cg_chunk_bits(type);
+    return bytes_of_thread >= 16 && load->vector_bits == cg_chunk_bits(load->op->results[0].type);
+}
+
+/* Does each thread have all its bytes by a single copy, and would registers hold several of them in a word? Such tiles
+   are not prefetched into registers (codegen/plan/early_find.c). */
+static bool is_word(const cg_ring_load *load, uint32_t bytes_of_thread)
+{
+    uint32_t bytes = cg_memory_bytes(bc_elem_kind(load->op->results[0].type));
+    return bytes == 1 && bytes_of_thread >= CG_COPY_BYTES && bytes_of_thread == bytes << load->vector_bits;
 }
 
 /* Products without an instruction leave no registers for tiles that threads read. */
@@ -232,7 +238,9 @@ static const char *has_registers(cg_query *q)
 
 static const char *is_worth_a_slot(cg_query *q)
 {
-    return is_wide(q->c, q->out) ? NULL : "each thread has too little of it";
+    const bc_type *type = q->out->op->results[0].type;
+    uint32_t bytes = (cg_memory_bytes(bc_elem_kind(type)) << cg_shape_of(type).tile_bits) / cg_threads(q->c);
+    return is_wide(q->out, bytes) || is_word(q->out, bytes) ? NULL : "each thread has too little of it";
 }
 
 /* For slots from which each thread reads its own copies, in loops with products. */

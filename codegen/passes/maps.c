@@ -141,7 +141,7 @@ static bool is_whole(const differing *d, const ct_op *load)
 static void find_whole(const cg_splitting *x)
 {
     differing d;
-    bool together = x->c->cluster && find_differing(x, &d);
+    bool together = x->c->cluster && x->c->target->features & CG_HAS_MULTICAST && find_differing(x, &d);
     for (uint32_t i = 0; i < x->count; i++)
         for (uint32_t k = 0; k < x->places[i].ring->load_count; k++) {
             cg_ring_load *load = &x->places[i].ring->loads[k];
@@ -237,10 +237,9 @@ static bool is_one_of_one(const cg_splitting *x)
     return cg_threads(x->c) == GROUP && x->count == 1 && !cg_product_before(p->last) && p->product->way != CT_TURNED;
 }
 
-/* Cycles of an iteration's product. */
-static double cycles_of(const cg_splitting *x, const cg_ring_place *p)
+double cg_step_cycles(const cg_splitting *x, const cg_ring_place *p)
 {
-    return cg_async_cycles(x->c->target, p->product);
+    return (p->ring->async ? cg_async_cycles : cg_mma_cycles)(x->c->target, p->product);
 }
 
 static const cg_machine *machine_of(const cg_splitting *x)
@@ -257,7 +256,7 @@ static const char *waste_of_block(const cg_splitting *x)
     const cg_ring_place *p = &x->places[0];
     if (!is_one_of_one(x) || cg_is_persistent(x, p) || cg_ring_rounds(p->ring) || p->computes)
         return NULL;
-    return cycles_of(x, p) < machine_of(x)->hidden_step
+    return cg_step_cycles(x, p) < machine_of(x)->hidden_step
                ? "steps are short, and several blocks on a multiprocessor hide each other's latency"
                : hidden_by_several(p);
 }
@@ -266,7 +265,7 @@ bool cg_has_short_steps(const cg_splitting *x)
 {
     /* Threads have too little work between two slots. Microseconds without and with maps: 64x32x64 4,966 and 6,968;
        on an H100 e4m3 64x16x64 112 and 228. */
-    return is_one_of_one(x) && cycles_of(x, &x->places[0]) < machine_of(x)->slot_turn;
+    return is_one_of_one(x) && cg_step_cycles(x, &x->places[0]) < machine_of(x)->slot_turn;
 }
 
 /* Do the bytes of a slot take longer from L2 than one warpgroup takes for a slot? If not, several blocks on a
@@ -282,8 +281,8 @@ static bool keeps_pace(const cg_splitting *x, const cg_ring_place *p)
 bool cg_only_waits_are_hidden(const cg_splitting *x)
 {
     const cg_ring_place *p = &x->places[0];
-    return is_one_of_one(x) && keeps_pace(x, p) && !cg_has_short_steps(x)
-           && cycles_of(x, p) < machine_of(x)->hidden_step && !hidden_by_several(p)
+    return is_one_of_one(x) && p->ring->async && keeps_pace(x, p) && !cg_has_short_steps(x)
+           && cg_step_cycles(x, p) < machine_of(x)->hidden_step && !hidden_by_several(p)
            && !cg_product_of(x->c, p->product).adds_up;
 }
 
@@ -308,7 +307,7 @@ static const char *tma_objection(const cg_splitting *x, const cg_ring_place *p)
     if (cg_ring_rounds(p->ring) || p->computes || cg_product_before(p->last) || x->count > 1 || !cg_is_persistent(x, p))
         return NULL;
     double ahead = (double)p->ring->slots - NOT_ON_THEIR_WAY;
-    if (ahead * cycles_of(x, p) < machine_of(x)->engine_delay)
+    if (ahead * cg_step_cycles(x, p) < machine_of(x)->engine_delay)
         return "its stages hold too few bytes in flight";
     bool is_few = is_one_of_one(x) && columns_of(p) <= CG_FEW_COLUMNS && !comes_to_all(p);
     return is_few && !cg_product_of(x->c, p->product).adds_up ? "its products have few columns" : NULL;
@@ -321,6 +320,9 @@ const char *cg_maps_waste_slots(const cg_splitting *x)
     bool by_tcgen05 = cg_sums_in_tensor(x->c, x->places[0].product);
     if (cg_choices_of(x->c)->maps == CG_IF_LEGAL || by_tcgen05)
         return NULL;
+    if (!x->places[0].ring->async)
+        return cg_step_cycles(x, &x->places[0]) < machine_of(x)->slot_turn ? "steps are shorter than the turn of a slot"
+                                                                           : NULL;
     const char *why = waste_of_block(x);
     for (uint32_t i = 0; i < x->count && !why; i++)
         why = tma_objection(x, &x->places[i]);

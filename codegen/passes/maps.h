@@ -19,6 +19,8 @@ const char *cg_maps_waste_slots(const cg_splitting *x);
 bool cg_only_waits_are_hidden(const cg_splitting *x);
 /* Is there one ring and one group of consumers, which would multiply for too few cycles between two slots? */
 bool cg_has_short_steps(const cg_splitting *x);
+/* Cycles of the place's product in an iteration. */
+double cg_step_cycles(const cg_splitting *x, const cg_ring_place *p);
 /* Changes the copies in the producers' program to copies by tensor maps, which it builds before the first of them. */
 void cg_put_maps(cg_splitting *x, ct_block *producers);
 /* Reports the decision, and the reason against maps (x->why). */

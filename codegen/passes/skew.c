@@ -86,7 +86,8 @@ static bool find_products(skewing *x)
         if (!cg_is_product(op))
             continue;
         if (x->second || op->block != x->body || !op->prev || op->prev->opcode != CT_await
-            || op->next->opcode != CT_release || op->in_flight || cg_sums_in_tensor(x->c, op) || !take_product(x, op))
+            || op->next->opcode != CT_release || op->in_flight || cg_sums_in_tensor(x->c, op)
+            || !cg_mma_is_async(x->c, op) || !take_product(x, op))
             return false;
     }
     return x->second && cg_product_before(x->second) == x->first;

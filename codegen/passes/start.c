@@ -29,7 +29,7 @@ static uint32_t slots_at_start(const cg_splitting *x)
         most = ring->slots < most ? ring->slots : most;
         bytes += ring->slot_bytes;
         rings++;
-        cycles += cg_async_cycles(x->c->target, x->places[i].product) * x->budget->blocks;
+        cycles += cg_step_cycles(x, &x->places[i]) * x->budget->blocks;
     }
     for (uint32_t i = 0; i < x->row_count && x->rows[i].loop == x->places[0].loop; i++) {
         most = x->rows[i].ring->slots < most ? x->rows[i].ring->slots : most;

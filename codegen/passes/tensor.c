@@ -10,8 +10,12 @@
    the other. There, `sum` waits until the next place is empty, and `mma_await` marks it as full; in the consumers'
    program, `take` loads it.
 
+   A left operand that consumers compute from a sum (cg_tensor_takes_left) goes there, too, if columns are left beside
+   all sums: the product stores it, and reads it there.
+
    Why it is right: only the product of the next iteration reads such a sum, so nobody misses it in registers. */
 #include "codegen/analysis/tensor.h"
+#include "codegen/analysis/tensor_left.h"
 #include "codegen/kernel/groups.h"
 #include "codegen/passes/pass.h"
 #include "codegen/rewrite/carried.h"
@@ -100,29 +104,51 @@ static uint32_t columns_of(const cg_tensor *tensor, const cg_sum *sum)
     return sum->columns * (tensor->in_turn ? CG_SUMS_IN_TURN : 1);
 }
 
-/* Finds columns behind those of all earlier sums that are there at the same time. */
-static void place(cg_tensor *tensor, cg_sum *sum)
+/* The first column behind all sums, but for that of the product itself if it has none yet, that are there during the
+   span. */
+static uint32_t column_behind(const cg_tensor *tensor, const cg_sum *last, const ct_op *span)
 {
-    for (const cg_sum *other = tensor->sums; other < sum; other++)
-        if ((is_during(other->span, sum->span) || is_during(sum->span, other->span))
-            && other->column + other->columns > sum->column)
-            sum->column = other->column + other->columns;
-    uint32_t end = sum->column + columns_of(tensor, sum);
+    uint32_t column = 0;
+    for (const cg_sum *other = tensor->sums; other < last; other++) {
+        uint32_t end = other->column + other->columns, end_of_left = other->left + other->left_columns;
+        if ((is_during(other->span, span) || is_during(span, other->span)) && end > column)
+            column = end;
+        if ((is_during(other->product, span) || is_during(span, other->product)) && end_of_left > column)
+            column = end_of_left;
+    }
+    return column;
+}
+
+static void allocate(cg_tensor *tensor, uint32_t end)
+{
     while (tensor->columns < end)
         tensor->columns *= 2;
 }
 
-/* Does another sum have some of the columns, in another order of warps? With more warps than four, two warps reach the
-   same lanes, and each has a part of the columns. */
+/* Columns of tensor memory. row: log2 of the words that each row has side by side. */
+typedef struct range {
+    uint32_t column, columns, row;
+} range;
+
+/* Do two ranges share words, but not all of them in the same order of warps? */
+static bool differ_within(const range *a, const range *b)
+{
+    bool overlap = a->column < b->column + b->columns && b->column < a->column + a->columns;
+    return overlap && (a->column != b->column || a->row != b->row || a->columns != b->columns);
+}
+
+/* Does another sum or left operand have some of the columns, in another order of warps? With more warps than four, two
+   warps reach the same lanes, and each has a part of the columns. */
 static bool has_words_of_others(const cg_func *c, const cg_sum *sum)
 {
     bool shares = false;
+    const range own[] = {{sum->column, sum->columns, sum->row}, {sum->left, sum->left_columns, sum->left_row}};
     for (uint32_t i = 0; i < c->tensor->count && c->warp_bits > CG_WARPGROUP_BITS; i++) {
         const cg_sum *other = &c->tensor->sums[i];
-        bool overlaps = sum->column < other->column + other->columns && other->column < sum->column + sum->columns;
-        shares =
-            shares
-            || (overlaps && (sum->column != other->column || sum->row != other->row || sum->columns != other->columns));
+        const range its[] = {{other->column, other->columns, other->row},
+                             {other->left, other->left_columns, other->left_row}};
+        for (uint32_t k = 0; k < 4; k++)
+            shares = shares || differ_within(&own[k / 2], &its[k % 2]);
     }
     return shares;
 }
@@ -134,7 +160,22 @@ static void add_sum(placing *x, ct_op *product)
     *sum = (cg_sum){.product = product, .span = product, .columns = cg_tcgen05_columns(&p), .row = p.n};
     keep(x, product, sum);
     x->tensor->flies = x->tensor->flies || (product->in_flight && !x->c->groups);
-    place(x->tensor, sum);
+    sum->column = column_behind(x->tensor, sum, sum->span);
+    allocate(x->tensor, sum->column + columns_of(x->tensor, sum));
+}
+
+/* Puts the product's left operand behind all sums, if there is room. */
+static void add_left(placing *x, cg_sum *sum)
+{
+    cg_product p = cg_product_of(x->c, sum->product);
+    uint32_t columns = cg_tensor_left_columns(&p),
+             column = column_behind(x->tensor, x->tensor->sums + x->tensor->count, sum->product);
+    if (!cg_tensor_takes_left(x->c, sum->product) || column + columns > CG_TENSOR_COLUMNS)
+        return;
+    sum->left = column;
+    sum->left_columns = columns;
+    sum->left_row = cg_tensor_left_words(&p);
+    allocate(x->tensor, column + columns);
 }
 
 /* ---- the pass ---- */
@@ -166,6 +207,8 @@ static void place_sums(placing *x, ct_block *program)
     for (ct_op *op = program->first; op && !x->c->failed; op = ct_next_op(op, program))
         if (cg_sums_in_tensor(x->c, op))
             add_sum(x, op);
+    for (uint32_t i = 0; i < x->tensor->count; i++)
+        add_left(x, &x->tensor->sums[i]);
     put_ends(x, program);
 }
 

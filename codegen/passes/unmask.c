@@ -5,9 +5,9 @@
 
        s' = select m, s, none             s' = if all of m { s } else { m ...; select m, s, none }
 
-   The condition costs a few scalars per tile. Kernels with several loops that multiply are not changed: such a program
-   has separated the masked tiles itself (as cuTile does for some kernels), and attention at 64x128 has no registers
-   left for a branch.
+   If several selects take the same mask, each computes it in its own branch. The condition costs a few scalars per
+   tile. Kernels with several loops that multiply are not changed: such a program has separated the masked tiles itself
+   (as cuTile does for some kernels), and attention at 64x128 has no registers left for a branch.
 
    Why it is right: a mask compares scalars plus consecutive numbers, so it is true everywhere if it is true at both
    ends; the ends are elements of the tile, computed in the same way. If the sum wraps around inside the tile, signed or
@@ -168,15 +168,44 @@ static bool is_read_in(const ct_op *op, const ct_block *block)
     return true;
 }
 
-/* Moves the select into the block, with the ops that only it needs. */
-static void move_select(const unmasking *x, ct_block *block)
+static bool may_move(const ct_op *op)
 {
+    return (ct_is_map(op) || is_rearranged(op)) && op->result_count == 1 && op->results[0].type->rank;
+}
+
+/* A copy of v in front of the select, with copies of the ops that compute it, as long as some are left; v itself if it
+   does not depend on the iteration. */
+static ct_value *copy_of(unmasking *x, ct_value *v, uint32_t *left)
+{
+    if (!v->op || v->op->block != x->select->block || !may_move(v->op) || !*left || x->c->failed)
+        return v;
+    --*left;
+    ct_op *copy = ct_op_like(x->f, (bc_opcode)v->op->opcode, v->op, v->op->operand_count, 1, 0);
+    if (!copy) {
+        cg_no_memory(x->c);
+        return v;
+    }
+    copy->results[0].type = v->type;
+    for (uint32_t i = 0; i < copy->operand_count; i++)
+        ct_set_operand(copy, i, copy_of(x, v->op->operands[i], left));
+    ct_insert_before(copy, x->select);
+    return &copy->results[0];
+}
+
+/* Moves the select into the block, with the ops that only it needs. A mask that other selects need, too, is computed
+   again for this one: it is not needed where it is true, and registers would have to hold the predicates of all
+   elements in between. */
+static void move_select(unmasking *x, ct_block *block)
+{
+    ct_value *mask = x->select->operands[0];
+    uint32_t left = CG_MASK_DEPTH;
+    if (mask->uses->next)
+        ct_set_operand(x->select, 0, copy_of(x, mask, &left));
     ct_op *before = x->select->prev;
     ct_move_before(x->select, block->last);
     for (ct_op *op = before, *prev; op; op = prev) {
         prev = op->prev;
-        bool can = ct_is_map(op) || is_rearranged(op);
-        if (can && op->results[0].type->rank && is_read_in(op, block))
+        if (may_move(op) && is_read_in(op, block))
             ct_move_before(op, block->first);
     }
 }

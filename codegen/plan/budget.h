@@ -27,11 +27,13 @@ uint32_t cg_sum_registers(const cg_func *c);
 uint32_t cg_least_blocks(const cg_func *c);
 
 typedef enum cg_group_kind {
-    CG_ONE,      /* one product in a loop */
-    CG_CHAIN,    /* several, one of which takes what another led to */
-    CG_COMPUTED, /* one, whose left operand consumers compute in registers */
-    CG_TURNED,   /* transposed ones, whose left operands go by registers (codegen/ops/mma_turned.c) */
-    CG_PUT       /* the same; and producers round what they bring, in their registers */
+    CG_ONE,       /* one product in a loop */
+    CG_CHAIN,     /* several, one of which takes what another led to */
+    CG_COMPUTED,  /* one, whose left operand consumers compute in registers */
+    CG_TURNED,    /* transposed ones, whose left operands go by registers (codegen/ops/mma_turned.c) */
+    CG_PUT,       /* the same; and producers round what they bring, in their registers */
+    CG_SYNC,      /* one by mma.sync */
+    CG_SYNC_CHAIN /* several by mma.sync */
 } cg_group_kind;
 
 /* The products of the loops of a kernel, for warp specialisation (codegen/kernel/groups.h). */

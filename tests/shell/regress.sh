@@ -52,7 +52,7 @@ for kernel in "$kernels"/*.tileir; do
     fi
     for gpu in ${REGRESS_GPUS:-${gpus:-80 90 100 120}}; do
         target=sm_$gpu
-        [ "$gpu" = 80 ] || target=${target}a
+        [ "$gpu" -lt 90 ] || target=${target}a
         compiles "$name-$target" "$build/tilevm" compile "$name.tbc" --target "$target" --verify-each -o "$name.ptx"
         check "$name-sm_$gpu" env LD_LIBRARY_PATH="$build/fakecuda" FAKECUDA_RUN=1 FAKECUDA_DEVICES=$gpu \
             "$build/tilevm" run "$name.tbc" --device cuda --against cpu "${words[@]}"

@@ -1,0 +1,71 @@
+/* Tiles between registers and tensor memory; see the header. The shapes 16x256b and 16x128b move 16 lanes of a number
+   of columns, in which a thread has pairs of words or single ones. Source: PTX ISA, "tcgen05.ld", "tcgen05.st". */
+#include "codegen/ops/tensor_move.h"
+
+#include "codegen/analysis/tensor_left.h"
+#include "codegen/ptx/ptx.h"
+#include "codegen/values/values.h"
+
+enum { MOST_REGISTERS_BITS = 7, LANE_BIT = 16, OTHER_HALF = 16 }; /* log2 of the registers of a load or store */
+
+cg_tensor_tile cg_tensor_sum(const cg_func *c, const cg_sum *s, const cg_product *p)
+{
+    return (cg_tensor_tile){.layout = cg_tcgen05_layout(c, p),
+                            .rows = p->m,
+                            .columns = p->n,
+                            .column = s->column,
+                            .along_m = p->along_m,
+                            .along_n = p->along_n};
+}
+
+cg_tensor_tile cg_tensor_left(const cg_func *c, const cg_sum *s, const cg_product *p)
+{
+    return (cg_tensor_tile){.layout = cg_tensor_left_layout(c, p),
+                            .rows = p->m,
+                            .columns = p->k,
+                            .word_bits = p->atom.element_bits,
+                            .column = s->left,
+                            .along_m = p->along_m,
+                            .along_n = cg_tensor_left_along(c, p)};
+}
+
+/* The address of the lanes and columns that a warp reaches, by the bits of the thread's number. Tiles with the same
+   rows and columns share it. */
+static cg_val lanes_of(cg_func *c, cg_val base, const cg_tensor_tile *t)
+{
+    uint32_t images[CG_MAX_TILE_BITS] = {0}, count = CG_LANE_BITS, further = t->along_m - CG_WARPGROUP_BITS,
+             words = t->columns - t->word_bits;
+    for (uint32_t i = 0; i < CG_WARPGROUP_BITS; i++)
+        images[count++] = (uint32_t)1 << (LANE_BIT + CG_LANE_BITS + i);
+    for (uint32_t i = 0; i < further; i++)
+        images[count++] = (uint32_t)1 << (words + i);
+    for (uint32_t i = 0; i < t->along_n; i++)
+        images[count++] = (uint32_t)1 << (words - t->along_n + i);
+    cg_val own = cg_linear(c, cg_tid(c), images, count), at = cg_new(c, CG_B32);
+    cg_ins(c, "add.u32 %v, %v, %v", at, own, base);
+    return at;
+}
+
+/* In as few instructions as there are blocks of lanes. */
+void cg_tensor_move(cg_func *c, cg_val base, const cg_tensor_tile *t, const cg_val *regs, bool stores)
+{
+    uint32_t block = t->word_bits ? 1 : 2, words = t->columns - t->word_bits; /* log2 of the registers of 16x128b or
+                                                                                 16x256b */
+    uint32_t columns = words - t->along_n - 1, bits = columns < MOST_REGISTERS_BITS ? columns : MOST_REGISTERS_BITS;
+    uint32_t count = (uint32_t)1 << bits, all = cg_layout_regs(&t->layout) >> t->word_bits;
+    cg_val at = lanes_of(c, base, t);
+    for (uint32_t r = 0; r < all; r += count) {
+        uint32_t element = cg_layout_reg(&t->layout, r << t->word_bits), row = element >> t->columns,
+                 column = (element & (((uint32_t)1 << t->columns) - 1)) >> t->word_bits;
+        uint32_t offset = t->column + ((row >> CG_TENSOR_ROW_BITS) << words) + column
+                          + (row & OTHER_HALF ? (uint32_t)OTHER_HALF << LANE_BIT : 0);
+        const char *shape = t->word_bits ? "16x128b" : "16x256b";
+        if (stores)
+            cg_ins(c, "tcgen05.st.sync.aligned.%s.x%u.b32 [%v+%u], %V", shape, count >> block, at, offset, regs + r,
+                   count);
+        else
+            cg_ins(c, "tcgen05.ld.sync.aligned.%s.x%u.b32 %V, [%v+%u]", shape, count >> block, regs + r, count, at,
+                   offset);
+    }
+    cg_ins(c, stores ? "tcgen05.wait::st.sync.aligned" : "tcgen05.wait::ld.sync.aligned");
+}
