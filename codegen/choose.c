@@ -15,6 +15,7 @@
 
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
+#include "codegen/analysis/tensor.h"
 #include "codegen/cost/cost.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
@@ -70,6 +71,7 @@ static bool is_for_cost_to_choose(const cg_func *c)
 
 /* What is predicted for a block. */
 typedef struct weight {
+    bool compiles;
     double cycles, busy; /* 0: the kernel cannot be compiled, or its tiles take too many registers */
 } weight;
 
@@ -96,13 +98,27 @@ static weight weigh(cg_func *c, const cg_watch *watch, const cg_choices *choices
         cg_run_passes(&own, &to_cost);
     const cg_kernel_cost *cost = own.failed ? NULL : own.cost;
     if (cost && cost->registers * cost->machine->threads_enough < cost->machine->registers)
-        w = (weight){cost->cycles, cost->busy};
+        w = (weight){.cycles = cost->cycles, .busy = cost->busy};
+    w.compiles = !own.failed;
     if (own.status == TV_NO_MEMORY || own.arena.failed)
         cg_no_memory(c);
     bc_arena_release(&own.arena);
     bc_arena_release(&written.arena);
     bc_text_release(&written.text);
     return w;
+}
+
+void cg_choose_pair(cg_func *c, const cg_watch *watch, cg_choices *room)
+{
+    const ct_op *product = cg_largest_product(c->ir);
+    bool may_pair = c->target->features & CG_HAS_TCGEN05 && cg_hint_of(c, CG_HINT_CLUSTER) == CG_PAIR_BLOCKS && product
+                    && cg_choices_of(c)->pair == CG_AS_DECIDED;
+    cg_choices choices = *cg_choices_of(c);
+    if (!may_pair || cg_pair_obstacle(c, product) || weigh(c, watch, &choices).compiles || c->failed)
+        return;
+    choices.pair = CG_NEVER;
+    *room = choices;
+    c->choices = room;
 }
 
 void cg_choose_warps(cg_func *c, const cg_watch *watch, cg_choices *room)

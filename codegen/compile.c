@@ -63,11 +63,12 @@ static tv_status check_entry(cg_func *c)
 
 static tv_status compile_kernel(cg_func *c, const cg_watch *watch, const cg_request *request)
 {
-    cg_choices chosen;
+    cg_choices chosen, for_pair;
     if (!cg_begin_kernel(c)) {
         bc_arena_release(&c->arena);
         return c->status;
     }
+    cg_choose_pair(c, watch, &for_pair);
     cg_choose_warps(c, watch, &chosen);
     cg_run_passes(c, watch);
     if (!c->failed && !watch->stops)

@@ -71,6 +71,8 @@ static void put_name(const cg_choices *c, bc_text *out)
         put(out, "not persistent");
     if (c->swap == CG_NEVER)
         put(out, "operands not swapped");
+    if (c->pair == CG_NEVER)
+        put(out, "no pairs of blocks");
     if (c->registers == CG_NEVER)
         put(out, "no loads ahead into registers");
     if (c->assumed_count)
@@ -154,6 +156,7 @@ static const cg_choices singles[] = {
     {.swap = CG_NEVER},
     {.persistent = CG_NEVER},
     {.registers = CG_NEVER},
+    {.pair = CG_NEVER},
 };
 
 const cg_choices *cg_choice_at(uint32_t i)
@@ -172,6 +175,7 @@ static bool join(const cg_choices *a, const cg_choices *b, cg_choices *out)
     JOIN(warps)
     JOIN(occupancy)
     JOIN(cluster)
+    JOIN(pair)
     JOIN(stages)
     JOIN(groups)
     JOIN(maps)

@@ -308,6 +308,8 @@ static cg_instruction instruction_of(const cg_func *c, const ct_op *op, cg_produ
 {
     if (!find_atom(c, op, p))
         return is_blocked(c, p) ? CG_BY_BLOCKS : CG_BY_ELEMENT;
+    if (op->paired)
+        return fits_row(p, CG_BY_TCGEN05) && cg_tcgen05_fits(c, p) ? CG_BY_TCGEN05 : CG_BY_MMA;
     return op->way == CT_TURNED                                  ? CG_BY_TURNED_WGMMA
            : op->way == CT_REORDERED                             ? CG_BY_REORDERED_MMA
            : is_async(c, op, p)                                  ? CG_BY_WGMMA
@@ -328,7 +330,8 @@ cg_product cg_product_of(const cg_func *c, const ct_op *op)
                     .lhs = operands[0],
                     .rhs = operands[1],
                     .c = operands[2],
-                    .result = cg_result(op, 0)};
+                    .result = cg_result(op, 0),
+                    .paired = op->paired};
     if ((op->way == CT_TURNED || op->way == CT_DIRECT) && p.in == BC_F32) /* rounded by the product, or before it */
         p.in = BC_TF32;
     p.acc = bc_elem_kind(p.c->type);

@@ -71,6 +71,8 @@ typedef struct cg_product {
     uint32_t m, n, k, batch;     /* bits; k counts bytes if elements are packed */
     bc_kind in, acc, scale_kind; /* scale_kind: of scales, if the product is scaled */
     const ct_value *lhs, *rhs, *c, *result;
+    bool paired;               /* two thread blocks multiply together; n counts the columns of B that this one has, and
+                                  the sum has twice as many (codegen/analysis/tcgen05.h) */
     bool scaled;               /* each block of K in a row of A or a column of B has a scale */
     const cg_scaling *scaling; /* how the atom scales; NULL: it does not */
     uint32_t packed;           /* 1: the atom reads two consecutive elements along K as a byte of A or B; otherwise 0 */
@@ -108,6 +110,12 @@ typedef struct cg_k_part {
 typedef struct cg_pending {
     uint32_t others;
 } cg_pending;
+
+/* log2 of the columns of the sum. */
+static inline uint32_t cg_sum_columns(const cg_product *p)
+{
+    return p->n + p->paired;
+}
 
 /* log2 of the instructions along M. If there are fewer rows than an instruction has, lanes hold replicas, and
    registers hold only the first eight rows. */

@@ -2,7 +2,7 @@
 #include "codegen/analysis/shared.h"
 
 #include "codegen/analysis/order.h"
-#include "codegen/analysis/tcgen05.h"
+#include "codegen/analysis/tensor.h"
 
 static uint32_t tile_bytes(const ct_value *v)
 {
@@ -32,7 +32,7 @@ static uint64_t product_bytes(const cg_func *c, const ct_op *op, const cg_ring *
     enum { COLUMNS = 3, ALIGN = 16 };
     cg_product p = cg_product_of(c, op);
     uint32_t step = p.instruction == CG_BY_ELEMENT ? 0 : p.atom.k_bits;
-    uint64_t bytes = p.instruction == CG_BY_TCGEN05 ? CG_TENSOR_BYTES + CG_TENSOR_FLIGHT_BYTES : 0;
+    uint64_t bytes = p.instruction == CG_BY_TCGEN05 ? cg_tensor_bytes(c) : 0;
     for (uint32_t i = 0; i < op->operand_count; i++)
         if (i < 2 && !is_fed(ring, cg_source_of(op->operands[i])->op))
             bytes += (tile_bytes(op->operands[i]) >> (p.k - step)) + cg_traits_of(p.instruction)->align;

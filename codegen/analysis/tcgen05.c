@@ -15,12 +15,17 @@ static uint32_t further_rows(const cg_product *p)
     return p->m > CG_TENSOR_ROW_BITS ? p->m - CG_TENSOR_ROW_BITS : 0;
 }
 
-uint32_t cg_tcgen05_columns(const cg_product *p)
+bool cg_tcgen05_halves_lanes(const cg_product *p)
 {
-    return (uint32_t)1 << (p->n + further_rows(p));
+    return p->paired && p->m < CG_TENSOR_ROW_BITS;
 }
 
-static bool has_kind(const cg_func *c, const cg_product *p)
+uint32_t cg_tcgen05_columns(const cg_product *p)
+{
+    return (uint32_t)1 << (cg_sum_columns(p) + further_rows(p) - cg_tcgen05_halves_lanes(p));
+}
+
+bool cg_tcgen05_has_kind(const cg_func *c, const cg_product *p)
 {
     bool bytes = c->target->features & CG_HAS_TCGEN05_I8,
          floats = p->in == BC_F16 || p->in == BC_BF16 || p->in == BC_TF32 || p->in == BC_F8E4M3FN || p->in == BC_F8E5M2;
@@ -29,36 +34,46 @@ static bool has_kind(const cg_func *c, const cg_product *p)
 
 bool cg_tcgen05_fits(const cg_func *c, const cg_product *p)
 {
-    if (!(c->target->features & CG_HAS_TCGEN05) || !has_kind(c, p) || c->warp_bits < CG_WARPGROUP_BITS || c->strip_bits)
+    if (!(c->target->features & CG_HAS_TCGEN05) || !cg_tcgen05_has_kind(c, p) || c->warp_bits < CG_WARPGROUP_BITS
+        || c->strip_bits)
         return false;
-    uint32_t rows = further_rows(p), warps = further_warps(c), along_n = warps > rows ? warps - rows : 0;
-    return cg_tcgen05_columns(p) <= CG_TENSOR_COLUMNS && along_n + BLOCK_BITS <= p->n;
+    if (p->paired && cg_sum_columns(p) > CG_TENSOR_COLUMN_BITS)
+        return false;
+    uint32_t rows = further_rows(p), warps = further_warps(c),
+             along_n = (warps > rows ? warps - rows : 0) + cg_tcgen05_halves_lanes(p);
+    return cg_tcgen05_columns(p) <= CG_TENSOR_COLUMNS && along_n + BLOCK_BITS <= cg_sum_columns(p);
 }
 
 void cg_tcgen05_split(const cg_func *c, cg_product *p)
 {
     uint32_t rows = further_rows(p), warps = further_warps(c);
-    p->along_m = CG_WARPGROUP_BITS + (warps < rows ? warps : rows);
+    p->along_m = CG_WARPGROUP_BITS - cg_tcgen05_halves_lanes(p) + (warps < rows ? warps : rows);
     p->along_n = c->warp_bits - p->along_m;
+}
+
+uint32_t cg_tcgen05_warp_column(const cg_product *p, uint32_t i)
+{
+    return cg_tcgen05_halves_lanes(p) ? cg_sum_columns(p) - 1 - i : cg_sum_columns(p) - p->along_n + i;
 }
 
 cg_layout cg_tcgen05_layout(const cg_func *c, const cg_product *p)
 {
-    cg_layout l = {.tile_bits = (uint8_t)(p->m + p->n), .warp_bits = (uint8_t)c->warp_bits};
-    uint32_t one = 1, w = 0, of_warps = p->m < CG_TENSOR_ROW_BITS ? HALF_BITS : HALF_BITS + 1;
+    uint32_t one = 1, w = 0, n = cg_sum_columns(p),
+             of_warps = p->m < CG_TENSOR_ROW_BITS && !p->paired ? HALF_BITS : HALF_BITS + 1;
+    cg_layout l = {.tile_bits = (uint8_t)(p->m + n), .warp_bits = (uint8_t)c->warp_bits};
     l.reg[l.reg_bits++] = one;
-    l.reg[l.reg_bits++] = one << (p->n + 3);
-    for (uint32_t i = BLOCK_BITS; i < p->n - p->along_n; i++)
+    l.reg[l.reg_bits++] = one << (n + 3);
+    for (uint32_t i = BLOCK_BITS; i < n - p->along_n; i++)
         l.reg[l.reg_bits++] = one << i;
     for (uint32_t i = HALF_BITS; i < of_warps; i++)
-        l.reg[l.reg_bits++] = one << (p->n + i);
+        l.reg[l.reg_bits++] = one << (n + i);
     for (uint32_t i = of_warps + p->along_m; i < p->m; i++)
-        l.reg[l.reg_bits++] = one << (p->n + i);
+        l.reg[l.reg_bits++] = one << (n + i);
     for (uint32_t i = 0; i < CG_LANE_BITS; i++)
-        l.lane[i] = one << (i < 2 ? 1 + i : p->n + i - 2);
+        l.lane[i] = one << (i < 2 ? 1 + i : n + i - 2);
     for (uint32_t i = 0; i < p->along_m; i++)
-        l.warp[w++] = one << (p->n + of_warps + i);
+        l.warp[w++] = one << (n + of_warps + i);
     for (uint32_t i = 0; i < p->along_n; i++)
-        l.warp[w++] = one << (p->n - p->along_n + i);
+        l.warp[w++] = one << cg_tcgen05_warp_column(p, i);
     return l;
 }

@@ -12,16 +12,29 @@ enum {
     CG_TENSOR_LEAST_COLUMNS = 32, /* of an allocation, which has a power of two */
     CG_TENSOR_ROW_BITS = 7,       /* log2 of the rows that an instruction multiplies, unless they are 64 */
     CG_TENSOR_COLUMN_BITS = 8,    /* log2 of its columns, at most */
+    CG_PAIR_BLOCKS = 2,           /* thread blocks that multiply together */
     CG_TENSOR_BYTES = 16,         /* shared memory of the kernel: a barrier, and the address of the allocation; */
-    CG_TENSOR_FLIGHT_BYTES = 16,  /* behind that, of products in flight without groups: two barriers; */
+    CG_PAIR_BYTES = 32,           /* the same in a pair of thread blocks: another barrier behind them; */
+    CG_TENSOR_FLIGHT_BYTES = 16,  /* behind those, of products in flight without groups: two barriers; */
     CG_TENSOR_TURN_BYTES = 48     /* of sums in turn: four barriers and two flags */
 };
 
+/* In a **pair**, two thread blocks compute a product together: each has half of the rows of A and of the sum, in its
+   own shared and tensor memory, and half of the columns of B. An instruction multiplies 256 rows, or 128. Of 256 rows,
+   each block has its sums as of 128 rows without a pair. Of 128 rows, it has 64: the first half of their columns is in
+   lanes 0 to 63, the other half in lanes 64 to 127. */
+
+/* Does the instruction take such elements and sums? */
+bool cg_tcgen05_has_kind(const cg_func *c, const cg_product *p);
 /* Can tcgen05 compute the product, which has an atom, and enough rows and columns? Its sums fit into tensor memory,
    and every warp has whole blocks of eight columns. */
 bool cg_tcgen05_fits(const cg_func *c, const cg_product *p);
 /* Distributes the warps along M and N: the first four have 32 lanes each. */
 void cg_tcgen05_split(const cg_func *c, cg_product *p);
+/* Do two halves of the sum's columns lie in different lanes? */
+bool cg_tcgen05_halves_lanes(const cg_product *p);
+/* The bit of the sum's column that bit i of the warps along N gives. */
+uint32_t cg_tcgen05_warp_column(const cg_product *p, uint32_t i);
 /* The layout of the sum as the shape 16x256b loads it: that of mma.sync for 16 lanes at a time. */
 cg_layout cg_tcgen05_layout(const cg_func *c, const cg_product *p);
 /* The columns of tensor memory that the product's sum takes. */

@@ -10,6 +10,19 @@ bool cg_tcgen05_reads(const cg_func *c, const ct_op *op, uint32_t index, const c
                || (p.in != BC_TF32 && cg_async_reads(&p, left, true, encoding)));
 }
 
+const char *cg_pair_obstacle(const cg_func *c, const ct_op *op)
+{
+    enum { LEAST_ROWS = 7, LEAST_COLUMNS = 5 }; /* log2 */
+    cg_product p = cg_product_of(c, op);
+    if (!cg_has_atom(&p) || p.batch || !cg_tcgen05_has_kind(c, &p))
+        return "its elements or sums are not those of the instruction";
+    if (p.m < LEAST_ROWS)
+        return "it has fewer than 128 rows";
+    return p.n < LEAST_COLUMNS           ? "it has fewer than 32 columns"
+           : p.n > CG_TENSOR_COLUMN_BITS ? "it has more than 256 columns"
+                                         : NULL;
+}
+
 bool cg_tcgen05_has_room(const cg_func *c, const ct_op *loop)
 {
     uint32_t all = 0;
@@ -24,8 +37,8 @@ bool cg_tcgen05_has_room(const cg_func *c, const ct_op *loop)
 uint32_t cg_tensor_bytes(const cg_func *c)
 {
     const cg_tensor *tensor = c->tensor;
-    uint32_t more = !tensor ? 0 : tensor->in_turn ? CG_TENSOR_TURN_BYTES : tensor->flies ? CG_TENSOR_FLIGHT_BYTES : 0;
-    return tensor ? CG_TENSOR_BYTES + more : 0;
+    uint32_t more = !tensor || tensor->in_turn ? CG_TENSOR_TURN_BYTES : tensor->flies ? CG_TENSOR_FLIGHT_BYTES : 0;
+    return c->paired ? CG_PAIR_BYTES : CG_TENSOR_BYTES + more;
 }
 
 cg_sum *cg_sum_of(const cg_func *c, const ct_op *op)

@@ -7,6 +7,8 @@
 /* Can the instruction read operand `index` of the op where it lies: in this encoding? */
 bool cg_tcgen05_reads(const cg_func *c, const ct_op *op, uint32_t index, const cg_encoding *encoding);
 
+/* Why a pair of thread blocks cannot compute the product, each half of its rows: a text for users. NULL: it can. */
+const char *cg_pair_obstacle(const cg_func *c, const ct_op *op);
 /* Where a program of its own issues products, the places of a sum: while one is filled, the other is taken. */
 enum { CG_SUMS_IN_TURN = 2 };
 
@@ -31,10 +33,11 @@ typedef struct cg_tensor {
     uint32_t count, columns;       /* columns that are allocated */
     bool flies;                    /* without groups, a product goes on in the next iteration */
     bool in_turn;                  /* the kernel's only sum has two places, which the issuer fills in turn */
+    struct cg_pair_state *pair;    /* the same, of a pair of thread blocks (codegen/ops/tcgen05_pair.c) */
     struct cg_tensor_state *state; /* as lowered (codegen/ops/tcgen05.c); NULL until then */
 } cg_tensor;
 
-/* Bytes of shared memory for it; 0: the kernel has none. */
+/* Bytes of shared memory for it; before the tensor pass, at most. */
 uint32_t cg_tensor_bytes(const cg_func *c);
 /* The sum of which the op is the product, the start or the end; NULL: of none. */
 cg_sum *cg_sum_of(const cg_func *c, const ct_op *op);

@@ -51,7 +51,7 @@ cg_layout cg_tensor_left_layout(const cg_func *c, const cg_product *p)
 bool cg_tensor_takes_left(const cg_func *c, const ct_op *op)
 {
     const ct_op *before = cg_product_before(op);
-    if (!before || !cg_sums_in_tensor(c, op) || !cg_sums_in_tensor(c, before) || op->in_flight)
+    if (!before || !cg_sums_in_tensor(c, op) || !cg_sums_in_tensor(c, before) || op->in_flight || op->paired)
         return false;
     cg_product p = cg_product_of(c, op);
     cg_tcgen05_split(c, &p);

@@ -202,7 +202,7 @@ static void add_product(cg_func *c, const cg_machine *m, const ct_op *op, cg_wor
     cg_product p = settled_product(c, op);
     uint32_t parts = op->detail ? ((const cg_k_part *)op->detail)->bits : 0;
     bool is_async = cg_mma_is_async(c, op);
-    double all = (double)((uint64_t)1 << (p.m + p.n + p.k + p.packed + p.batch - parts));
+    double all = (double)((uint64_t)1 << (p.m + cg_sum_columns(&p) + p.k + p.packed + p.batch - parts));
     double left = bytes_of(op->operands[0]->type) / (1u << parts),
            right = bytes_of(op->operands[1]->type) / (1u << parts);
     if (!cg_has_atom(&p)) {
@@ -255,7 +255,7 @@ double cg_flops_of(cg_func *c, const ct_op *op)
     if (cg_is_product(op)) {
         cg_product p = settled_product(c, op);
         uint32_t parts = op->detail ? ((const cg_k_part *)op->detail)->bits : 0;
-        return 2.0 * (double)((uint64_t)1 << (p.m + p.n + p.k + p.packed + p.batch - parts));
+        return 2.0 * (double)((uint64_t)1 << (p.m + cg_sum_columns(&p) + p.k + p.packed + p.batch - parts));
     }
     if (op->opcode >= OP_LIMIT || !bc_op_in(op->opcode, BC_OPS(FOLD)))
         return elements_of(&op->results[0]) * flops_of_map(op);

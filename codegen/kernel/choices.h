@@ -25,6 +25,7 @@ typedef struct cg_choices {
                                passes decide */
     uint32_t occupancy;     /* blocks on a multiprocessor, like the hint of that name; 0: the hint decides */
     uint32_t cluster;       /* thread blocks of a tile block, like the hint num_cta_in_cga; 0: the hint decides */
+    cg_decision pair;       /* two thread blocks of a cluster multiply as a pair: CG_NEVER */
     uint32_t stages;        /* the most stages of a loop's rings; 0: the passes decide */
     cg_decision groups;     /* producers and consumers (warp specialisation): CG_NEVER */
     cg_decision maps;       /* copies by TMA: CG_NEVER, CG_IF_LEGAL */

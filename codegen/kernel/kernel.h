@@ -46,6 +46,7 @@ typedef struct cg_func {
     bool is_versioned;                 /* `align`: the kernel has two versions, of which one is executed */
     cg_block_order block_order;        /* `facts` */
     uint32_t cluster;                  /* `cluster`: thread blocks that compute a tile block together; 0: one does */
+    bool paired;                       /* `cluster`: its two thread blocks multiply as a pair (tcgen05) */
     bool takes_over;                   /* `groups`: the kernel is persistent: passes/persist.h */
     const struct cg_groups *groups;    /* `groups`: codegen/kernel/groups.h; NULL: all threads do the same */
     struct cg_tensor *tensor;          /* `tensor`: codegen/analysis/tensor.h; NULL: no sum is in tensor memory */

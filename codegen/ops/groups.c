@@ -7,6 +7,7 @@
 #include "codegen/ops/mma.h"
 #include "codegen/ops/slots.h"
 #include "codegen/ops/tcgen05.h"
+#include "codegen/ops/tcgen05_pair.h"
 #include "codegen/ops/tensor_state.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/effects.h"
@@ -60,6 +61,11 @@ static void init_rings(cg_func *c, const ct_op *groups)
     cg_ins(c, "@%v bra %l", is_other, others);
     for (const ct_op *op = groups->prev; op && op->opcode == CT_ring; op = op->prev)
         init_barriers(c, op->detail);
+    if (c->paired) {
+        cg_val barriers = cg_new(c, CG_B32);
+        cg_ins(c, "mov.u32 %v, tv_tensor", barriers);
+        cg_pair_init(c, barriers);
+    }
     cg_place_label(c, others);
 }
 
@@ -69,12 +75,10 @@ static void meet(cg_func *c, const cg_groups *groups)
 {
     if (groups->by_maps)
         cg_ins(c, "fence.mbarrier_init.release.cluster");
-    if (!groups->to_all) {
+    if (groups->to_all || c->paired)
+        cg_pair_meet(c);
+    else
         cg_ins(c, "bar.sync 0");
-        return;
-    }
-    cg_ins(c, "barrier.cluster.arrive.release.aligned");
-    cg_ins(c, "barrier.cluster.wait.acquire.aligned");
 }
 
 /* Lowers the program of one group, whose threads are numbered from 0. */
@@ -191,6 +195,12 @@ void cg_groups_ring(cg_func *c, cg_ring *ring)
         ring->state->put = register_of(c, 0);
         ring->state->put_count = register_of(c, 0);
     }
+    if (cg_pair_shares(c, ring)) {
+        cg_val rank = cg_new(c, CG_B32);
+        ring->state->leads = cg_new(c, CG_PRED);
+        cg_ins(c, "mov.u32 %v, %%cluster_ctarank", rank);
+        cg_ins(c, "setp.eq.u32 %v, %v, 0", ring->state->leads, rank);
+    }
     cg_val lane = cg_new(c, CG_B32);
     ring->state->arrives = cg_new(c, CG_PRED);
     cg_ins(c, "and.b32 %v, %v, 31", lane, cg_tid(c));
@@ -223,7 +233,7 @@ void cg_groups_put_next(cg_func *c, const cg_ring *ring)
 void cg_groups_await(cg_func *c, const ct_op *op, cg_val more)
 {
     cg_ring *ring = cg_ring_of(op, 0);
-    bool by_one = ring->end == CG_FREE_WHEN_MULTIPLIED;
+    bool by_one = ring->end == CG_FREE_WHEN_MULTIPLIED; /* of a pair, the leader's */
     /* other threads could miss two phases, since no slot waits for them */
     uint32_t behind = by_one ? cg_tensor_begin_issuer(c) : cg_label(c);
     if (!by_one && !more.known)
@@ -287,14 +297,18 @@ void cg_assign_acquire(cg_func *c, const ct_op *op)
     (void)c, (void)op;
 }
 
-/* One thread announces the bytes that will arrive. */
+/* One thread announces the bytes that will arrive, the leader's those of both blocks of a pair. */
 static void expect(cg_func *c, const cg_ring *ring)
 {
     uint32_t bytes = 0;
     for (uint32_t i = 0; i < ring->load_count; i++)
         bytes += cg_ring_load_bytes(&ring->loads[i]);
-    cg_ins(c, "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%v], %u",
-           cg_groups_barrier(c, ring, ring->state->write, 0), bytes);
+    cg_val full = cg_groups_barrier(c, ring, ring->state->write, 0);
+    if (cg_pair_shares(c, ring))
+        cg_ins(c, "@%v mbarrier.arrive.expect_tx.shared::cta.b64 _, [%v], %u", ring->state->leads, full,
+               CG_PAIR_BLOCKS * bytes);
+    else
+        cg_ins(c, "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%v], %u", full, bytes);
 }
 
 /* For a ring with one slot that is not between groups: the slot is free when all threads have read it. */

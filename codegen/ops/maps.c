@@ -13,6 +13,7 @@
 #include "codegen/kernel/limits.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/ops/slots.h"
+#include "codegen/ops/tcgen05_pair.h"
 #include "codegen/ptx/emit.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/memory.h"
@@ -370,14 +371,14 @@ static cg_val plus(cg_func *c, cg_val a, cg_val b)
 }
 
 /* Where there is no multicast, the destination is named as the block's own: for one in the cluster, ptxas emits a test
-   and a slow call beside the copy on such targets, and ignores setmaxnreg. */
-static void put_box(cg_func *c, const cg_tensor_map *map, cg_val to, const cg_val *at, cg_val full)
+   and a slow call beside the copy on such targets, and ignores setmaxnreg. paired: the barrier is the leader's. */
+static void put_box(cg_func *c, const cg_tensor_map *map, cg_val to, const cg_val *at, cg_val full, bool paired)
 {
     const cg_boxes *b = &map->boxes;
     if (b->blocks == 1) {
-        cg_ins(c, "cp.async.bulk.tensor.%ud.shared::%s.global.tile.mbarrier::complete_tx::bytes [%v], [%v, %V], [%v]",
-               b->rank, c->target->features & CG_HAS_MULTICAST ? "cluster" : "cta", to, map->state->address, at,
-               b->rank, full);
+        cg_ins(c, "cp.async.bulk.tensor.%ud.shared::%s.global.tile.mbarrier::complete_tx::bytes%s [%v], [%v, %V], [%v]",
+               b->rank, c->target->features & CG_HAS_MULTICAST ? "cluster" : "cta", paired ? ".cta_group::2" : "", to,
+               map->state->address, at, b->rank, full);
         return;
     }
     cg_val mask = cg_new(c, CG_B16);
@@ -401,7 +402,10 @@ void cg_copy_boxes(cg_func *c, const ct_op *op)
     const cg_ring *ring = cg_ring_of(op, op->from->operand_count);
     const cg_tensor_map *map = copy->map;
     const cg_boxes *b = &map->boxes;
+    bool paired = cg_pair_shares(c, ring);
     cg_val at[CG_MAP_DIMS], to = cg_new(c, CG_B32), full = cg_groups_barrier(c, ring, ring->state->write, 0);
+    if (paired)
+        full = cg_pair_leader(c, full);
     cg_ins(c, "add.u32 %v, %v, %u", to, cg_groups_slot(c, ring, ring->state->write), copy->load->offset);
     find_tile(c, op, b, at);
     if (b->blocks > 1) {
@@ -420,7 +424,7 @@ void cg_copy_boxes(cg_func *c, const ct_op *op)
         }
         for (uint32_t i = 0; i < b->rank; i++)
             at[i] = cg_reg(c, at[i]);
-        put_box(c, map, place, at, full);
+        put_box(c, map, place, at, full, paired);
     }
     if (behind)
         cg_place_label(c, behind);

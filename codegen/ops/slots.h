@@ -21,6 +21,7 @@ typedef struct cg_ring_state {
     cg_val put, put_count;          /* the first of the slots that are still to be written back, and their number */
     cg_val left, takes;             /* the number of slots that threads still have to fill at the start; whether
                                        there are none */
+    cg_val leads;                   /* in a pair that shares its barriers `full`: whether the block is the leader */
 } cg_ring_state;
 
 /* The address of a `staged` op's tile in the slot that is read; no value before rings are lowered. */

@@ -24,6 +24,7 @@
 #include "codegen/ops/mma.h"
 #include "codegen/ops/slots.h"
 #include "codegen/ops/tcgen05.h"
+#include "codegen/ops/tcgen05_pair.h"
 #include "codegen/ops/tensor_move.h"
 #include "codegen/ops/tensor_state.h"
 #include "codegen/ptx/ptx.h"
@@ -92,11 +93,18 @@ void cg_effects_tensor(cg_func *c, ct_op *op)
         cg_add_effect(c, op, CG_MEETS);
 }
 
+/* The number of thread blocks that multiply together, which all instructions of a kernel name. */
+static uint32_t blocks_of(const cg_func *c)
+{
+    return c->paired ? CG_PAIR_BLOCKS : 1;
+}
+
 void cg_tensor_allocate(cg_func *c)
 {
     cg_val at = cg_tensor_state_of(c)->done;
-    cg_ins(c, "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%v+8], %u", at, c->tensor->columns);
-    cg_ins(c, "tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned");
+    cg_ins(c, "tcgen05.alloc.cta_group::%u.sync.aligned.shared::cta.b32 [%v+8], %u", blocks_of(c), at,
+           c->tensor->columns);
+    cg_ins(c, "tcgen05.relinquish_alloc_permit.cta_group::%u.sync.aligned", blocks_of(c));
 }
 
 void cg_tensor_memory(cg_func *c)
@@ -111,7 +119,7 @@ void cg_tensor_address(cg_func *c, cg_val address)
 
 void cg_tensor_free(cg_func *c, cg_val address)
 {
-    cg_ins(c, "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %v, %u", address, c->tensor->columns);
+    cg_ins(c, "tcgen05.dealloc.cta_group::%u.sync.aligned.b32 %v, %u", blocks_of(c), address, c->tensor->columns);
 }
 
 /* Only the first warp executes what follows, up to the label. */
@@ -132,18 +140,23 @@ void cg_tensor_begin(cg_func *c, const ct_op *op)
         return;
     s->issuer = cg_new(c, CG_PRED);
     s->phase = cg_new(c, CG_B32);
-    cg_ins(c, "setp.eq.u32 %v, %v, 0", s->issuer, cg_tid(c));
+    if (!c->paired)
+        cg_ins(c, "setp.eq.u32 %v, %v, 0", s->issuer, cg_tid(c));
     cg_tensor_memory(c);
     cg_ins(c, "mov.u32 %v, 0", s->phase);
     if (c->tensor->flies) {
         s->begun = cg_new(c, CG_B32);
         cg_ins(c, "mov.u32 %v, 0", s->begun);
     }
+    if (c->paired)
+        s->issuer = cg_pair_begin(c, s->done);
     uint32_t others = begin_first_warp(c);
-    cg_ins(c, "@%v mbarrier.init.shared::cta.b64 [%v], 1", s->issuer, s->done);
-    for (uint32_t i = 0; i < 2 && c->tensor->flies; i++)
-        cg_ins(c, "@%v mbarrier.init.shared::cta.b64 [%v+%u], 1", s->issuer, s->done, CG_TENSOR_BYTES + 8 * i);
-    cg_ins(c, "@%v fence.mbarrier_init.release.cluster", s->issuer);
+    if (!c->paired) {
+        cg_ins(c, "@%v mbarrier.init.shared::cta.b64 [%v], 1", s->issuer, s->done);
+        for (uint32_t i = 0; i < 2 && c->tensor->flies; i++)
+            cg_ins(c, "@%v mbarrier.init.shared::cta.b64 [%v+%u], 1", s->issuer, s->done, CG_TENSOR_BYTES + 8 * i);
+        cg_ins(c, "@%v fence.mbarrier_init.release.cluster", s->issuer);
+    }
     cg_tensor_allocate(c);
     cg_place_label(c, others);
     cg_take_effect(c, op, CG_MEETS); /* the address is there */
@@ -166,6 +179,8 @@ void cg_tensor_end(cg_func *c, const ct_op *op)
 {
     meet(c, op);
     uint32_t others = begin_first_warp(c);
+    if (c->paired) /* for both blocks, which have to be done */
+        cg_pair_end(c);
     cg_tensor_free(c, cg_tensor_state_of(c)->base);
     cg_place_label(c, others);
 }
@@ -289,7 +304,7 @@ static uint32_t type_of(const ct_op *op, const cg_product *p, bool left)
     return p->in == BC_TF32 ? TF32 : p->in == BC_BF16 || p->in == BC_F8E5M2;
 }
 
-/* log2 of the rows and of the columns of an instruction. */
+/* log2 of the rows and of the columns of an instruction, in a block. */
 static uint32_t rows_of(const cg_product *p)
 {
     return p->m < CG_TENSOR_ROW_BITS ? p->m : CG_TENSOR_ROW_BITS;
@@ -300,12 +315,14 @@ static uint32_t columns_of(const cg_product *p)
     return p->n < CG_TENSOR_COLUMN_BITS ? p->n : CG_TENSOR_COLUMN_BITS;
 }
 
-/* The instruction descriptor: types, orders, N in eights, M in sixteens. PTX ISA, "Instruction descriptor". */
+/* The instruction descriptor: types, orders, N in eights, M in sixteens, of both blocks of a pair. PTX ISA,
+   "Instruction descriptor". */
 static uint32_t shape_of(const ct_op *op, const cg_product *p, const cg_operand *a, const cg_operand *b)
 {
     uint32_t sums = p->acc == BC_F32 ? 1 : 2;
     return sums << 4 | type_of(op, p, true) << 7 | type_of(op, p, false) << 10 | (uint32_t)a->across << 15
-           | (uint32_t)b->across << 16 | (uint32_t)1 << (columns_of(p) - 3 + 17) | (uint32_t)1 << (rows_of(p) - 4 + 24);
+           | (uint32_t)b->across << 16 | (uint32_t)1 << (columns_of(p) + p->paired - 3 + 17)
+           | (uint32_t)1 << (rows_of(p) + p->paired - 4 + 24);
 }
 
 /* An operand as the instructions read it. */
@@ -380,31 +397,32 @@ static void issue(cg_func *c, const ct_op *op, const cg_product *p, const cg_sum
         for (uint32_t n = 0; n < n_blocks; n++) {
             cg_val to = cg_new(c, CG_B32);
             cg_ins(c, "add.u32 %v, %v, %u", to, cg_tensor_state_of(c)->base,
-                   s->column + (m << p->n) + (n << columns_of(p)));
+                   s->column + (m << cg_sum_columns(p)) + (n << columns_of(p)));
             for (uint32_t k = first; k < first + count; k++) {
                 cg_val right = step_of(c, p, &b, k, n), left = left_of(c, p, s, from_tensor ? NULL : &a, k, m);
-                cg_ins(c, "tcgen05.mma.cta_group::1.kind::%s [%v], %s%v%s, %v, %v, %v", kind_of(p), to,
+                cg_ins(c, "tcgen05.mma.cta_group::%u.kind::%s [%v], %s%v%s, %v, %v, %v", blocks_of(c), kind_of(p), to,
                        from_tensor ? "[" : "", left, from_tensor ? "]" : "", right, shape, k ? always : s->adds);
             }
         }
 }
 
-static const char commit[] = "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster";
+static const char commit[] = "mbarrier::arrive::one.shared::cluster";
 
 void cg_tensor_commit(cg_func *c, cg_val barrier, bool to_all)
 {
     cg_val issuer = cg_tensor_state_of(c)->issuer;
-    if (!to_all && issuer.known) {
-        cg_ins(c, "%s.b64 [%v]", commit, barrier);
+    if (!to_all && !c->paired && issuer.known) {
+        cg_ins(c, "tcgen05.commit.cta_group::1.%s.b64 [%v]", commit, barrier);
         return;
     }
-    if (!to_all) {
-        cg_ins(c, "@%v %s.b64 [%v]", issuer, commit, barrier);
+    if (!to_all && !c->paired) {
+        cg_ins(c, "@%v tcgen05.commit.cta_group::1.%s.b64 [%v]", issuer, commit, barrier);
         return;
     }
     cg_val blocks = cg_new(c, CG_B16);
     cg_ins(c, "mov.b16 %v, %u", blocks, (1u << c->cluster) - 1);
-    cg_ins(c, "@%v %s.multicast::cluster.b64 [%v], %v", cg_reg(c, issuer), commit, barrier, blocks);
+    cg_ins(c, "@%v tcgen05.commit.cta_group::%u.%s.multicast::cluster.b64 [%v], %v", cg_reg(c, issuer), blocks_of(c),
+           commit, barrier, blocks);
 }
 
 /* All threads wait until the products that the last commit to `done` covers are complete. */
@@ -458,11 +476,11 @@ static void remark(cg_func *c, const ct_op *op, const cg_product *p, const cg_su
         cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED,
                   "tcgen05.{Instruction=%s}, {Rows=%u} x {Columns=%u}, the sum in {Words=%u} columns of tensor memory, "
                   "the left operand in {Left=%u} columns",
-                  kind_of(p), 1u << rows_of(p), 1u << columns_of(p), s->columns, s->left_columns);
+                  kind_of(p), blocks_of(c) << rows_of(p), blocks_of(c) << columns_of(p), s->columns, s->left_columns);
     else
         cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED,
                   "tcgen05.{Instruction=%s}, {Rows=%u} x {Columns=%u}, %s in {Words=%u} columns of tensor memory",
-                  kind_of(p), 1u << rows_of(p), 1u << columns_of(p), sums, s->columns);
+                  kind_of(p), blocks_of(c) << rows_of(p), blocks_of(c) << columns_of(p), sums, s->columns);
 }
 
 /* Multiplies slice by slice. */
@@ -478,13 +496,17 @@ static void multiply(cg_func *c, const ct_op *op, const cg_product *p, const cg_
         cg_encode_operands(c, op, p, &f, true, part);
         if (!in_scratch && !op->in_flight)
             cg_take_effect(c, op, CG_MEETS); /* scratch has a barrier of its own */
+        if (c->paired && !op->in_flight)
+            cg_pair_ready(c);
         uint32_t others = cg_tensor_begin_issuer(c);
         if (!op->in_flight)
             cg_tensor_acquire(c);
         const cg_operand both[] = {f.operands[f.of[0].left], f.operands[f.of[0].right]};
         issue(c, op, p, s, both, part * steps, steps);
-        if (!op->in_flight)
-            cg_ins(c, "%s.b64 [%v]", commit, cg_tensor_state_of(c)->done);
+        if (!op->in_flight && c->paired)
+            cg_tensor_commit(c, cg_tensor_state_of(c)->done, true);
+        else if (!op->in_flight)
+            cg_ins(c, "tcgen05.commit.cta_group::1.%s.b64 [%v]", commit, cg_tensor_state_of(c)->done);
         cg_tensor_end_issuer(c, others);
         if (!op->in_flight)
             await_done(c);
@@ -543,6 +565,10 @@ void cg_tensor_start(cg_func *c, const ct_op *op)
     cg_sum *s = cg_sum_of(c, op);
     start_sum(c, s, cg_settled_product(c, s->product), op->operands[0]);
     meet(c, op);
+    if (c->paired && s->product->in_flight) { /* the other block has taken its last sum, and stored this one */
+        cg_pair_ready(c);
+        cg_tensor_acquire(c);
+    }
 }
 
 void cg_tensor_take(cg_func *c, const ct_op *op)

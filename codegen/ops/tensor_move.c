@@ -12,10 +12,11 @@ cg_tensor_tile cg_tensor_sum(const cg_func *c, const cg_sum *s, const cg_product
 {
     return (cg_tensor_tile){.layout = cg_tcgen05_layout(c, p),
                             .rows = p->m,
-                            .columns = p->n,
+                            .columns = cg_sum_columns(p),
                             .column = s->column,
                             .along_m = p->along_m,
-                            .along_n = p->along_n};
+                            .along_n = p->along_n,
+                            .halves = cg_tcgen05_halves_lanes(p)};
 }
 
 cg_tensor_tile cg_tensor_left(const cg_func *c, const cg_sum *s, const cg_product *p)
@@ -30,17 +31,17 @@ cg_tensor_tile cg_tensor_left(const cg_func *c, const cg_sum *s, const cg_produc
 }
 
 /* The address of the lanes and columns that a warp reaches, by the bits of the thread's number. Tiles with the same
-   rows and columns share it. */
+   rows and columns share it. Where the upper half of the columns is in other lanes, warps along N have the other upper
+   bits in descending order (cg_tcgen05_warp_column). */
 static cg_val lanes_of(cg_func *c, cg_val base, const cg_tensor_tile *t)
 {
-    uint32_t images[CG_MAX_TILE_BITS] = {0}, count = CG_LANE_BITS, further = t->along_m - CG_WARPGROUP_BITS,
-             words = t->columns - t->word_bits;
+    uint32_t images[CG_MAX_TILE_BITS] = {0}, count = CG_LANE_BITS, words = t->columns - t->word_bits;
     for (uint32_t i = 0; i < CG_WARPGROUP_BITS; i++)
         images[count++] = (uint32_t)1 << (LANE_BIT + CG_LANE_BITS + i);
-    for (uint32_t i = 0; i < further; i++)
-        images[count++] = (uint32_t)1 << (words + i);
-    for (uint32_t i = 0; i < t->along_n; i++)
-        images[count++] = (uint32_t)1 << (words - t->along_n + i);
+    for (uint32_t i = CG_WARPGROUP_BITS; i < t->along_m; i++)
+        images[count++] = (uint32_t)1 << (words + i - CG_WARPGROUP_BITS);
+    for (uint32_t i = t->halves; i < t->along_n; i++)
+        images[count++] = (uint32_t)1 << (t->halves ? words - 1 - i : words - t->along_n + i);
     cg_val own = cg_linear(c, cg_tid(c), images, count), at = cg_new(c, CG_B32);
     cg_ins(c, "add.u32 %v, %v, %v", at, own, base);
     return at;

@@ -7,6 +7,9 @@
    once, one for each cluster. It also changes kernels whose sums need more registers than one thread block has. In
    other kernels the grid fills the device anyway, and larger tiles read less data.
 
+   Where the target has tcgen05, the two blocks of a cluster multiply as a pair if they can: each has half of the rows
+   and, besides, half of the columns of every right operand, which the instruction reads in both blocks.
+
    If there are too many sums and no hint asks for a cluster, one thread block computes the parts in turn, in a loop
    around the kernel whose counter replaces the rank (codegen/passes/cluster_turns.c). Scalars, views and constants that
    are the same in all turns stay in front of that loop. Each turn reads the other operand again, from L2; in return the
@@ -18,6 +21,7 @@
    `get_num_tile_blocks` becomes `%nclusterid`. The pass runs early, so that later passes see the parts as the
    kernel's tiles. docs/internals/codegen/clusters.md has the rules. */
 #include "codegen/analysis/product.h"
+#include "codegen/analysis/tensor.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/plan/budget.h"
@@ -131,6 +135,46 @@ static bool try_spreading(cg_func *c, const ct_op *product, uint32_t most, uint3
     return true;
 }
 
+/* ---- pairs ---- */
+
+/* Can a pair compute all products? */
+static bool are_for_pairs(cg_spreading *x)
+{
+    for (const ct_op *op = x->c->ir->body->first; op; op = ct_next_op(op, x->c->ir->body)) {
+        const char *why = cg_is_product(op) ? cg_pair_obstacle(x->c, op) : NULL;
+        if (why)
+            return cg_cluster_refuse(x, op, why);
+    }
+    return true;
+}
+
+/* Divides the tile block among two blocks that multiply as a pair, so that each reads half of both operands. Why it is
+   right: each block stores its own rows, which no element of the other one enters, and what both compute whole is the
+   same in both. All that conditions and the ends of loops depend on is whole, so both come to the same products. */
+static bool try_pairing(cg_func *c, const ct_op *product, uint32_t most, uint32_t hint)
+{
+    cg_spreading x = {.c = c, .pair = true};
+    if (!(c->target->features & CG_HAS_TCGEN05) || !product || most != CG_PAIR_BLOCKS)
+        return false;
+    if (cg_choices_of(c)->pair == CG_NEVER)
+        cg_cluster_refuse(&x, product, "their operands do not fit");
+    if (x.why || !are_for_pairs(&x) || !spread(&x, NULL, CG_PAIR_BLOCKS, false)) {
+        cg_remark(c, x.against, CG_REMARK_Cluster, TV_REMARK_MISSED, "no thread blocks multiply as a pair: {Why=%s}",
+                  x.why ? x.why : "out of memory");
+        return false;
+    }
+    c->cluster = x.blocks;
+    c->paired = true;
+    cg_set_warps(c);
+    cg_remark(c, NULL, CG_REMARK_Cluster, TV_REMARK_PASSED,
+              "{Blocks=%u} thread blocks of a cluster compute a tile block as a pair: each has half of its rows, and "
+              "half of the columns of right operands; the hint asks for {Hint=%u}",
+              x.blocks, hint);
+    return true;
+}
+
+/* ---- the pass ---- */
+
 /* Uses as many thread blocks as the hint says, if that is useful. */
 static bool spread_as_told(cg_func *c, const ct_op *product, uint32_t hint, uint32_t least)
 {
@@ -138,13 +182,19 @@ static bool spread_as_told(cg_func *c, const ct_op *product, uint32_t hint, uint
     uint32_t most = hint < CG_CLUSTER_BLOCKS ? hint : CG_CLUSTER_BLOCKS;
     if (hint < 2 || !(c->target->features & CG_HAS_CLUSTERS))
         return false;
+    const char *against = c->ir->value_count > CG_CLUSTER_VALUES ? "it is too long"
+                          : !cg_may_use_ptx(c, CG_PTX_OF_CLUSTERS)
+                              ? "clusters whose grid counts tile blocks need PTX 9.0"
+                              : NULL;
+    if (!against && try_pairing(c, product, most, hint))
+        return true;
+    if (c->failed)
+        return false;
     if (least < 2 && !persistent)
         remark_whole(c, NULL, TV_REMARK_ANALYSIS,
                      "a grid of all tile blocks fills the device, and larger tiles read less");
-    else if (c->ir->value_count > CG_CLUSTER_VALUES)
-        remark_whole(c, NULL, TV_REMARK_MISSED, "it is too long");
-    else if (!cg_may_use_ptx(c, CG_PTX_OF_CLUSTERS))
-        remark_whole(c, NULL, TV_REMARK_MISSED, "clusters whose grid counts tile blocks need PTX 9.0");
+    else if (against)
+        remark_whole(c, NULL, TV_REMARK_MISSED, against);
     else
         return (least < 2 && try_dealing(c, most, hint))
                || try_spreading(c, product, persistent || most < least ? most : least, hint);

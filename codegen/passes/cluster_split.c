@@ -172,6 +172,7 @@ static void split_op(splitting *s, ct_op *original)
         }
     if (op->opcode == OP_load_view_tko)
         split_view_access(s, op, share.axis);
+    op->paired = s->x->pair && cg_is_product(op);
     if (bc_op_in(op->opcode, BC_OPS(ACCESS)) && !ct_renew_from(s->f, op))
         fail(s);
     if (op->opcode == OP_iota)

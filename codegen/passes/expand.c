@@ -125,9 +125,10 @@ static bool flies_to_tensor(const expansion *x)
 {
     uint32_t carried;
     ct_op *product = x->ring->behind;
-    return product && cg_sums_in_tensor(x->c, product) && cg_product_carried(x->loop, &carried) == product
-           && cg_loop_of_sum(x->loop, &carried) == x->loop && cg_tcgen05_has_room(x->c, x->loop)
-           && lies_in_slot(x, product->operands[0]) && lies_in_slot(x, product->operands[1]);
+    return product && !x->c->paired && cg_sums_in_tensor(x->c, product)
+           && cg_product_carried(x->loop, &carried) == product && cg_loop_of_sum(x->loop, &carried) == x->loop
+           && cg_tcgen05_has_room(x->c, x->loop) && lies_in_slot(x, product->operands[0])
+           && lies_in_slot(x, product->operands[1]);
 }
 
 static void fill_body(expansion *x, ct_op *place)

@@ -240,13 +240,21 @@ static bool has_pieces(const cg_splitting *x, const ct_op *product)
     return product->way != CT_TURNED || cg_turned_of(&p, x->c->warp_bits).steps;
 }
 
+/* May the leader of a pair issue the product without waiting for the threads of the other block? It does if the copies
+   of both blocks arrive at its barriers, which only the copy engine's do, and if no operand is awaited by threads after
+   the sum has started (codegen/ops/tcgen05_pair.h). */
+static bool may_lead(const cg_splitting *x, const cg_ring_place *p, uint32_t carried)
+{
+    return !x->c->paired || (x->budget->maps && (!x->kept_count || cg_loop_of_sum(p->loop, &carried) == p->loop));
+}
+
 /* Does the product by tcgen05 stay in flight? Why it is right: it adds to tensor memory, to which only it and its
    successors add until the sum is taken, and the instruction frees the slot when it has read it. */
 static bool flies_to_tensor(const cg_splitting *x, const cg_ring_place *p)
 {
     uint32_t carried;
     return cg_sums_in_tensor(x->c, p->product) && p->last == p->product
-           && cg_product_carried(p->loop, &carried) == p->product
+           && cg_product_carried(p->loop, &carried) == p->product && may_lead(x, p, carried)
            && cg_tcgen05_has_room(x->c, cg_loop_of_sum(p->loop, &carried));
 }
 

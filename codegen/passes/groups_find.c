@@ -348,8 +348,7 @@ static uint32_t bytes_behind(const cg_splitting *x)
     for (uint32_t i = 0; i < x->count; i++)
         slots += x->places[i].is_first ? CG_RING_SLOTS : 0;
     bool in_tensor = x->c->target->features & CG_HAS_TCGEN05;
-    return slots * CG_RING_BARRIER_BYTES + maps * CG_MAP_BYTES
-           + (in_tensor ? CG_TENSOR_BYTES + CG_TENSOR_TURN_BYTES : 0);
+    return slots * CG_RING_BARRIER_BYTES + maps * CG_MAP_BYTES + (in_tensor ? cg_tensor_bytes(x->c) : 0);
 }
 
 static void add_slot(cg_ring *ring, uint32_t number, uint32_t room, uint32_t *used)

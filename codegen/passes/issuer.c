@@ -95,8 +95,8 @@ static bool has_room(const cg_splitting *x)
 static bool find_nest(const cg_splitting *x, nest *out)
 {
     const cg_ring_place *p = &x->places[0];
-    if (x->count != 1 || x->kept_count || x->row_count || !x->budget->maps || p->ring->end != CG_FREE_WHEN_MULTIPLIED
-        || count_products(x->f->body) != 1 || !ends_once(x->f->body))
+    if (x->c->paired || x->count != 1 || x->kept_count || x->row_count || !x->budget->maps
+        || p->ring->end != CG_FREE_WHEN_MULTIPLIED || count_products(x->f->body) != 1 || !ends_once(x->f->body))
         return false;
     *out = (nest){0};
     if (!cg_product_carried(p->loop, &out->carried))

@@ -157,7 +157,7 @@ static void add_sum(placing *x, ct_op *product)
 {
     cg_product p = cg_product_of(x->c, product);
     cg_sum *sum = &x->tensor->sums[x->tensor->count++];
-    *sum = (cg_sum){.product = product, .span = product, .columns = cg_tcgen05_columns(&p), .row = p.n};
+    *sum = (cg_sum){.product = product, .span = product, .columns = cg_tcgen05_columns(&p), .row = cg_sum_columns(&p)};
     keep(x, product, sum);
     x->tensor->flies = x->tensor->flies || (product->in_flight && !x->c->groups);
     sum->column = column_behind(x->tensor, sum, sum->span);
@@ -224,9 +224,24 @@ static void place_in_turn(placing *x, const ct_op *groups)
             x->tensor->sums[0].loaded = op;
 }
 
+/* A product of a pair has only half of its right operand, so that no other instruction can compute it. cg_choose_pair
+   has compiled the kernel before and decided against a pair if this is so. */
+static bool are_pairs_whole(cg_func *c)
+{
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
+        if (op->paired && !cg_sums_in_tensor(c, op)) {
+            cg_unsupported(c, op, "no pair of thread blocks can compute the product");
+            return false;
+        }
+    return true;
+}
+
 void cg_pass_tensor(cg_func *c)
 {
     placing x = {.c = c, .f = c->ir, .most = count_products(c)};
+    if (c->paired && !are_pairs_whole(c))
+        return;
+    c->paired = c->paired && x.most;
     if (!x.most)
         return;
     x.tensor = bc_new(&c->arena, cg_tensor, 1);

@@ -17,6 +17,8 @@ typedef struct cg_spreading {
     uint32_t blocks;      /* per tile block: a power of two */
     bool in_turn;         /* one block computes all parts in turn (codegen/passes/cluster_turns.c) */
     bool only_first;      /* only the first part is computed (codegen/passes/narrow.c) */
+    bool pair;            /* two blocks multiply as a pair, and each has half of the right operand's columns, too
+                             (codegen/analysis/tcgen05.h) */
     bool columns;         /* each block has some columns of products; otherwise some rows */
     cg_share *of;         /* by value id */
     const bc_type **type; /* by value id: the original type */

@@ -60,6 +60,8 @@ static int reads_of_product(const cg_spreading *x, const ct_op *op, uint32_t i, 
     bool columns = axis == rank - 1, batch = axis + 2 < rank;
     if (op->opcode == OP_mmaf_scaled || (!batch && columns != x->columns))
         return CG_NO_PART;
+    if (x->pair && i == 1)
+        return (int)rank - 1;
     return i == 2 || batch || i == columns ? (int)axis : CG_ALL_OF_IT;
 }
 

@@ -273,6 +273,7 @@ static ct_op *allocate(ct_func *f, const ct_op *like, uint32_t operand_count, ui
                   .in_flight = like->in_flight,
                   .in_place = like->in_place,
                   .as_words = like->as_words,
+                  .paired = like->paired,
                   .way = like->way,
                   .in_registers = like->in_registers,
                   .plain = like->plain,
@@ -296,6 +297,7 @@ ct_op *ct_op_new(ct_func *f, ct_opcode opcode, const ct_op *from, uint32_t opera
         op->opcode = (uint8_t)opcode;
         op->way = CT_AS_IT_IS;
         op->in_flight = op->in_place = op->as_words = op->in_registers = op->plain = op->likely = false;
+        op->paired = false;
     }
     return op;
 }
@@ -308,6 +310,7 @@ ct_op *ct_op_like(ct_func *f, bc_opcode opcode, const ct_op *from, uint32_t oper
         op->opcode = (uint8_t)opcode;
         op->way = CT_AS_IT_IS;
         op->in_flight = op->in_place = op->as_words = op->in_registers = op->plain = op->likely = false;
+        op->paired = false;
     }
     return op;
 }

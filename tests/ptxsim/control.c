@@ -645,11 +645,21 @@ ps_flow ps_exec_warp_bar(ps_warp *w, const ps_insn *in, uint32_t active)
     return PS_NEXT;
 }
 
+/* What the warp knows has been written is there for the asynchronous proxy, also for accesses of warps to which this
+   one hands on what it knows. */
+static void note_proxy_fence(ps_warp *w)
+{
+    uint32_t n = w->block->cluster->warp_count;
+    memcpy(w->proxied, w->times, n * sizeof *w->proxied);
+    if (w->sim->module.has_tensor_memory)
+        memcpy(w->times + (size_t)3 * n, w->times, n * sizeof *w->times);
+}
+
 ps_flow ps_exec_fence(ps_warp *w, const ps_insn *in, uint32_t active)
 {
     (void)active;
     ps_fence(w);
     if (in->mode)
-        memcpy(w->proxied, w->times, w->block->cluster->warp_count * sizeof *w->proxied);
+        note_proxy_fence(w);
     return PS_NEXT;
 }

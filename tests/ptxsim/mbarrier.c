@@ -93,6 +93,10 @@ ps_mbarrier *ps_mbarrier_at(ps_warp *w, const ps_insn *in, unsigned lane, ps_spa
     if (!b)
         ps_report(w, in, (int)lane, PTXSIM_MBARRIER, "'%s': there is no initialised mbarrier at 0x%llx", in->opcode,
                   (unsigned long long)address);
+    else if (block != w->block && !w->sim->module.is_dialect && w->times[b->maker] <= b->made)
+        ps_report(w, in, (int)lane, PTXSIM_MBARRIER,
+                  "'%s': no barrier comes between this and the initialisation of the mbarrier by another block",
+                  in->opcode);
     return b;
 }
 
@@ -124,6 +128,8 @@ static void init_mbarrier(ps_warp *w, const ps_insn *in, unsigned lane, uint64_t
     memset(times, 0, (size_t)block->cluster->clock_count * 2 * sizeof *times);
     *b = (ps_mbarrier){.address = offset,
                        .live = true,
+                       .maker = w->clock_index,
+                       .made = w->times[w->clock_index],
                        .expected = (int64_t)count,
                        .pending = (int64_t)count,
                        .times = times,

@@ -351,7 +351,7 @@ static ps_cluster *new_cluster(ptxsim *sim)
             block->warps[i] = (ps_warp){.sim = sim, .block = block, .index = i, .clock_index = c->warp_count + i};
         c->warp_count += block->warp_count;
     }
-    c->clock_count = c->warp_count * (m->has_tensor_memory ? 3 : 1);
+    c->clock_count = c->warp_count * (m->has_tensor_memory ? 4 : 1);
     c->barrier.times = ps_alloc(c->clock_count, sizeof(uint32_t));
     c->published = ps_alloc(c->clock_count, sizeof(uint32_t));
     for (uint32_t b = 0; b < c->size; b++) {

@@ -339,7 +339,8 @@ typedef struct ps_mbarrier {
     bool live;
     uint64_t phase;
     int64_t expected, pending, tx;
-    uint32_t *times; /* of those who have arrived in this phase, then what waiting gives */
+    uint32_t maker, made; /* the warp that has initialised it, and when */
+    uint32_t *times;      /* of those who have arrived in this phase, then what waiting gives */
     uint32_t *done_times;
 } ps_mbarrier;
 
@@ -378,7 +379,8 @@ struct ps_cluster {
     uint32_t size;
     ps_block *blocks;
     uint32_t warp_count;  /* of all blocks */
-    uint32_t clock_count; /* entries of a vector of times: one per warp, three with tensor memory (tmem.h) */
+    uint32_t clock_count; /* entries of a vector of times: one per warp, four with tensor memory: besides, those of its
+                             fences and commits (tmem.h), and what proxy fences have covered */
     uint32_t *readers;    /* rows of times */
     size_t reader_count, reader_size;
     ps_barrier barrier;   /* barrier.cluster */

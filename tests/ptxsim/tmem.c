@@ -202,6 +202,13 @@ static bool is_allocated(const ps_tm_range *r)
     return true;
 }
 
+/* The columns that the other block of the pair has deallocated are so for both blocks. */
+static bool is_left(const ps_tm_range *r)
+{
+    unsigned first = r->column / PS_TM_UNIT, last = (r->column + r->columns - 1) / PS_TM_UNIT;
+    return ps_tmem_of(r->block)->left & (uint16_t)(ps_mask(last - first + 1) << first);
+}
+
 bool ps_tm_touch(ps_warp *w, const ps_insn *in, const ps_tm_range *r, unsigned access, bool core)
 {
     if (!is_allocated(r)) {
@@ -210,6 +217,9 @@ bool ps_tm_touch(ps_warp *w, const ps_insn *in, const ps_tm_range *r, unsigned a
                   r->column + r->columns - 1, r->lane, r->lane + r->lanes - 1);
         return false;
     }
+    if (!(access & PS_TM_PLAIN) && is_left(r))
+        ps_report(w, in, -1, PTXSIM_TENSOR_MEMORY, "'%s': the other block of the pair has deallocated column %u",
+                  in->opcode, r->column);
     for (unsigned row = r->lane / PS_TM_ROW; row <= (r->lane + r->lanes - 1) / PS_TM_ROW; row++)
         for (unsigned column = r->column; column < r->column + r->columns; column++) {
             ps_tm_cell *s = &r->block->tmem->cells[row][column];
@@ -387,6 +397,21 @@ ps_flow ps_exec_tm_alloc(ps_warp *w, const ps_insn *in, uint32_t active)
     return PS_NEXT;
 }
 
+/* The first block of a pair that deallocates does so for both: nothing may still be under way in the other one. */
+static void leave_pair(ps_warp *w, const ps_insn *in, ps_block *other, unsigned first, uint16_t mask)
+{
+    ps_tmem *tm = ps_tmem_of(other);
+    if (w->sim->module.is_dialect || (tm->used & mask) != mask)
+        return;
+    tm->left |= mask;
+    for (unsigned row = 0; row < PS_TM_ROWS; row++)
+        for (unsigned column = first; column < PS_TM_COLUMNS && mask >> column / PS_TM_UNIT & 1; column++) {
+            const char *fault = fault_of(w, &tm->cells[row][column], PS_STORES | PS_TM_PLAIN, false);
+            if (fault)
+                conflict(w, in, row, column, PS_STORES, fault);
+        }
+}
+
 ps_flow ps_exec_tm_dealloc(ps_warp *w, const ps_insn *in, uint32_t active)
 {
     ps_block *blocks[2];
@@ -407,6 +432,9 @@ ps_flow ps_exec_tm_dealloc(ps_warp *w, const ps_insn *in, uint32_t active)
     for (unsigned row = 0; row < PS_TM_ROWS; row++)
         memset(&tm->cells[row][all.column], 0, all.columns * sizeof tm->cells[row][0]);
     tm->used &= (uint16_t)~mask;
+    tm->left &= (uint16_t)~mask;
+    if (in->vector > 1)
+        leave_pair(w, in, blocks[blocks[0] == w->block], all.column, mask);
     w->sim->progress++;
     return PS_NEXT;
 }

@@ -25,6 +25,7 @@ typedef struct ps_tmem {
     uint32_t words[PS_TM_LANES][PS_TM_COLUMNS];
     ps_tm_cell cells[PS_TM_ROWS][PS_TM_COLUMNS];
     uint16_t used;                /* units of 32 columns that are allocated */
+    uint16_t left;                /* those that the other block of the pair has deallocated already */
     uint16_t handed[2][16];       /* what the pair has allocated here and this block has not requested: unit, units */
     uint32_t handed_count, given; /* allocations so far */
     uint8_t group;                /* cta_group of all instructions; 0: none yet */

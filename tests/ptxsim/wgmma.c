@@ -167,6 +167,9 @@ static void check_proxy(ps_warp *w, const ps_insn *in, const ps_block *block, ui
     uint32_t writer = s->writer / PS_LANES, per_block = w->block->warp_count;
     if (!(s->state & PS_WRITTEN) || s->state & PS_ASYNC_PROXY || w->proxied[writer] > s->write_time)
         return;
+    if (w->sim->module.has_tensor_memory
+        && w->times[3 * (size_t)w->block->cluster->warp_count + writer] > s->write_time)
+        return; /* a third warp has executed the fence between the two */
     const ps_warp *other = &w->block->cluster->blocks[writer / per_block].warps[writer % per_block];
     if (other->proxied[writer] <= s->write_time)
         ps_report(w, in, -1, PTXSIM_WGMMA,

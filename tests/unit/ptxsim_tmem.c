@@ -18,6 +18,12 @@
 #define BEFORE "tcgen05.fence::before_thread_sync; "
 #define AFTER "tcgen05.fence::after_thread_sync;\n"
 
+#define BARRIER_OF_FIRST                                                    \
+    "setp.eq.u32 %p3, %t, 0; @%p3 mbarrier.init.shared::cta.b64 [sm], 2;\n" \
+    "mov.u32 %r, sm; mapa.shared::cluster.u32 %r, %r, 0;\n"
+#define BOTH_ARRIVE "@%p3 mbarrier.arrive.shared::cluster.b64 _, [%r];\n"
+#define BLOCKS_MEET "barrier.cluster.arrive; barrier.cluster.wait;\n"
+
 /* 160 threads: warps 0 and 4 reach the same lanes. */
 static const struct small {
     const char *name;
@@ -43,6 +49,14 @@ static const struct small {
     {"more given back than there is", PTXSIM_TENSOR_MEMORY, "is no allocation", "",
      ALLOC("1", "32") DEALLOC("1", "64")},
     {"a pair", -1, "", " .reqnctapercluster 2", ALLOC("2", "128") DEALLOC("2", "128")},
+    {"a pair, one after the other", PTXSIM_TENSOR_MEMORY, "the other block of the pair has deallocated column",
+     " .reqnctapercluster 2", ALLOC("2", "32") FIRST_STORES "A: " DEALLOC("2", "32")},
+    {"a pair that ends together", -1, "", " .reqnctapercluster 2",
+     ALLOC("2", "32") FIRST_STORES "A: " BLOCKS_MEET DEALLOC("2", "32")},
+    {"a barrier of another block", -1, "", " .reqnctapercluster 2",
+     BARRIER_OF_FIRST BLOCKS_MEET BOTH_ARRIVE BLOCKS_MEET ALLOC("1", "32") DEALLOC("1", "32")},
+    {"a barrier of another block that has not been met", PTXSIM_MBARRIER, "no barrier comes between",
+     " .reqnctapercluster 2", BARRIER_OF_FIRST BOTH_ARRIVE BLOCKS_MEET ALLOC("1", "32") DEALLOC("1", "32")},
     {"a pair that is none", PTXSIM_TENSOR_MEMORY, "no pair of blocks", "",
      "@%p1 tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [sm], 32;\n"},
     {"more than there is", PTXSIM_DEADLOCK, "for ever", "",
