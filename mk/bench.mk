@@ -37,6 +37,14 @@ check-model: all $(BUILD)/sweep-cases/unpacked $(BUILD)/tile-cases/unpacked
 	    > $(BUILD)/bench-model.txt || { tail -12 $(BUILD)/bench-model.txt; exit 1; }
 	$(Q)tail -1 $(BUILD)/bench-model.txt
 
+## bench-sim-reference: compare our PTX with that of NVIDIA's tile compiler by what the simulator counts, without a GPU
+##   TILEIR_TOOLS: the folder of tileiras, ptxas and cuobjdump; REFERENCE_FILTER: kernels whose name has it
+.PHONY: bench-sim-reference
+bench-sim-reference: all $(OUT)/corpus_run $(BUILD)/corpus/unpacked
+	$(Q)if command -v $(PYTHON) > /dev/null; then TILEIR_TOOLS="$(TILEIR_TOOLS)" $(PYTHON) tools/bench_reference.py \
+	    $(OUT) $(BUILD)/corpus $(BUILD)/bench-reference --filter '$(REFERENCE_FILTER)'; \
+	    else echo "bench-sim-reference: skipped, there is no $(PYTHON)"; fi
+
 TUNE_SPACE := $(BUILD)/bench-tune.json
 # Every value that the hints may have, and none.
 $(TUNE_SPACE):

@@ -19,12 +19,19 @@ check-choices: all $(OUT)/corpus_run $(BUILD)/corpus/unpacked
 
 REFERENCE_TARGETS ?= sm_90 sm_100 sm_103 sm_110 sm_120
 REFERENCE_BLOCKS ?= 1 2
-## check-sim-reference: run the PTX of NVIDIA's tile compiler for the corpus on the simulator (tests/README.md)
-##   TILEIR_TOOLS: the folder of tileiras; REFERENCE_TARGETS, REFERENCE_BLOCKS: for what; TEST_PART=I/N: every Nth case
+## check-sim-reference: run the PTX of NVIDIA's tile compiler for the corpus, and of stock Triton, on the simulator
+##   TILEIR_TOOLS: the folder of tileiras; REFERENCE_TARGETS, REFERENCE_BLOCKS: for what; TEST_PART=I/N: every Nth case;
+##   PYTHON: one with triton 3.6 and NumPy
 .PHONY: check-sim-reference
-check-sim-reference: $(OUT)/corpus_run $(BUILD)/corpus/unpacked
+check-sim-reference: check-sim-triton $(OUT)/corpus_run $(BUILD)/corpus/unpacked
 	$(Q)TILEIR_TOOLS="$(TILEIR_TOOLS)" sh tests/shell/reference.sh $(OUT) $(BUILD)/corpus $(BUILD)/reference \
 	    "$(REFERENCE_TARGETS)" "$(REFERENCE_BLOCKS)" $(TEST_PART)
+## check-sim-triton: run the PTX of stock Triton for its kernels on the simulator (tests/triton/README.md)
+.PHONY: check-sim-triton
+check-sim-triton: $(OUT)/ptxsim
+	$(Q)if command -v $(PYTHON) > /dev/null; then \
+	    $(PYTHON) tests/triton/stock.py $(OUT)/ptxsim $(BUILD)/stock-triton --part $(TEST_PART); \
+	    else echo "stock triton: skipped, there is no $(PYTHON)"; fi
 
 PTX_SUMS = $(OUT)/ptx_sums $(BUILD)/corpus/bytecode/13.5 tests/ptx/sums.txt $(BUILD)/ptx-sums
 ## check-ptx-sums: check that the PTX of every kernel is unchanged (`make golden` accepts a change)

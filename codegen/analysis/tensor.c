@@ -45,7 +45,7 @@ cg_sum *cg_sum_of(const cg_func *c, const ct_op *op)
 {
     for (uint32_t i = 0; c->tensor && i < c->tensor->count; i++) {
         cg_sum *s = &c->tensor->sums[i];
-        if (s->product == op || s->started == op || s->taken == op || s->loaded == op)
+        if (s->product == op || s->started == op || s->taken == op || s->loaded == op || (s->scaled && s->scaled == op))
             return s;
     }
     return NULL;

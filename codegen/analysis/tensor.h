@@ -19,6 +19,7 @@ typedef struct cg_sum {
     const ct_op *started; /* of a sum that stays: the op that puts it there, and the one that takes it; else NULL */
     const ct_op *taken;   /* of sums in turn: that marks it as complete, */
     const ct_op *loaded;  /* and the consumers' op that loads it; else NULL */
+    const ct_op *scaled;  /* the op that multiplies it there in each iteration; NULL: none */
     uint32_t column, columns, row;         /* row: log2 of the columns of words that each row has side by side */
     uint32_t left, left_columns, left_row; /* of its product's left operand, during the product; no columns: it is not
                                               there */

@@ -133,8 +133,7 @@ const ct_op *cg_counted_loop(const ct_value *v, int64_t *out_step)
     const ct_op *loop = v->op ? NULL : v->block->parent;
     if (!loop || loop->opcode != OP_for || v->number || ct_attr_u(loop, F_for_unsigned_cmp))
         return NULL;
-    const ct_op *by = loop->operands[2]->op;
-    return by && by->opcode == OP_constant && ct_constant_value(by, out_step) && *out_step > 0 ? loop : NULL;
+    return ct_is_constant(loop->operands[2], out_step) && *out_step > 0 ? loop : NULL;
 }
 
 /* A counter is its first value plus its step times the number of the iteration; any other scalar is a factor. */
@@ -231,10 +230,9 @@ static unsigned bits_of(const ct_value *v)
 static bool of_quotient(walk *w, const ct_op *op, const places *p, cg_poly *out)
 {
     int64_t by, step;
-    const ct_op *divisor = op->operands[1]->op;
     cg_poly whole;
-    if (!divisor || divisor->opcode != OP_constant || !ct_constant_value(divisor, &by) || by <= 0
-        || !of_value(w, op->operands[0], p, &whole) || whole.count != 1)
+    if (!ct_is_constant(op->operands[1], &by) || by <= 0 || !of_value(w, op->operands[0], p, &whole)
+        || whole.count != 1)
         return false;
     cg_term *t = &whole.terms[0];
     const ct_op *loop = t->count == 1 && t->dim == CG_NO_DIM ? cg_counted_loop(t->factors[0], &step) : NULL;

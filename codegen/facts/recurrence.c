@@ -12,8 +12,7 @@ static bool is_step(ct_value *v, const ct_block *body)
 {
     int64_t value;
     const ct_value *uniform = cg_uniform_of(v);
-    return uniform ? !ct_is_inside(uniform->block, body)
-                   : v->op && v->op->opcode == OP_constant && ct_constant_value(v->op, &value);
+    return uniform ? !ct_is_inside(uniform->block, body) : ct_is_constant(v, &value);
 }
 
 /* Adds the step in an addition, and returns its other operand. NULL: no operand is a step, or both are. */

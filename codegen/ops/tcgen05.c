@@ -231,7 +231,7 @@ static void start_sum(cg_func *c, cg_sum *s, const cg_product *p, const ct_value
     const cg_val *values = cg_get(c, init, home);
     if (!values)
         return;
-    bool zero = is_zero(values, count);
+    bool zero = !s->scaled && is_zero(values, count); /* what is multiplied must be there */
     if (s->meets)
         meet(c, cg_lowered(c));
     if (!zero) {

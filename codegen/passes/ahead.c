@@ -336,8 +336,3 @@ void cg_pass_ahead(cg_func *c)
         if (op->opcode == CT_strips && is_innermost(op->regions[0]) && !cg_is_in_plan(op))
             look_at_strips(c, op);
 }
-
-void cg_dump_ahead(cg_func *c, bc_text *out)
-{
-    cg_dump_ops(c, out);
-}

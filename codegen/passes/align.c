@@ -319,8 +319,3 @@ void cg_pass_align(cg_func *c)
     if (x->count && !c->failed)
         cg_simplify(c);
 }
-
-void cg_dump_align(cg_func *c, bc_text *out)
-{
-    cg_dump_ops(c, out);
-}

@@ -38,7 +38,7 @@ static bool is_counted(ct_op *loop, counting *out)
 {
     int64_t step;
     const ct_value *by = loop->opcode == OP_for ? ct_operand(loop, F_for_step) : NULL;
-    if (!by || !by->op || by->op->opcode != OP_constant || !ct_constant_value(by->op, &step) || step <= 0)
+    if (!ct_is_constant(by, &step) || step <= 0)
         return false;
     *out = (counting){loop, loop->regions[0], step, !ct_attr_u(loop, F_for_unsigned_cmp)};
     return ct_ends_in_one_place(loop);
@@ -56,8 +56,8 @@ static bc_kind kind_of_amount(const ct_value *carried)
 static ct_value *scalar_step(ct_builder *b, ct_value *step, bc_kind kind)
 {
     int64_t value;
-    bool constant = step->op && step->op->opcode == OP_constant && ct_constant_value(step->op, &value);
-    return constant ? ct_build_scalar(b, kind, value) : ct_build_resize(b, cg_uniform_of(step), kind, true);
+    return ct_is_constant(step, &value) ? ct_build_scalar(b, kind, value)
+                                        : ct_build_resize(b, cg_uniform_of(step), kind, true);
 }
 
 /* The amount by which the recurrence grows, as a scalar. */
@@ -76,7 +76,7 @@ static ct_value *distance(ct_builder *b, const counting *x, ct_value *passed, ct
 {
     int64_t by;
     bc_kind kind = bc_elem_kind(amount->type);
-    if (amount->op && amount->op->opcode == OP_constant && ct_constant_value(amount->op, &by) && by % x->step == 0) {
+    if (ct_is_constant(amount, &by) && by % x->step == 0) {
         ct_value *each = ct_build_scalar(b, kind, by / x->step);
         return ct_build_mul(b, ct_build_resize(b, passed, kind, false), each);
     }
@@ -183,9 +183,4 @@ void cg_pass_canonical(cg_func *c)
 {
     if (canonicalise_all(c, c->ir->body) && !c->failed)
         cg_simplify(c);
-}
-
-void cg_dump_canonical(cg_func *c, bc_text *out)
-{
-    cg_dump_ops(c, out);
 }

@@ -208,8 +208,3 @@ void cg_pass_cluster(cg_func *c)
     if (!spread_as_told(c, product, hint, least) && least > 1 && !c->failed)
         take_turns(c, product, least);
 }
-
-void cg_dump_cluster(cg_func *c, bc_text *out)
-{
-    cg_dump_ops(c, out);
-}

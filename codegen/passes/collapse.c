@@ -25,18 +25,13 @@ typedef struct nest {
     bool is_wide;
 } nest;
 
-static bool is_constant(const ct_value *v, int64_t *out)
-{
-    return v->op && v->op->opcode == OP_constant && ct_constant_value(v->op, out);
-}
-
 /* Does the loop count from 0 in steps of 1, as a signed 32-bit number? */
 static bool is_simple(const ct_op *loop)
 {
     int64_t first, step;
     return loop->opcode == OP_for && !ct_attr_u(loop, F_for_unsigned_cmp)
-           && bc_elem_kind(loop->operands[0]->type) == BC_I32 && is_constant(loop->operands[0], &first) && first == 0
-           && is_constant(loop->operands[2], &step) && step == 1 && loop->regions[0]->last->opcode == OP_continue;
+           && bc_elem_kind(loop->operands[0]->type) == BC_I32 && ct_is_constant(loop->operands[0], &first) && first == 0
+           && ct_is_constant(loop->operands[2], &step) && step == 1 && loop->regions[0]->last->opcode == OP_continue;
 }
 
 /* Does the outer loop only pass on the values that the inner loop carries? */
@@ -63,7 +58,7 @@ static bool find_nest(ct_op *outer, nest *x)
         else if (x->inner || !ct_is_pure(op) || !ct_gives_no_tiles(op))
             return false;
     }
-    return x->inner && is_simple(x->inner) && is_constant(x->inner->operands[1], &x->count) && x->count > 1
+    return x->inner && is_simple(x->inner) && ct_is_constant(x->inner->operands[1], &x->count) && x->count > 1
            && x->count <= CG_RING_SLOTS && cg_has_products(x->inner->regions[0]) && hands_on(x)
            && ct_ends_in_one_place(x->inner) && ct_ends_in_one_place(outer);
 }
@@ -98,7 +93,7 @@ static void replace_sums(const nest *x, ct_value *number)
         const ct_op *product = sum->opcode == OP_addi ? sum->operands[1 - use->index]->op : NULL;
         int64_t by;
         for (uint32_t k = 0; product && product->opcode == OP_muli && k < 2; k++)
-            if (product->operands[k] == o && is_constant(product->operands[1 - k], &by) && by == x->count)
+            if (product->operands[k] == o && ct_is_constant(product->operands[1 - k], &by) && by == x->count)
                 ct_replace_uses(&sum->results[0], number);
     }
 }

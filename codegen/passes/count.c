@@ -102,8 +102,7 @@ static bool find_step(exit_of *x)
     if (!op || (op->opcode != OP_addi && op->opcode != OP_subi))
         return false;
     bool adds = op->opcode == OP_addi, swapped = adds && op->operands[1] == arg;
-    const ct_op *by = op->operands[!swapped]->op;
-    if (op->operands[swapped] != arg || !by || by->opcode != OP_constant || !ct_constant_value(by, &x->step))
+    if (op->operands[swapped] != arg || !ct_is_constant(op->operands[!swapped], &x->step))
         return false;
     uint64_t promise = ct_attr_u(op, adds ? F_addi_overflow : F_subi_overflow);
     bool stays = promise == BC_IntegerOverflow_no_wrap

@@ -247,8 +247,3 @@ void cg_pass_cut(cg_func *c)
     if (any && !c->failed)
         cg_set_warps(c);
 }
-
-void cg_dump_cut(cg_func *c, bc_text *out)
-{
-    cg_dump_ops(c, out);
-}

@@ -330,8 +330,3 @@ void cg_pass_expand(cg_func *c)
         op = c->failed ? op : cg_load_early(c, op);
     }
 }
-
-void cg_dump_expand(cg_func *c, bc_text *out)
-{
-    cg_dump_ops(c, out);
-}

@@ -266,8 +266,3 @@ void cg_pass_flip(cg_func *c)
         cg_set_warps(c);
     c->warp_bits = c->warp_bits < most_warps ? c->warp_bits : most_warps;
 }
-
-void cg_dump_flip(cg_func *c, bc_text *out)
-{
-    cg_dump_ops(c, out);
-}

@@ -269,8 +269,3 @@ void cg_pass_forward(cg_func *c)
     for (uint32_t round = 0; round < CG_STORAGE_ROUNDS && has_storage(c->ir->body) && forward(c); round++)
         cg_simplify(c);
 }
-
-void cg_dump_forward(cg_func *c, bc_text *out)
-{
-    cg_dump_ops(c, out);
-}

@@ -519,8 +519,3 @@ void cg_pass_groups(cg_func *c)
     }
     cg_order_in_bands(c, &bands, found && x.budget->blocks == 1);
 }
-
-void cg_dump_groups(cg_func *c, bc_text *out)
-{
-    cg_dump_ops(c, out);
-}

@@ -400,7 +400,7 @@ static bool runs_ahead(const cg_splitting *x)
 
 /* If a ring would have a single slot, which cannot be filled while it is read, results are stored in smaller pieces
    if that makes room for another slot. */
-static bool choose_slots(const cg_splitting *x)
+static bool share_beside_results(const cg_splitting *x)
 {
     uint32_t most = CG_MOST_OF_RESULTS / x->budget->blocks;
     for (uint32_t pieces = most; pieces >= CG_LEAST_OF_RESULTS; pieces /= 2)
@@ -436,7 +436,7 @@ static bool is_room(cg_splitting *x, uint32_t most_blocks, bool keeps, bool maps
         find_kept(x);
         cg_groups_find_rows(x);
     }
-    return !(maps && (x->why = cg_maps_obstacle(x))) && choose_slots(x);
+    return !(maps && (x->why = cg_maps_obstacle(x))) && share_beside_results(x);
 }
 
 /* For a transposed product, tensor maps are preferred, even with one block per multiprocessor: without them, threads

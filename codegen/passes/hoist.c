@@ -54,11 +54,9 @@ static void hoist_from(ct_block *block, ct_op *loop)
 static bool is_run(const ct_op *loop)
 {
     int64_t bounds[2];
-    for (uint32_t i = 0; i < 2; i++) {
-        const ct_op *bound = loop->opcode == OP_for ? loop->operands[i]->op : NULL;
-        if (!bound || bound->opcode != OP_constant || !ct_constant_value(bound, &bounds[i]))
+    for (uint32_t i = 0; i < 2; i++)
+        if (loop->opcode != OP_for || !ct_is_constant(loop->operands[i], &bounds[i]))
             return false;
-    }
     const ct_block *body = loop->regions[0];
     for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
         if (op->opcode == OP_return || cg_is_product(op))
@@ -159,9 +157,4 @@ static void hoist_all(const cg_func *c, ct_block *block)
 void cg_pass_hoist(cg_func *c)
 {
     hoist_all(c, c->ir->body);
-}
-
-void cg_dump_hoist(cg_func *c, bc_text *out)
-{
-    cg_dump_ops(c, out);
 }

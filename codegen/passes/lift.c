@@ -515,8 +515,3 @@ void cg_pass_lift(cg_func *c)
     cg_simplify(c);
     cg_set_warps(c);
 }
-
-void cg_dump_lift(cg_func *c, bc_text *out)
-{
-    cg_dump_ops(c, out);
-}

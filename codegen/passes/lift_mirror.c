@@ -27,8 +27,7 @@ static bool is_last(const ct_value *v, const ct_value *end)
     int64_t by;
     if (v->fact && v->fact->constant)
         return end->fact && end->fact->constant && v->fact->value == end->fact->value - 1;
-    return v->op && v->op->opcode == OP_subi && v->op->operands[0] == end && v->op->operands[1]->op
-           && v->op->operands[1]->op->opcode == OP_constant && ct_constant_value(v->op->operands[1]->op, &by)
+    return v->op && v->op->opcode == OP_subi && v->op->operands[0] == end && ct_is_constant(v->op->operands[1], &by)
            && by == 1;
 }
 

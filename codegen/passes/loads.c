@@ -435,7 +435,7 @@ static bool takes_one_slot(const candidate *p, uint32_t room, bool others)
 }
 
 /* False: too little shared memory, or none for this loop. others: the body has loads that are not prefetched. */
-static bool choose_slots(const candidate *p, bool others, bool is_inner)
+static bool choose_block_slots(const candidate *p, bool others, bool is_inner)
 {
     cg_func *c = p->c;
     cg_ring *ring = p->ring;
@@ -513,7 +513,7 @@ static void look_at_loop(cg_func *c, ct_op *loop, bool is_inner, bool may_turn)
     if (p.ring->parts)
         drop_own(&p);
     cg_ring_place_loads(p.own);
-    if (choose_slots(&p, others, is_inner))
+    if (choose_block_slots(&p, others, is_inner))
         set_rings(&p);
     else if (product)
         cg_set_turned(product, false);
@@ -570,9 +570,4 @@ void cg_drop_streams(cg_func *c)
             if (own->loads[i].op->opcode != CT_staged)
                 cg_plan_early(c, op, own->loads[i].op, "warps of their own copy for this kernel", false);
     }
-}
-
-void cg_dump_loads(cg_func *c, bc_text *out)
-{
-    cg_dump_ops(c, out);
 }

@@ -39,21 +39,13 @@ typedef struct locking {
 
 /* ---- which loops ---- */
 
-static bool stands_in(const ct_op *op, const ct_op *outer)
-{
-    for (; op; op = op->block->parent)
-        if (op == outer)
-            return true;
-    return false;
-}
-
 /* Are all operands of the op, and of the ops in it, computed inside it or in front of the loop? */
 static bool is_from_outside(const locking *x, const ct_op *op)
 {
     for (uint32_t i = 0; i < op->operand_count; i++) {
         const ct_value *v = op->operands[i];
         if (v->type->kind != BC_TOKEN && ct_is_inside(v->block, x->loop->regions[0])
-            && !stands_in(v->op ? v->op : v->block->parent, x->take))
+            && !ct_is_within(v->op ? v->op : v->block->parent, x->take))
             return false;
     }
     return true;
@@ -75,8 +67,7 @@ static const ct_op *only_op(const ct_block *block, bc_opcode opcode)
 static int compare(const ct_op *test, const ct_value *exchanged, int64_t old)
 {
     int64_t with;
-    if (!test || test->opcode != OP_cmpi || test->operands[0] != exchanged || !test->operands[1]->op
-        || test->operands[1]->op->opcode != OP_constant || !ct_constant_value(test->operands[1]->op, &with))
+    if (!test || test->opcode != OP_cmpi || test->operands[0] != exchanged || !ct_is_constant(test->operands[1], &with))
         return -1;
     switch (ct_attr_u(test, F_cmpi_comparison_predicate)) {
     case BC_ComparisonPredicate_equal: return old == with;
@@ -93,11 +84,6 @@ static uint8_t end_of(const ct_op *branch, int condition)
     return region && region->last->opcode != OP_yield ? region->last->opcode : branch->block->last->opcode;
 }
 
-static bool is_constant(const ct_value *v, int64_t *out)
-{
-    return v->op && v->op->opcode == OP_constant && ct_constant_value(v->op, out);
-}
-
 /* The compare-and-exchange of a loop that only takes a lock. NULL: the loop does something else. */
 static const ct_op *exchange_of(const locking *x, const ct_op *loop)
 {
@@ -105,8 +91,8 @@ static const ct_op *exchange_of(const locking *x, const ct_op *loop)
     const ct_op *cas = only_op(body, OP_atomic_cas_tko), *branch = only_op(body, OP_if);
     int64_t is_free, taken;
     if (!cas || cas->block != body || !branch || branch->block != body
-        || !is_constant(ct_operand(cas, F_atomic_cas_tko_cmp), &is_free)
-        || !is_constant(ct_operand(cas, F_atomic_cas_tko_val), &taken))
+        || !ct_is_constant(ct_operand(cas, F_atomic_cas_tko_cmp), &is_free)
+        || !ct_is_constant(ct_operand(cas, F_atomic_cas_tko_val), &taken))
         return NULL;
     for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
         if (op->opcode >= OP_LIMIT || !is_from_outside(x, op)
@@ -128,8 +114,8 @@ static bool gives_back(const locking *x, const ct_op *op, const ct_op *cas)
     int64_t is_free, written;
     return op->opcode == OP_atomic_rmw_tko && op->block == x->loop->regions[0]
            && ct_attr_u(op, F_atomic_rmw_tko_mode) == BC_AtomicRMWMode_xchg && is_from_outside(x, op)
-           && is_constant(ct_operand(cas, F_atomic_cas_tko_cmp), &is_free)
-           && is_constant(ct_operand(op, F_atomic_rmw_tko_arg), &written) && is_free == written
+           && ct_is_constant(ct_operand(cas, F_atomic_cas_tko_cmp), &is_free)
+           && ct_is_constant(ct_operand(op, F_atomic_rmw_tko_arg), &written) && is_free == written
            && ct_is_same(ct_operand(cas, F_atomic_cas_tko_pointers), ct_operand(op, F_atomic_rmw_tko_pointers))
            && is_same_or_none(ct_operand(cas, F_atomic_cas_tko_mask), ct_operand(op, F_atomic_rmw_tko_mask))
            && ct_operand(op, F_atomic_rmw_tko_token) && !op->results[0].uses;
@@ -167,7 +153,7 @@ static bool is_light(const locking *x)
     const ct_block *body = x->loop->regions[0];
     uint64_t elements = 0;
     for (const ct_op *op = body->first; op; op = ct_next_op(op, body)) {
-        if (stands_in(op, x->take))
+        if (ct_is_within(op, x->take))
             continue;
         if (op->opcode >= OP_LIMIT || cg_is_product(op) || !is_plain(x, op))
             return false;
@@ -324,9 +310,4 @@ void cg_pass_locks(cg_func *c)
 {
     for (ct_op *op = c->ir->body->first; op && !c->failed;)
         op = op->opcode == OP_for ? look_at(c, op) : ct_next_op(op, c->ir->body);
-}
-
-void cg_dump_locks(cg_func *c, bc_text *out)
-{
-    cg_dump_ops(c, out);
 }

@@ -87,8 +87,3 @@ void cg_pass_narrow(cg_func *c)
     cg_remark(c, product, CG_REMARK_RowsInside, TV_REMARK_PASSED,
               "{Kept=%u} of {Rows=%u} rows are computed: the others are never stored", kept, (uint32_t)rows);
 }
-
-void cg_dump_narrow(cg_func *c, bc_text *out)
-{
-    cg_dump_ops(c, out);
-}

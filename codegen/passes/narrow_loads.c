@@ -17,11 +17,9 @@ enum { MOST_DIMS = 8 };
 static bool place_of(const ct_op *extract, int64_t *out)
 {
     const bc_type *type = extract->results[0].type;
-    for (uint32_t d = 0; d < type->rank; d++) {
-        const ct_op *index = extract->operands[1 + d]->op;
-        if (type->shape[d] != 1 || !index || index->opcode != OP_constant || !ct_constant_value(index, &out[d]))
+    for (uint32_t d = 0; d < type->rank; d++)
+        if (type->shape[d] != 1 || !ct_is_constant(extract->operands[1 + d], &out[d]))
             return false;
-    }
     return true;
 }
 
@@ -29,11 +27,9 @@ static bool place_of(const ct_op *extract, int64_t *out)
 static bool has_known_numbers(const cg_view_op *v)
 {
     for (uint32_t d = 0; d < v->index_count; d++) {
-        const ct_op *index = v->index[d]->op;
         int64_t number;
         if (v->tile_type->shape[d] != 1
-            && (!index || index->opcode != OP_constant || !ct_constant_value(index, &number) || number < 0
-                || number > INT32_MAX / v->tile_type->shape[d] - 1))
+            && (!ct_is_constant(v->index[d], &number) || number < 0 || number > INT32_MAX / v->tile_type->shape[d] - 1))
             return false;
     }
     return true;

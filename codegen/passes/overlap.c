@@ -248,8 +248,3 @@ void cg_pass_overlap(cg_func *c)
             overlap(&x);
     }
 }
-
-void cg_dump_overlap(cg_func *c, bc_text *out)
-{
-    cg_dump_ops(c, out);
-}

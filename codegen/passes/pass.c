@@ -13,14 +13,19 @@ static const struct {
     const char *name;
     uint32_t needs, gives, keeps;
     cg_pass_fn *run;
-    cg_dump_fn *dump;
 } passes[] = {
-#define PASS(name, needs, gives, keeps, summary) {#name, needs, gives, keeps, cg_pass_##name, cg_dump_##name},
+#define PASS(name, needs, gives, keeps, summary) {#name, needs, gives, keeps, cg_pass_##name},
 #include "codegen/passes/passes.def"
 };
 
 enum {
 #define PASS(name, needs, gives, keeps, summary) BEFORE_##name,
+#include "codegen/passes/passes.def"
+};
+
+/* What dumps a pass; NULL: cg_dump_ops. */
+static cg_dump_fn *const printers[TV_COUNT(passes)] = {
+#define PRINTER(name, function) [BEFORE_##name] = function,
 #include "codegen/passes/passes.def"
 };
 
@@ -141,7 +146,7 @@ static void dump(cg_func *c, uint32_t pass)
     bc_text_printf(&text, " for %s", c->target->name);
     say_kernel(c, &text);
     bc_text_char(&text, '\n');
-    passes[pass].dump(c, &text);
+    (printers[pass] ? printers[pass] : cg_dump_ops)(c, &text);
     bc_text_char(&text, '\n');
     hand_out(c, &text);
 }

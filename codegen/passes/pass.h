@@ -8,9 +8,8 @@
 typedef void cg_pass_fn(cg_func *c);
 /* Appends the ops and the results of a pass; the same input gives the same text. */
 typedef void cg_dump_fn(cg_func *c, bc_text *out);
-#define PASS(name, needs, gives, keeps, summary) \
-    cg_pass_fn cg_pass_##name;                   \
-    cg_dump_fn cg_dump_##name;
+#define PASS(name, needs, gives, keeps, summary) cg_pass_fn cg_pass_##name;
+#define PRINTER(name, function) cg_dump_fn function;
 #include "codegen/passes/passes.def"
 
 /* The output that is requested in addition to PTX. */

@@ -202,8 +202,3 @@ void cg_pass_reuse(cg_func *c)
     if (n.has_changed && !c->failed)
         cg_simplify(c);
 }
-
-void cg_dump_reuse(cg_func *c, bc_text *out)
-{
-    cg_dump_ops(c, out);
-}

@@ -264,8 +264,3 @@ void cg_pass_simplify(cg_func *c)
     if (!c->failed)
         cg_set_warps(c); /* removed tiles need no registers */
 }
-
-void cg_dump_simplify(cg_func *c, bc_text *out)
-{
-    cg_dump_ops(c, out);
-}

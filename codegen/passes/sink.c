@@ -199,8 +199,3 @@ void cg_pass_sink(cg_func *c)
     if (found && !c->failed)
         cg_simplify(c);
 }
-
-void cg_dump_sink(cg_func *c, bc_text *out)
-{
-    cg_dump_ops(c, out);
-}

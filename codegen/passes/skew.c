@@ -342,8 +342,3 @@ void cg_pass_skew(cg_func *c)
     for (ct_op *op = c->groups ? c->ir->body->first : NULL; op && !c->failed;)
         op = op->opcode == OP_for ? look_at(c, op) : ct_next_op(op, c->ir->body);
 }
-
-void cg_dump_skew(cg_func *c, bc_text *out)
-{
-    cg_dump_ops(c, out);
-}

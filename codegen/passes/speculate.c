@@ -154,8 +154,3 @@ void cg_pass_speculate(cg_func *c)
         if (op->opcode == OP_if && !ct_loop_around(op) && waits_for_memory(op->operands[0], CG_BRANCH_DEPTH))
             look_at(c, op);
 }
-
-void cg_dump_speculate(cg_func *c, bc_text *out)
-{
-    cg_dump_ops(c, out);
-}

@@ -283,9 +283,3 @@ void cg_pass_sync(cg_func *c)
     visit_block(&x, c->ir->body, nothing(&x));
     c->sharing->synced = true;
 }
-
-void cg_dump_sync(cg_func *c, bc_text *out)
-{
-    cg_say_sharing(c, out);
-    cg_dump_ops(c, out);
-}

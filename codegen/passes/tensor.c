@@ -10,6 +10,9 @@
    the other. There, `sum` waits until the next place is empty, and `mma_await` marks it as full; in the consumers'
    program, `take` loads it.
 
+   A sum that the loop multiplies in each iteration before the product adds to it, as attention does, stays, too:
+   `scale_sum` takes the place of the multiplication.
+
    A left operand that consumers compute from a sum (cg_tensor_takes_left) goes there, too, if columns are left beside
    all sums: the product stores it, and reads it there.
 
@@ -60,18 +63,37 @@ static void mark(ct_op *product, ct_op *loop)
     }
 }
 
-/* Keeps the product's sum in tensor memory as long as loops only carry it. False: no loop does, or there is no room. */
+/* Replaces the multiplication of the sum that the loop carries by one in tensor memory. False: out of memory. */
+static bool put_scale(placing *x, ct_op *product, ct_op *scale, ct_value *arg, cg_sum *sum)
+{
+    ct_op *op = ct_op_new(x->f, CT_scale_sum, scale, 2, 1);
+    if (!op)
+        return false;
+    ct_set_operand(op, 0, arg);
+    ct_set_operand(op, 1, scale->operands[scale->operands[0] == arg]);
+    op->results[0].type = scale->results[0].type;
+    op->results[0].in_tensor = true;
+    ct_insert_before(op, scale);
+    ct_set_operand(product, 2, &op->results[0]);
+    ct_remove(scale);
+    sum->scaled = op;
+    return true;
+}
+
+/* Keeps the product's sum in tensor memory as long as loops only carry it, or one loop carries and multiplies it.
+   False: no loop does, or there is no room. */
 static bool keep(placing *x, ct_op *product, cg_sum *sum)
 {
     uint32_t carried;
-    if (!cg_is_sum_carried(product, &carried))
+    ct_op *scale = NULL;
+    if (!cg_is_sum_carried(product, &carried) && !(scale = cg_scale_of_sum(product, &carried)))
         return false;
-    ct_op *loop = cg_loop_of_sum(product->block->parent, &carried);
+    ct_op *loop = scale ? product->block->parent : cg_loop_of_sum(product->block->parent, &carried);
     if (!product->in_place && !cg_tcgen05_has_room(x->c, loop))
         return false;
     uint32_t operand = ct_for_inits(loop).first + carried;
     ct_op *start = ct_op_new(x->f, CT_sum, product, 1, 1), *end = end_of(x, &loop->results[carried], loop);
-    if (!start || !end) {
+    if (!start || !end || (scale && !put_scale(x, product, scale, &loop->regions[0]->args[carried + 1], sum))) {
         cg_no_memory(x->c);
         return false;
     }
@@ -90,14 +112,6 @@ static bool keep(placing *x, ct_op *product, cg_sum *sum)
 
 /* ---- places ---- */
 
-static bool is_during(const ct_op *op, const ct_op *span)
-{
-    for (; op; op = op->block->parent)
-        if (op == span)
-            return true;
-    return false;
-}
-
 /* The columns of all places of the sum. */
 static uint32_t columns_of(const cg_tensor *tensor, const cg_sum *sum)
 {
@@ -111,9 +125,9 @@ static uint32_t column_behind(const cg_tensor *tensor, const cg_sum *last, const
     uint32_t column = 0;
     for (const cg_sum *other = tensor->sums; other < last; other++) {
         uint32_t end = other->column + other->columns, end_of_left = other->left + other->left_columns;
-        if ((is_during(other->span, span) || is_during(span, other->span)) && end > column)
+        if ((ct_is_within(other->span, span) || ct_is_within(span, other->span)) && end > column)
             column = end;
-        if ((is_during(other->product, span) || is_during(span, other->product)) && end_of_left > column)
+        if ((ct_is_within(other->product, span) || ct_is_within(span, other->product)) && end_of_left > column)
             column = end_of_left;
     }
     return column;
@@ -261,9 +275,4 @@ void cg_pass_tensor(cg_func *c)
     c->tensor = x.tensor;
     for (uint32_t i = 0; i < x.tensor->count; i++)
         x.tensor->sums[i].meets = has_words_of_others(c, &x.tensor->sums[i]);
-}
-
-void cg_dump_tensor(cg_func *c, bc_text *out)
-{
-    cg_dump_ops(c, out);
 }

@@ -264,8 +264,3 @@ void cg_pass_unmask(cg_func *c)
     if (loop)
         look_at(c, loop);
 }
-
-void cg_dump_unmask(cg_func *c, bc_text *out)
-{
-    cg_dump_ops(c, out);
-}

@@ -221,7 +221,7 @@ static uint32_t room_of(const chain *x, uint32_t threads, uint32_t scratch)
 }
 
 /* others: the largest slot of the loops' other loads, in bytes. */
-static slots choose_slots(const chain *x, const cg_ring *kept, uint32_t others, uint32_t scratch)
+static slots slots_to_keep(const chain *x, const cg_ring *kept, uint32_t others, uint32_t scratch)
 {
     slots s = {0};
     const cg_kept_row *row;
@@ -259,7 +259,7 @@ static void keep(const chain *x)
         others = rest[k].slot_bytes > others ? rest[k].slot_bytes : others;
         scratch = converted(kept[0], &rest[k], scratch);
     }
-    slots s = choose_slots(x, kept[0], others, scratch);
+    slots s = slots_to_keep(x, kept[0], others, scratch);
     uint32_t bytes = s.kept * kept[0]->slot_bytes;
     if (s.kept)
         cg_remark(x->c, x->loops[0], CG_REMARK_Kept, TV_REMARK_PASSED,

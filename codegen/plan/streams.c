@@ -209,7 +209,7 @@ static bool are_long(const cg_ring *ring)
 
 /* Chooses the number of slots. With fewer than two, the loop stays unchanged, and a remark says so, unless its only
    slot may be refilled. */
-static void choose_slots(const stream *x)
+static void choose_stream_slots(const stream *x)
 {
     cg_func *c = x->c;
     cg_ring *ring = x->ring;
@@ -278,7 +278,7 @@ void cg_find_streams(cg_func *c, ct_op *loop, bool products)
     if (!x.ring->load_count)
         return;
     cg_ring_place_loads(x.ring);
-    choose_slots(&x);
+    choose_stream_slots(&x);
     bool runs_ahead = x.ring->slots >= 2 || x.ring->end == CG_FREE_ONCE_READ;
     plan->not_for_one = cg_is_map(c) && loop->opcode == OP_for && !ct_operand(loop, F_for_step)->fact->constant;
     if (runs_ahead)

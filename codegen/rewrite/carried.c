@@ -21,6 +21,24 @@ bool cg_is_sum_carried(const ct_op *product, uint32_t *out_index)
     return product->operands[2] == arg && !arg->uses->next && !ends_elsewhere(body);
 }
 
+ct_op *cg_scale_of_sum(const ct_op *product, uint32_t *out_index)
+{
+    const ct_block *body = product->block;
+    const ct_use *use = product->results[0].uses;
+    ct_op *scale = product->operands[2]->op;
+    if (!body->parent || body->parent->opcode != OP_for || !use || use->next || use->op != body->last || !scale
+        || scale->opcode != OP_mulf || scale->block != body || bc_elem_kind(scale->results[0].type) != BC_F32)
+        return NULL;
+    const ct_value *arg = &body->args[use->index + 1];
+    bool is_plain = ct_attr_u(scale, F_mulf_rounding_mode) == BC_RoundingMode_nearest_even
+                    && !ct_attr_u(scale, F_mulf_flush_to_zero);
+    *out_index = use->index;
+    return is_plain && (scale->operands[0] == arg || scale->operands[1] == arg) && arg->uses && !arg->uses->next
+                   && !scale->results[0].uses->next && !ends_elsewhere(body)
+               ? scale
+               : NULL;
+}
+
 ct_op *cg_product_carried(const ct_op *loop, uint32_t *out_index)
 {
     ct_op *found = cg_only_product(loop->regions[0]);

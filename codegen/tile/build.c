@@ -52,11 +52,6 @@ static ct_value *build_two(ct_builder *b, bc_opcode opcode, ct_value *x, ct_valu
     return x ? ct_build(b, opcode, x->type, (ct_value *const[]){x, y}, 2) : fail(b);
 }
 
-static bool is_constant(const ct_value *v, int64_t *out_value)
-{
-    return v && v->op && v->op->opcode == OP_constant && ct_constant_value(v->op, out_value);
-}
-
 /* The number in as many low bits as the kind has, sign-extended. */
 static int64_t wrapped(const bc_type *type, uint64_t number)
 {
@@ -68,7 +63,7 @@ static int64_t wrapped(const bc_type *type, uint64_t number)
 ct_value *ct_build_add(ct_builder *b, ct_value *x, ct_value *y)
 {
     int64_t i = 1, k = 1;
-    bool first = is_constant(x, &i), second = is_constant(y, &k);
+    bool first = ct_is_constant(x, &i), second = ct_is_constant(y, &k);
     if (first && second)
         return ct_build_constant(b, x->type, wrapped(x->type, (uint64_t)i + (uint64_t)k));
     return first && i == 0 ? y : second && k == 0 ? x : build_two(b, OP_addi, x, y);
@@ -77,7 +72,7 @@ ct_value *ct_build_add(ct_builder *b, ct_value *x, ct_value *y)
 ct_value *ct_build_sub(ct_builder *b, ct_value *x, ct_value *y)
 {
     int64_t i = 1, k = 1;
-    bool first = is_constant(x, &i), second = is_constant(y, &k);
+    bool first = ct_is_constant(x, &i), second = ct_is_constant(y, &k);
     if (first && second)
         return ct_build_constant(b, x->type, wrapped(x->type, (uint64_t)i - (uint64_t)k));
     return second && k == 0 ? x : build_two(b, OP_subi, x, y);
@@ -86,7 +81,7 @@ ct_value *ct_build_sub(ct_builder *b, ct_value *x, ct_value *y)
 ct_value *ct_build_mul(ct_builder *b, ct_value *x, ct_value *y)
 {
     int64_t i = 0, k = 0;
-    bool first = is_constant(x, &i), second = is_constant(y, &k);
+    bool first = ct_is_constant(x, &i), second = ct_is_constant(y, &k);
     if (first && second)
         return ct_build_constant(b, x->type, wrapped(x->type, (uint64_t)i * (uint64_t)k));
     return first && i == 1 ? y : second && k == 1 ? x : build_two(b, OP_muli, x, y);
@@ -112,7 +107,7 @@ ct_value *ct_build_resize(ct_builder *b, ct_value *x, bc_kind kind, bool is_sign
     if (has == wants)
         return x;
     const bc_type *type = ct_shaped_type(b->f, x->type, kind);
-    if (type && is_constant(x, &value) && (is_signed || value >= 0))
+    if (type && ct_is_constant(x, &value) && (is_signed || value >= 0))
         return ct_build_constant(b, type, wrapped(type, (uint64_t)value));
     ct_value *made = ct_build(b, has < wants ? OP_exti : OP_trunci, type, &x, 1);
     if (made && has < wants)
@@ -126,7 +121,7 @@ ct_value *ct_build_spread(ct_builder *b, ct_value *scalar, const bc_type *shape)
         return scalar ? scalar : fail(b);
     bc_kind kind = bc_elem_kind(scalar->type);
     int64_t value;
-    if (is_constant(scalar, &value))
+    if (ct_is_constant(scalar, &value))
         return ct_build_constant(b, ct_shaped_type(b->f, shape, kind), value);
     ct_value *one = ct_build(b, OP_reshape, ct_ones_type(b->f, shape, kind), &scalar, 1);
     return ct_build(b, OP_broadcast, ct_shaped_type(b->f, shape, kind), &one, 1);

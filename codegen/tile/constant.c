@@ -24,6 +24,11 @@ bool ct_constant_value(const ct_op *constant, int64_t *out_value)
     return true;
 }
 
+bool ct_is_constant(const ct_value *v, int64_t *out_value)
+{
+    return v && v->op && v->op->opcode == OP_constant && ct_constant_value(v->op, out_value);
+}
+
 bool ct_is_zero(const ct_op *constant)
 {
     const bc_blob *blob = ct_attr_of(constant, F_constant_value)->blob;

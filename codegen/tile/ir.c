@@ -54,6 +54,13 @@ bool ct_is_inside(const ct_block *block, const ct_block *outer)
     return block == outer;
 }
 
+bool ct_is_within(const ct_op *op, const ct_op *outer)
+{
+    while (op && op != outer)
+        op = op->block->parent;
+    return op;
+}
+
 bool ct_is_from_outside(const ct_op *op, const ct_block *block)
 {
     for (uint32_t i = 0; i < op->operand_count; i++)

@@ -226,6 +226,8 @@ ct_op *ct_in_block(ct_op *op, const ct_block *block);
 ct_op *ct_first_reader(const ct_value *v, const ct_block *block);
 /* Is the block inside the other one, or the same? */
 bool ct_is_inside(const ct_block *block, const ct_block *outer);
+/* Is it the other op, or in a region of it? */
+bool ct_is_within(const ct_op *op, const ct_op *outer);
 /* Are all of its operands defined outside the block? */
 bool ct_is_from_outside(const ct_op *op, const ct_block *block);
 /* Does it produce no tile with more than one element? Such a tile takes registers. */
@@ -256,6 +258,8 @@ static inline bool ct_is_map(const ct_op *op)
 }
 /* The integer that all elements of an OP_constant are, sign-extended. False: they differ, or are no integers. */
 bool ct_constant_value(const ct_op *constant, int64_t *out_value);
+/* Does such an op make the value? NULL is none. */
+bool ct_is_constant(const ct_value *v, int64_t *out_value);
 /* Are all elements known to be equal, of whatever kind? */
 bool ct_is_splat(const ct_op *constant);
 /* Is every byte of the elements zero? */

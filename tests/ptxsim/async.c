@@ -122,6 +122,7 @@ static void check_source(ps_warp *w, const ps_copy *c, const uint8_t *now)
 static void finish_copy(ps_warp *w, const ps_copy *c)
 {
     uint8_t *to = w->block->shared + c->to;
+    unsigned log2 = w->sim->module.granule_log2;
     memset(to, 0, c->bytes);
     const uint8_t *from = c->read ? ps_place(w, c->in, c->thread, PS_GLOBAL, c->from, c->read, 1, PS_LOADS) : NULL;
     if (from) {
@@ -130,6 +131,8 @@ static void finish_copy(ps_warp *w, const ps_copy *c)
     }
     ps_shadow_end(w, c->in, c->thread, w->block, c->to, c->bytes,
                   c->arrival ? c->arrival_time : w->times[w->clock_index]);
+    for (uint32_t g = c->to >> log2; w->sim->module.is_triton && g <= (c->to + c->bytes - 1) >> log2; g++)
+        w->block->shadow[g].state |= PS_ASYNC_PROXY;
 }
 
 /* Does the first `due` copies, in any order. */

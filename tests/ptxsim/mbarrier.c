@@ -111,10 +111,10 @@ static void init_mbarrier(ps_warp *w, const ps_insn *in, unsigned lane, uint64_t
     if ((count == 0 && !unused) || count >= 1u << 20)
         ps_report(w, in, (int)lane, PTXSIM_MBARRIER, "'%s': %llu arrivals; 1 to 2^20 - 1 are possible", in->opcode,
                   (unsigned long long)count);
-    if (ps_mbarrier_find(block, offset))
+    ps_mbarrier *b = ps_mbarrier_find(block, offset);
+    if (b && !w->sim->module.is_triton)
         ps_report(w, in, (int)lane, PTXSIM_MBARRIER, "'%s': there is an mbarrier at 0x%llx already; .inval comes first",
                   in->opcode, (unsigned long long)address);
-    ps_mbarrier *b = NULL;
     for (size_t i = 0; i < block->mbarrier_count && !b; i++)
         if (!block->mbarriers[i].live)
             b = &block->mbarriers[i];
@@ -262,6 +262,8 @@ ps_flow ps_exec_mbarrier_wait(ps_warp *w, const ps_insn *in, uint32_t active)
     }
     if (done != active)
         w->yielded = true;
+    if (done != active && in->mode == MB_TRY && w->sim->uses)
+        return PS_WAIT; /* turns of a loop that waits depend on the order in which warps run here */
     ps_result_mask(w, &in->operands[0], active, done);
     return PS_NEXT;
 }

@@ -189,7 +189,7 @@ static void want_scales(ps_decoder *d, ps_mma *mma, int kind)
     /* d, a, b, c, scale_a, {byte, thread}, scale_b, {byte, thread} */
     ps_want_count(d, 8, 8);
     for (unsigned i = 4; i < 8 && !d->error[0]; i += 2) {
-        ps_want(d, i, PS_B32, false);
+        ps_want_vector(d, i, 1, PS_B32, false);
         ps_want_vector(d, i + 1, 2, PS_U16, true);
         if (!d->error[0] && !selects(&d->in->operands[i + 1], mma, i == 4 ? 2 : 4))
             ps_decode_fail(d, "no such byte or thread to choose");
@@ -336,7 +336,7 @@ static void read_scales(ps_warp *w, const ps_insn *in, uint32_t active, unsigned
                         const ps_mma *mma, double out[][4])
 {
     uint64_t scratch[3][PS_LANES];
-    const uint64_t *scales = ps_source(w, in, &in->operands[operand], active, scratch[0]);
+    const uint64_t *scales = ps_source(w, in, ps_part(&in->operands[operand], 0), active, scratch[0]);
     const uint64_t *byte = ps_source(w, in, ps_part(&in->operands[operand + 1], 0), active, scratch[1]);
     const uint64_t *thread = ps_source(w, in, ps_part(&in->operands[operand + 1], 1), active, scratch[2]);
     for (unsigned row = 0; row < rows; row++)
@@ -404,8 +404,11 @@ ps_flow ps_exec_mma(ps_warp *w, const ps_insn *in, uint32_t active)
     ps_check_aligned(w, in, active);
     if (active != PS_ALL)
         return PS_NEXT;
+    bool left_out = ps_use_product(w, in, mma->m, mma->n, mma->k, false);
     read_accumulator(w, in, active, mma, c);
-    if (is_float(mma->a))
+    if (left_out)
+        memcpy(d, c, sizeof d);
+    else if (is_float(mma->a))
         multiply_floats(w, in, active, mma, (const uint64_t(*)[8])c, d);
     else
         multiply_integers(w, in, active, mma, (const uint64_t(*)[8])c, d);

@@ -51,6 +51,11 @@ typedef struct ptxsim_entry {
 ptxsim *ptxsim_load(const char *text, size_t size, char *error, size_t error_size);
 void ptxsim_free(ptxsim *sim);
 
+/* Takes the text as Triton means it, where it leaves out what the ISA asks for: tcgen05.fence; fence.proxy.async behind
+   cp.async; the space of the mbarrier of tcgen05.commit, whose address is one of shared memory; mbarrier.inval before a
+   second .init; bar.warp.sync between a lane's fields of a tensor map and its publication by the warp. */
+void ptxsim_as_triton(ptxsim *sim);
+
 size_t ptxsim_entry_count(const ptxsim *sim);
 const ptxsim_entry *ptxsim_entry_at(const ptxsim *sim, size_t index);
 const ptxsim_entry *ptxsim_entry_find(const ptxsim *sim, const char *name); /* NULL: none */
@@ -83,6 +88,8 @@ typedef struct ptxsim_launch {
     uint64_t step_limit;        /* instructions of warps; 0: 2^30 */
     bool between_clusters;      /* races between clusters are looked for, too: in grids of up to 1,024 clusters */
     uint32_t ignored;           /* bits: checks that are not made */
+    bool counts;                /* only what instructions do is counted (ptxsim_use_at): there are no products and no
+                                   checks of order */
     size_t report_limit;        /* the launch stops at so many different reports; 0: 16 */
 } ptxsim_launch;
 
@@ -98,5 +105,18 @@ const char *ptxsim_report_text(ptxsim *sim);
 const char *ptxsim_output(const ptxsim *sim);
 /* Instructions of warps that the last run executed. */
 uint64_t ptxsim_steps(const ptxsim *sim);
+
+/* What the last launch has done at one instruction, if it counted. */
+typedef struct ptxsim_use {
+    const char *opcode;
+    uint32_t line;
+    uint64_t warps, lanes; /* executions by warps, and by their threads */
+    uint64_t bytes;        /* of its bulk and tensor copies, at each block that they reach */
+    uint32_t m, n, k;      /* products: the shape of one; for cta_group::2, that of the pair */
+    bool a_in_shared;      /* products: the left operand is in shared memory */
+} ptxsim_use;
+
+size_t ptxsim_use_count(const ptxsim *sim);
+const ptxsim_use *ptxsim_use_at(const ptxsim *sim, size_t index);
 
 #endif

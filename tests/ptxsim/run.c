@@ -252,6 +252,8 @@ static bool step(ps_warp *w)
     uint32_t active = guarded(w, in, g->mask);
     w->sim->steps++;
     ps_flow flow = active ? in->exec(w, in, active) : PS_NEXT;
+    if (flow != PS_WAIT)
+        ps_use_step(w, in, active);
     if (flow == PS_NEXT) {
         g->pc++;
     } else if (flow == PS_JUMPED) {
@@ -612,6 +614,7 @@ bool ptxsim_run(ptxsim *sim, const ptxsim_launch *launch)
     sim->stopped = false;
     sim->random = launch->seed;
     sim->launch = launch;
+    ps_uses_start(sim);
     sim->entry = find_entry(sim, launch->entry);
     if (!sim->entry) {
         report_launch(sim, PTXSIM_LAUNCH, "no entry '%s'", launch->entry ? launch->entry : "(the only one)");
@@ -647,6 +650,11 @@ ptxsim *ptxsim_load(const char *text, size_t size, char *error, size_t error_siz
     return sim;
 }
 
+void ptxsim_as_triton(ptxsim *sim)
+{
+    sim->module.is_triton = true;
+}
+
 static void free_heap(ptxsim *sim)
 {
     for (size_t i = 0; i < sim->buffer_count; i++)
@@ -669,6 +677,7 @@ void ptxsim_free(ptxsim *sim)
     free_heap(sim);
     free(sim->buffers);
     free(sim->published);
+    free(sim->uses);
     free(sim->reports);
     free(sim);
 }

@@ -221,6 +221,8 @@ void ps_shadow_touch(ps_warp *w, const ps_insn *in, unsigned lane, ps_block *blo
                      unsigned access)
 {
     unsigned log2 = w->sim->module.granule_log2;
+    if (w->sim->uses)
+        return;
     for (uint32_t g = offset >> log2; g <= (offset + size - 1) >> log2; g++)
         touch_granule(w, in, lane, &block->shadow[g], PS_SHARED_START + (g << log2), false, access);
 }
@@ -248,6 +250,8 @@ void ps_shadow_end(ps_warp *w, const ps_insn *in, unsigned lane, ps_block *block
 void ps_shadow_global(ps_warp *w, const ps_insn *in, unsigned lane, uint64_t address, uint32_t size, unsigned access)
 {
     unsigned log2 = w->sim->module.global_granule_log2;
+    if (w->sim->uses)
+        return;
     ps_grid_touch(w, in, lane, address, size, access);
     for (uint64_t g = address >> log2; g <= (address + size - 1) >> log2; g++) {
         ps_shadow *page = ps_page_of(&w->block->cluster->pages, g >> PS_PAGE_LOG2);

@@ -252,6 +252,7 @@ typedef struct ps_module {
     unsigned sm; /* .target sm_NN */
     bool has_tensor_memory;
     bool is_dialect; /* .language N, as NVIDIA's tile compiler writes: its assembler adds waits and fences of tcgen05 */
+    bool is_triton;  /* ptxsim_as_triton */
 } ps_module;
 
 /* Parses text into m (whose arena is ready). False after an error, "line N: ...". */
@@ -411,6 +412,7 @@ struct ptxsim {
     bc_arena run_arena; /* of the reports' texts */
     uint64_t random;
     uint64_t steps, step_limit;
+    ptxsim_use *uses;  /* of each instruction; NULL: the launch does not count (uses.c) */
     uint64_t progress; /* of what others may wait for: releases, stores, exits */
     bool stopped;
     const ptxsim_launch *launch;
@@ -428,6 +430,13 @@ uint64_t ps_random(ptxsim *sim);
 
 /* Reports for the thread of a warp (lane -1: its first live lane) at in (NULL: nowhere). */
 void ps_report(ps_warp *w, const ps_insn *in, int lane, ptxsim_check check, const char *format, ...) TV_PRINTF(5, 6);
+
+/* Counts, if the launch does: a step of a warp, also if its guard does not hold; a product, which is then not made
+   (true); bytes of a bulk copy. */
+void ps_uses_start(ptxsim *sim);
+void ps_use_step(ps_warp *w, const ps_insn *in, uint32_t active);
+bool ps_use_product(ps_warp *w, const ps_insn *in, unsigned m, unsigned n, unsigned k, bool a_in_shared);
+void ps_use_bytes(ps_warp *w, const ps_insn *in, uint32_t bytes);
 
 /* The row of a source; values that are not in a register are made in scratch. Reports what is uninitialised. */
 const uint64_t *ps_source(ps_warp *w, const ps_insn *in, const ps_operand *o, uint32_t active, uint64_t *scratch);

@@ -429,6 +429,8 @@ ps_flow ps_exec_tc_mma(ps_warp *w, const ps_insn *in, uint32_t active)
     for (unsigned i = 0; in->high && i < in->operands[4].count; i++)
         kept[i] = (uint32_t)ps_source(w, in, &in->operands[4].sub[i], active, scratch)[lane];
     f.kept = in->high ? kept : NULL;
+    if (ps_use_product(w, in, p.s.m, p.s.n, p.s.k, p.a_in_shared))
+        return PS_NEXT;
     op.crc = ps_core_crc(w, &op, true);
     if (touch(w, &p, f.adds) && (!in->table || take_scales(w, &p, in, active, lane, &f))) {
         f.a = p.a_in_shared ? read_operand(&p, false) : read_a_of_lanes(&p);
@@ -503,6 +505,8 @@ ps_flow ps_exec_tc_commit(ps_warp *w, const ps_insn *in, uint32_t active)
     ps_block *blocks[2];
     uint16_t mask = in->wide ? (uint16_t)ps_source(w, in, &in->operands[1], active, scratch)[lane] : 0;
     ps_addresses(w, in, &in->operands[0], active, address);
+    if (in->space == PS_GENERIC && w->sim->module.is_triton && address[lane] < PS_SHARED_WINDOW)
+        address[lane] += PS_SHARED_WINDOW;
     t->commits++;
     for (size_t i = 0; i < t->op_count; i++)
         if (t->ops[i].commit == t->commits && t->ops[i].group != in->vector)

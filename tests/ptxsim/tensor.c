@@ -162,8 +162,8 @@ ps_flow ps_exec_map_publish(ps_warp *w, const ps_insn *in, uint32_t active)
     ps_check_aligned(w, in, active);
     ps_addresses(w, in, &in->operands[0], active, to);
     ps_addresses(w, in, &in->operands[1], active, from);
-    unsigned l = PS_LANES - 1; /* which has written none of the fields */
-    while (!(active >> l & 1))
+    unsigned l = w->sim->module.is_triton ? 0 : PS_LANES - 1; /* which has written none of the fields */
+    while (l && !(active >> l & 1))
         l--;
     const uint8_t *map = ps_place(w, in, l, PS_SHARED, from[l], PS_MAP_BYTES, PS_MAP_BYTES, PS_LOADS);
     ps_fence(w);

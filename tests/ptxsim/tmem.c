@@ -115,10 +115,16 @@ static bool is_own(const ps_warp *w, unsigned warp)
     return warp == w->clock_index;
 }
 
-/* Do fences order what that warp did at that time before w? In NVIDIA's dialect, the assembler inserts them. */
+/* Are there no tcgen05.fence in the text? The assembler of NVIDIA's dialect inserts them. */
+static bool lacks_fences(const ps_warp *w)
+{
+    return w->sim->module.is_dialect || w->sim->module.is_triton;
+}
+
+/* Do fences order what that warp did at that time before w? */
 static bool knows(const ps_warp *w, unsigned warp, uint32_t time, unsigned access)
 {
-    const uint32_t *known = w->sim->module.is_dialect || access & PS_TM_PLAIN ? w->times : w->fence_seen;
+    const uint32_t *known = lacks_fences(w) || access & PS_TM_PLAIN ? w->times : w->fence_seen;
     return is_own(w, warp) || known[warp] > time;
 }
 
@@ -126,8 +132,7 @@ static bool knows(const ps_warp *w, unsigned warp, uint32_t time, unsigned acces
 static bool completed(const ps_warp *w, unsigned warp, uint32_t commit, unsigned access)
 {
     uint32_t n = w->block->cluster->warp_count;
-    const uint32_t *known = w->sim->module.is_dialect || access & PS_TM_PLAIN ? w->times + (size_t)2 * n
-                                                                              : w->fence_seen + n;
+    const uint32_t *known = lacks_fences(w) || access & PS_TM_PLAIN ? w->times + (size_t)2 * n : w->fence_seen + n;
     return known[warp] >= commit;
 }
 

@@ -344,6 +344,7 @@ ps_flow ps_exec_wgmma(ps_warp *w, const ps_insn *in, uint32_t active)
     ps_check_aligned(w, in, active);
     if (active != PS_ALL)
         return PS_NEXT;
+    bool left_out = ps_use_product(w, in, mma->m, mma->n, mma->k, mma->a_in_shared);
     uint32_t keep = ps_predicate(w, in, &in->operands[3], active);
     uint64_t a = mma->a_in_shared ? uniform(w, in, &in->operands[1]) : 0, b = uniform(w, in, &in->operands[2]);
     if (w->epoch == 1)
@@ -354,10 +355,12 @@ ps_flow ps_exec_wgmma(ps_warp *w, const ps_insn *in, uint32_t active)
     for (uint32_t r = 0; keep && r < d->count; r++)
         if (w->row_known[d->sub[r].slot] != PS_ALL && !ps_wgmma_pending(w, d->sub[r].slot))
             ps_source(w, in, &d->sub[r], active, (uint64_t[PS_LANES]){0});
-    if (mma->a_in_shared)
+    if (mma->a_in_shared && !left_out)
         touch_operand(w, in, a, mma->a_transposed, mma->a_bits, w->index % WARPGROUP * ROWS, ROWS, true);
-    touch_operand(w, in, b, mma->b_transposed, mma->b_bits, 0, mma->n, true);
-    multiply(w, in, a, b, keep & 1);
+    if (!left_out) {
+        touch_operand(w, in, b, mma->b_transposed, mma->b_bits, 0, mma->n, true);
+        multiply(w, in, a, b, keep & 1);
+    }
     for (uint32_t r = 0; r < d->count; r++)
         w->row_known[d->sub[r].slot] = 0;
     s->products = ps_grow(s->products, s->count, &s->size, sizeof *s->products);

@@ -4,6 +4,7 @@
      corpus_run FOLDER [--filter TEXT] [--version 13.N] [--threads N] [--seed N] [--jobs N] [--perf] [--times]
                 [--checks FILE] [--ptx TARGET] [--gpu TARGET] [--part I/N] [--tight] [--needs FILE]
                 [--cluster N] [--choice N|each] [--precision] [--debug] [--reference FOLDER] [--write FOLDER]
+                [--counts FOLDER]
 
    FOLDER is the unpacked corpus. --filter takes cases whose name or group holds the text. --seed draws the order of
    tile blocks. --jobs runs that many processes side by side. --perf runs the large cases instead, which have no
@@ -18,6 +19,8 @@
    the debugger, on and back and on again. --reference runs the PTX of NVIDIA's compiler in FOLDER/NAME.cubin on the
    simulator instead of ours, where there is such a file, NAME being that of the bytecode. --write only writes the
    bytecode, as --cluster changes it, to that folder.
+   --counts runs on the simulator without its checks, for so many steps of warps as are enough to see what a kernel
+   does, and writes to FOLDER/NAME.counts what each opcode has done (tests/common/counts.h).
    --needs lists what targets lack (tests/corpus/unsupported.txt). --tight gives arrays on a GPU no guard zones, so that
    compute-sanitizer sees where they end; it names each case before it runs, and leaves out those that trap. Ends with
    `corpus runs: N passed, N failed, N skipped`. */
@@ -32,6 +35,7 @@
 #include "bytecode/dtype.h"
 #include "codegen/explain.h"
 #include "tests/common/cases.h"
+#include "tests/common/counts.h"
 #include "tests/common/debugged.h"
 #include "tests/common/files.h"
 #include "tests/common/gpu.h"
@@ -42,7 +46,7 @@
 #include "tilevm/tilevm.h"
 
 #define GUARD ((size_t)256)
-enum { GUARD_BYTE = 0xC3, MAX_GROUPS = 64, MAX_JOBS = 64 };
+enum { GUARD_BYTE = 0xC3, MAX_GROUPS = 64, MAX_JOBS = 64, COUNTED_STEPS = 1 << 19 };
 
 typedef struct group_count {
     char name[32];
@@ -64,6 +68,7 @@ typedef struct driver {
     const cg_choices *choices;     /* of --choice; NULL: as passes decide */
     bool choice_each;              /* another one for each case */
     const char *reference, *write; /* folders, or NULL */
+    const char *counts;            /* folder, or NULL */
     const char *needs;             /* path of the list given to --needs, or NULL */
     const char *findings;          /* text of the file given to --checks, or NULL */
     group_count groups[MAX_GROUPS];
@@ -164,7 +169,7 @@ static bool open_array(attempt *a, size_t i)
     m->array = m->memory + GUARD;
     memset(m->memory, GUARD_BYTE, GUARD);
     memset(m->array + m->bytes, GUARD_BYTE, GUARD);
-    if (a->driver->gpu && a->driver->perf && bc_kind_in(array->dtype->kind, BC_SET_FLOAT))
+    if ((a->driver->gpu || a->driver->counts) && a->driver->perf && bc_kind_in(array->dtype->kind, BC_SET_FLOAT))
         fill_for_timing(m);
     else if (!case_fill(array, m->array))
         problem(a, "    %s: the generated input is not the one the corpus means\n", array->name);
@@ -310,10 +315,30 @@ static tv_status compile(const attempt *a, const tv_module *m, tv_sink sink, bc_
     return cg_compile_with(m, &options, &request, sink, (tv_writer){ptx, bc_text_append});
 }
 
-/* Whether the launch ended in a trap, and in nothing else. */
-static bool trapped(const ptxsim *sim)
+/* Whether the launch ended with that report, and no other one. */
+static bool ended_by(const ptxsim *sim, ptxsim_check check)
 {
-    return ptxsim_report_count(sim) == 1 && ptxsim_report_at(sim, 0)->check == PTXSIM_TRAP;
+    return ptxsim_report_count(sim) == 1 && ptxsim_report_at(sim, 0)->check == check;
+}
+
+/* FOLDER/NAME and an ending, for the case's file. */
+static void path_in(const attempt *a, const char *folder, const char *ending, char *out, size_t size)
+{
+    const char *file = a->c->file[a->minor - 1], *slash = strrchr(file, '/'), *name = slash ? slash + 1 : file;
+    snprintf(out, size, "%s/%.*s%s", folder, (int)strcspn(name, "."), name, ending);
+}
+
+/* What the launch has done, to a file. */
+static void write_counts(attempt *a, const ptxsim *sim)
+{
+    char path[1024];
+    bc_text text;
+    bc_text_init(&text, NULL);
+    path_in(a, a->driver->counts, ".counts", path, sizeof path);
+    counts_print(sim, &text);
+    if (!files_write(path, text.ptr, text.len))
+        problem(a, "    cannot write %s\n", path);
+    bc_text_release(&text);
 }
 
 /* The kernel's memory has the same addresses in the simulator as here. */
@@ -337,13 +362,21 @@ static tv_status simulate(attempt *a, ptxsim *sim, const void *const *params)
                             .between_clusters = true};
     if (a->driver->reference) /* it selects behind an operation what it has not loaded before */
         launch.ignored = (uint32_t)1 << PTXSIM_UNINITIALISED_REGISTER | (uint32_t)1 << PTXSIM_UNINITIALISED_SHARED;
+    if (a->driver->counts) {
+        launch.counts = true, launch.step_limit = COUNTED_STEPS;
+        launch.ignored = UINT32_MAX, launch.between_clusters = false;
+    }
     for (unsigned i = 0; i < 3 && a->driver->reference && entry && entry->cluster[i] && !entry->counts_clusters; i++)
         launch.grid[i] *= entry->cluster[i]; /* the case counts tile blocks */
     if (!ptxsim_run(sim, &launch)) {
-        status = trapped(sim) ? TV_TRAP : TV_INVALID;
-        if (status == TV_INVALID || c->outcome != CASE_TRAPS)
+        status = ended_by(sim, PTXSIM_TRAP)                              ? TV_TRAP
+                 : a->driver->counts && ended_by(sim, PTXSIM_STEP_LIMIT) ? TV_OK
+                                                                         : TV_INVALID;
+        if (status == TV_INVALID || (status == TV_TRAP && c->outcome != CASE_TRAPS))
             problem(a, "%s", ptxsim_report_text(sim));
     }
+    if (a->driver->counts)
+        write_counts(a, sim);
     bc_text_puts(&a->output, ptxsim_output(sim));
     return status;
 }
@@ -364,13 +397,6 @@ static tv_status run_simulator(attempt *a, const tv_module *m, const void *const
     bc_text_release(&ptx);
     ptxsim_free(sim);
     return status;
-}
-
-/* FOLDER/NAME and an ending, for the case's file. */
-static void path_in(const attempt *a, const char *folder, const char *ending, char *out, size_t size)
-{
-    const char *file = a->c->file[a->minor - 1], *slash = strrchr(file, '/'), *name = slash ? slash + 1 : file;
-    snprintf(out, size, "%s/%.*s%s", folder, (int)strcspn(name, "."), name, ending);
 }
 
 /* TV_UNSUPPORTED: NVIDIA's compiler has made nothing of it. */
@@ -788,7 +814,7 @@ static int usage(void)
     fprintf(stderr, "usage: corpus_run FOLDER [--filter TEXT] [--version 13.N] [--threads N] [--seed N] [--jobs N]"
                     " [--perf] [--times] [--checks FILE] [--ptx TARGET] [--gpu TARGET] [--part I/N] [--tight]"
                     " [--needs FILE] [--cluster N] [--choice N|each] [--precision] [--debug] [--reference FOLDER]"
-                    " [--write FOLDER]\n");
+                    " [--write FOLDER] [--counts FOLDER]\n");
     return 2;
 }
 
@@ -843,6 +869,8 @@ static bool parse(driver *d, int argc, char **argv)
             d->cluster = (unsigned)atoi(value);
         else if (strcmp(option, "--reference") == 0)
             d->reference = value;
+        else if (strcmp(option, "--counts") == 0)
+            d->counts = value;
         else if (strcmp(option, "--write") == 0)
             d->write = value;
         else if (strcmp(option, "--choice") == 0)
@@ -869,6 +897,7 @@ int main(int argc, char **argv)
     driver d = {.jobs = 1, .part = PART_ALL};
     corpus_cases cases;
     unsigned passed = 0, failed = 0, skipped = 0;
+    setvbuf(stdout, NULL, _IOLBF, BUFSIZ); /* lines of several processes stay whole */
     if (!parse(&d, argc, argv))
         return usage();
     if (!cases_read(d.folder, &cases) || (d.needs && !cases_read_needs(d.needs, &cases)))

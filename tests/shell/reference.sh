@@ -2,7 +2,8 @@
 # reference.sh BUILD CORPUS FOLDER TARGETS CTAS PART: compiles (that part of) the corpus with NVIDIA's tile compiler, once, into FOLDER,
 # and runs its PTX on the simulator, for each target of TARGETS and each number of thread blocks a tile block of CTAS.
 # What does not run is listed with a reason in tests/corpus/reference.txt; that list must be right. Nothing of theirs
-# stays but in FOLDER. TILEIR_TOOLS: the folder of tileiras, or PATH has it. Ends with `reference: N passed, N failed, N
+# stays but in FOLDER. TILEIR_TOOLS: the folder of tileiras, or PATH has it; REFERENCE_SECONDS: how long one kernel may take it
+# (300). Ends with `reference: N passed, N failed, N
 # listed`.
 set -u
 build=$1 corpus=$2 folder=$3 targets=$4 ctas=$5 part=$6
@@ -14,15 +15,22 @@ command -v tileiras > /dev/null || { echo "reference: skipped, there is no tilei
 export PATH CUDA_HOME
 passed=0 failed=0 listed=0
 
-# compile TARGET BYTECODE INTO: what is there already stays. A file that is refused leaves its message.
+# compile TARGET BYTECODE INTO: what is there already stays, so that what was interrupted goes on. A file that is refused
+# leaves its message, and one that takes too long says so.
 # shellcheck disable=SC2016
 compile() {
     mkdir -p "$3"
     find "$2" -name '*.tbc' | sort | while IFS= read -r file; do
         name=$3/$(basename "$file" .tbc)
         [ -e "$name.cubin" ] || [ -e "$name.refused" ] || printf '%s\0%s\0' "$file" "$name"
-    done | xargs -0 -r -n 2 -P 2 sh -c 'tileiras "$2" -o "$3.part" --gpu-name "$1" -O3 --lineinfo 2> "$3.log" \
-        && mv "$3.part" "$3.cubin" && rm "$3.log" || mv "$3.log" "$3.refused"' compile "$1"
+    done | xargs -0 -r -n 2 -P 2 sh -c '
+        timeout "$2" tileiras "$3" -o "$4.part" --gpu-name "$1" -O3 --lineinfo 2> "$4.log"
+        status=$?
+        case $status in
+        0) mv "$4.part" "$4.cubin" && rm "$4.log" ;;
+        124) echo "it does not end within $2 seconds" > "$4.refused" && rm -f "$4.part" "$4.log" ;;
+        *) [ $status -lt 124 ] && mv "$4.log" "$4.refused" || rm -f "$4.part" "$4.log" ;;
+        esac' compile "$1" "${REFERENCE_SECONDS:-300}"
 }
 
 # run TARGET CTAS BYTECODE INTO: nothing fails but what is listed, what is listed fails, and at least 95 % pass.

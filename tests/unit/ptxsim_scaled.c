@@ -128,7 +128,7 @@ static void write_kernel(const form *f, bc_text *t)
     bc_text_printf(
         t,
         "mma.sync.aligned.m16n8k64.row.col.%s.f32.e2m1.e2m1.f32.%s {%%r12,%%r13,%%r14,%%r15}, {%%r0,%%r1,%%r2,%%r3}, "
-        "{%%r4,%%r5}, {%%r8,%%r9,%%r10,%%r11}, %%r6, {%u, %u}, %%r7, {%u, %u};\n",
+        "{%%r4,%%r5}, {%%r8,%%r9,%%r10,%%r11}, %%r6, {%u, %u}, {%%r7}, {%u, %u};\n",
         f->text, f->scale, f->byte_a, f->thread_a, f->byte_b, f->thread_b);
     for (unsigned i = 12; i < WORDS; i++)
         bc_text_printf(t, "st.global.u32 [%%mine+%u], %%r%u;\n", 4 * i, i);
