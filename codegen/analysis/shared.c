@@ -2,7 +2,7 @@
 #include "codegen/analysis/shared.h"
 
 #include "codegen/analysis/order.h"
-#include "codegen/analysis/tcgen05.h"
+#include "codegen/analysis/tensor.h"
 
 static uint32_t tile_bytes(const ct_value *v)
 {

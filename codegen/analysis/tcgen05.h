@@ -8,12 +8,6 @@
 #include "codegen/analysis/product.h"
 #include "codegen/analysis/tensor_memory.h"
 
-/* Shared memory of the kernel for its tensor memory. */
-static inline uint32_t cg_tensor_bytes(const cg_func *c)
-{
-    return c->paired ? CG_PAIR_BYTES : CG_TENSOR_BYTES;
-}
-
 /* In a **pair**, two thread blocks compute a product together: each has half of the rows of A and of the sum, in its
    own shared and tensor memory, and half of the columns of B. An instruction multiplies 256 rows, or 128. Of 256 rows,
    each block has its sums as of 128 rows without a pair. Of 128 rows, it has 64: the first half of their columns is in

@@ -9,14 +9,17 @@ bool cg_tcgen05_reads(const cg_func *c, const ct_op *op, uint32_t index, const c
 
 /* Why a pair of thread blocks cannot compute the product, each half of its rows: a text for users. NULL: it can. */
 const char *cg_pair_obstacle(const cg_func *c, const ct_op *op);
+/* Where a program of its own issues products, the places of a sum: while one is filled, the other is taken. */
+enum { CG_SUMS_IN_TURN = 2 };
 
 /* A sum in tensor memory. */
 typedef struct cg_sum {
     const ct_op *product;
     const ct_op *span;    /* the op during which it lies there: the product, or the loop over which it stays */
     const ct_op *started; /* of a sum that stays: the op that puts it there, and the one that takes it; else NULL */
-    const ct_op *taken;
-    const ct_op *scaled;                   /* the op that multiplies it there in each iteration; NULL: none */
+    const ct_op *taken;   /* of sums in turn: that marks it as complete, */
+    const ct_op *loaded;  /* and the consumers' op that loads it; else NULL */
+    const ct_op *scaled;  /* the op that multiplies it there in each iteration; NULL: none */
     uint32_t column, columns, row;         /* columns: with those of its scales; row: log2 of the words of each row */
     uint32_t scale_columns;                /* the last of these */
     uint32_t left, left_columns, left_row; /* of its product's left operand, during the product; no columns: it is not
@@ -36,10 +39,14 @@ static inline uint32_t cg_scales_of(const cg_sum *s)
 typedef struct cg_tensor {
     cg_sum *sums;
     uint32_t count, columns;       /* columns that are allocated */
+    bool flies;                    /* without groups, a product goes on in the next iteration */
+    bool in_turn;                  /* the kernel's only sum has two places, which the issuer fills in turn */
     struct cg_pair_state *pair;    /* the same, of a pair of thread blocks (codegen/ops/tcgen05_pair.c) */
     struct cg_tensor_state *state; /* as lowered (codegen/ops/tcgen05.c); NULL until then */
 } cg_tensor;
 
+/* Bytes of shared memory for it; before the tensor pass, at most. */
+uint32_t cg_tensor_bytes(const cg_func *c);
 /* The sum of which the op is the product, the start or the end; NULL: of none. */
 cg_sum *cg_sum_of(const cg_func *c, const ct_op *op);
 /* Is the product's left operand in tensor memory? */

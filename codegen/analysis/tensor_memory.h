@@ -9,8 +9,10 @@ enum {
     CG_TENSOR_ROW_BITS = 7,       /* log2 of the rows that an instruction multiplies, unless they are 64 */
     CG_TENSOR_COLUMN_BITS = 8,    /* log2 of its columns, at most */
     CG_PAIR_BLOCKS = 2,           /* thread blocks that multiply together */
-    CG_TENSOR_BYTES = 16,         /* shared memory of the kernel: a barrier, and the address of the allocation */
-    CG_PAIR_BYTES = 32            /* the same in a pair of thread blocks: another barrier behind them */
+    CG_TENSOR_BYTES = 16,         /* shared memory of the kernel: a barrier, and the address of the allocation; */
+    CG_PAIR_BYTES = 32,           /* the same in a pair of thread blocks: another barrier behind them; */
+    CG_TENSOR_FLIGHT_BYTES = 16,  /* behind those, of products in flight without groups: two barriers; */
+    CG_TENSOR_TURN_BYTES = 48     /* of sums in turn: four barriers and two flags */
 };
 
 #endif

@@ -133,7 +133,8 @@ static void say_tensor(const cg_func *c, const ct_op *op, bc_text *out)
 {
     const cg_sum *sum = cg_sum_of(c, op);
     if (sum && op != sum->taken)
-        bc_text_printf(out, "%s%u columns from %u on", out->len ? ", " : "", sum->columns, sum->column);
+        bc_text_printf(out, "%s%u columns from %u on%s", out->len ? ", " : "", sum->columns, sum->column,
+                       c->tensor->in_turn ? ", or behind them" : "");
     if (sum && op == sum->product && sum->left_columns)
         bc_text_printf(out, ", the left operand in %u from %u on", sum->left_columns, sum->left);
     if (c->tensor && op->opcode == CT_tensor)

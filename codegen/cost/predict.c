@@ -318,6 +318,17 @@ static void walk_branch(walk *x, const ct_op *op)
     give(x, op, x->now);
 }
 
+/* Consumers and the issuer, if there is one, run at the same time; producers are counted where tiles are awaited. */
+static void walk_groups(walk *x, const ct_op *op)
+{
+    double begun = x->now;
+    walk_region(x, op, CG_CONSUMERS);
+    double end = x->now;
+    x->now = begun;
+    walk_region(x, op, CG_ISSUER);
+    x->now = x->now > end ? x->now : end;
+}
+
 static void walk_block(walk *x, const ct_block *block)
 {
     for (const ct_op *op = block->first; op; op = op->next)
@@ -326,7 +337,7 @@ static void walk_block(walk *x, const ct_block *block)
         else if (op->opcode == OP_if)
             walk_branch(x, op);
         else if (op->opcode == CT_groups)
-            walk_region(x, op, 0);
+            walk_groups(x, op);
         else if (op->opcode == CT_strips)
             walk_strips(x, op);
         else

@@ -10,6 +10,11 @@ enum { CG_PRODUCER_WARP_BITS = 2, CG_PRODUCER_THREADS = 1 << (CG_PRODUCER_WARP_B
    exist. */
 enum { CG_MOST_STARTS = 8, CG_STARTER_WARP_BITS = 1, CG_STARTER_THREADS = 1 << (CG_STARTER_WARP_BITS + CG_LANE_BITS) };
 
+/* The programs of a kernel's groups, which are the regions of `groups`; an absent one is NULL. Starters and the issuer
+   are warps of the producers' warpgroup, which copies by tensor maps leave to them. */
+typedef enum cg_group { CG_CONSUMERS, CG_PRODUCERS, CG_STARTERS, CG_ISSUER, CG_GROUPS } cg_group;
+enum { CG_ISSUER_WARP = (1 << CG_PRODUCER_WARP_BITS) - 1, CG_ISSUER_THREADS = 1 << CG_LANE_BITS };
+
 /* The slots that threads fill while maps are built. */
 typedef struct cg_starts {
     uint32_t count;                /* of all rings, at most CG_MOST_STARTS */
@@ -28,6 +33,8 @@ typedef struct cg_groups {
     uint32_t maps_at;  /* the offset in the memory of rings at which maps are built */
 } cg_groups;
 
+/* Is the op in the program of the issuer, which starts products whose sums other warps take? */
+bool cg_is_issued(const ct_op *op);
 /* Threads of the block, including producers. */
 static inline uint32_t cg_all_threads(const cg_func *c)
 {

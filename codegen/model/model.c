@@ -115,7 +115,10 @@ static void list_values(cg_building *b, const ct_printer *p, const ct_op *op, cg
 
 static uint8_t role_of(const ct_op *op)
 {
-    static const uint8_t roles[] = {CG_ROLE_CONSUMERS, CG_ROLE_PRODUCERS, CG_ROLE_STARTERS};
+    static const uint8_t roles[CG_GROUPS] = {[CG_CONSUMERS] = CG_ROLE_CONSUMERS,
+                                             [CG_PRODUCERS] = CG_ROLE_PRODUCERS,
+                                             [CG_STARTERS] = CG_ROLE_STARTERS,
+                                             [CG_ISSUER] = CG_ROLE_ISSUER};
     const ct_block *block = op->block;
     while (block->parent && block->parent->opcode != CT_groups)
         block = block->parent->block;

@@ -8,25 +8,26 @@
 #include "codegen/ops/slots.h"
 #include "codegen/ops/tcgen05.h"
 #include "codegen/ops/tcgen05_pair.h"
+#include "codegen/ops/tensor_state.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/effects.h"
 #include "codegen/values/homes.h"
 #include "codegen/values/values.h"
-
-enum { STARTERS = 2 }; /* the region of those that fill the first slots, or copy scales, if there is one */
 
 /* ---- the groups ---- */
 
 void cg_assign_groups(cg_func *c, const ct_op *op)
 {
     uint32_t warp_bits = c->warp_bits;
-    cg_assign_block(c, op->regions[0]);
+    cg_assign_block(c, op->regions[CG_CONSUMERS]);
+    c->homes->remakes = true;         /* scratch and its barriers are the consumers' */
+    if (op->region_count > CG_ISSUER) /* its sums have the layouts of those who take them */
+        cg_assign_block(c, op->regions[CG_ISSUER]);
     c->warp_bits = CG_PRODUCER_WARP_BITS;
-    c->homes->remakes = true; /* scratch and its barriers are the consumers' */
-    cg_assign_block(c, op->regions[1]);
+    cg_assign_block(c, op->regions[CG_PRODUCERS]);
     c->warp_bits = CG_STARTER_WARP_BITS;
-    if (op->region_count > STARTERS)
-        cg_assign_block(c, op->regions[STARTERS]);
+    if (op->region_count > CG_STARTERS && op->regions[CG_STARTERS])
+        cg_assign_block(c, op->regions[CG_STARTERS]);
     c->homes->remakes = false;
     c->warp_bits = warp_bits;
 }
@@ -95,6 +96,15 @@ static void lower_group(cg_func *c, const ct_block *program, uint32_t warp_bits,
     c->thread = thread_before;
 }
 
+/* The issuer's program, whose sums have the layouts of the consumers' warps. */
+static void lower_issuer(cg_func *c, const ct_block *program, cg_val thread, uint32_t label)
+{
+    cg_val own = cg_new(c, CG_B32);
+    cg_place_label(c, label);
+    cg_ins_first(c, "sub.u32 %v, %v, %u", own, thread, CG_ISSUER_WARP << CG_LANE_BITS);
+    lower_group(c, program, c->warp_bits, own);
+}
+
 static void lower_starters(cg_func *c, const ct_block *program, cg_val thread)
 {
     enum { FIRST = 1 << CG_LANE_BITS };
@@ -109,24 +119,34 @@ static void lower_starters(cg_func *c, const ct_block *program, cg_val thread)
 void cg_lower_groups(cg_func *c, const ct_op *op)
 {
     const cg_groups *groups = op->detail;
-    uint32_t producers = cg_label(c), starters = op->region_count > STARTERS ? cg_label(c) : 0;
+    const ct_block *starts = op->region_count > CG_STARTERS ? op->regions[CG_STARTERS] : NULL,
+                   *issues = op->region_count > CG_ISSUER ? op->regions[CG_ISSUER] : NULL;
+    uint32_t producers = cg_label(c), starters = 0, issuer = 0;
+    if (starts)
+        starters = cg_label(c);
+    if (issues)
+        issuer = cg_label(c);
     cg_val is_producer = cg_new(c, CG_PRED), own = cg_new(c, CG_B32);
     cg_ins(c, "setp.ge.u32 %v, %v, %u", is_producer, cg_tid(c), cg_threads(c));
     init_rings(c, op);
     meet(c, groups);
     cg_ins(c, "@%v bra.uni %l", is_producer, producers);
     set_registers(c, "inc", groups->consumers);
-    cg_block(c, op->regions[0]);
+    cg_block(c, op->regions[CG_CONSUMERS]);
     cg_place_label(c, producers);
     set_registers(c, "dec", groups->producers);
     cg_ins_first(c, "sub.u32 %v, %v, %u", own, cg_tid(c), cg_threads(c));
+    if (issuer)
+        cg_leave_from(c, own, CG_ISSUER_WARP << CG_LANE_BITS, issuer);
     if (groups->by_maps)
         cg_leave_from(c, own, 1u << CG_LANE_BITS, starters);
-    lower_group(c, op->regions[1], CG_PRODUCER_WARP_BITS, own);
-    if (!starters)
-        return;
-    cg_place_label(c, starters);
-    lower_starters(c, op->regions[STARTERS], own);
+    lower_group(c, op->regions[CG_PRODUCERS], CG_PRODUCER_WARP_BITS, own);
+    if (starters) {
+        cg_place_label(c, starters);
+        lower_starters(c, starts, own);
+    }
+    if (issuer)
+        lower_issuer(c, issues, own, issuer);
 }
 
 /* ---- rings ---- */
@@ -183,15 +203,6 @@ void cg_groups_ring(cg_func *c, cg_ring *ring)
     find_arrivals(c, ring, lane);
 }
 
-static void wait(cg_func *c, cg_val barrier, cg_val phase)
-{
-    uint32_t again = cg_label(c);
-    cg_val done = cg_new(c, CG_PRED);
-    cg_place_label(c, again);
-    cg_ins(c, "mbarrier.try_wait.parity.shared::cta.b64 %v, [%v], %v", done, barrier, phase);
-    cg_ins(c, "@!%v bra %l", done, again);
-}
-
 /* Advances to the next slot. True: it is the first one again. */
 static cg_val next_slot(cg_func *c, const cg_ring *ring, cg_val number)
 {
@@ -218,18 +229,19 @@ void cg_groups_put_next(cg_func *c, const cg_ring *ring)
 void cg_groups_await(cg_func *c, const ct_op *op, cg_val more)
 {
     cg_ring *ring = cg_ring_of(op, 0);
-    uint32_t behind = cg_label(c);
     bool by_one = ring->end == CG_FREE_WHEN_MULTIPLIED; /* of a pair, the leader's */
-    if (by_one)                                         /* others could miss two phases, since no slot waits for them */
-        cg_ins(c, "@!%v bra %l", cg_tensor_issuer(c), behind);
-    else if (!more.known)
+    /* other threads could miss two phases, since no slot waits for them */
+    uint32_t behind = by_one ? cg_tensor_begin_issuer(c) : cg_label(c);
+    if (!by_one && !more.known)
         cg_ins(c, "@!%v bra.uni %l", more, behind);
-    wait(c, cg_groups_barrier(c, ring, ring->state->read, 0), ring->state->read_phase);
+    cg_await_phase(c, cg_groups_barrier(c, ring, ring->state->read, 0), ring->state->read_phase);
     if (cg_ring_is_of_threads(ring))
         cg_take_effect(c, op, CG_WRITTEN);
     if (ring->end == CG_FREE_ITERATION_LATER && ring->product)
         cg_turned_begin(c, ring);
-    if (by_one || !more.known)
+    if (by_one)
+        cg_tensor_end_issuer(c, behind);
+    else if (!more.known)
         cg_place_label(c, behind);
 }
 
@@ -273,7 +285,7 @@ void cg_groups_drain(cg_func *c, cg_ring *ring)
 /* Waits until the slot that is written next is free. */
 static void await_free(cg_func *c, const cg_ring *ring)
 {
-    wait(c, cg_groups_barrier(c, ring, ring->state->write, 8 * ring->slots), ring->state->write_phase);
+    cg_await_phase(c, cg_groups_barrier(c, ring, ring->state->write, 8 * ring->slots), ring->state->write_phase);
 }
 
 void cg_assign_acquire(cg_func *c, const ct_op *op)
@@ -289,7 +301,7 @@ static bool are_threads(const ct_op *op)
         program = program->parent->block;
     const ct_op *groups = program->parent;
     return cg_ring_of(op, 0)->role != CG_RING_OF_MAPS
-           || (groups->region_count > STARTERS && program == groups->regions[STARTERS]);
+           || (groups->region_count > CG_STARTERS && program == groups->regions[CG_STARTERS]);
 }
 
 /* One thread announces the bytes that will arrive, the leader's those of both blocks of a pair. */

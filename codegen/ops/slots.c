@@ -9,6 +9,15 @@ cg_val cg_tile_in_slot(const ct_op *staged)
     return ring->state ? ring->state->tiles[(const cg_ring_load *)staged->detail - ring->loads] : (cg_val){0};
 }
 
+void cg_await_phase(cg_func *c, cg_val barrier, cg_val phase)
+{
+    uint32_t again = cg_label(c);
+    cg_val done = cg_new(c, CG_PRED);
+    cg_place_label(c, again);
+    cg_ins(c, "mbarrier.try_wait.parity.shared::cta.b64 %v, [%v], %v", done, barrier, phase);
+    cg_ins(c, "@!%v bra %l", done, again);
+}
+
 cg_val cg_groups_slot(cg_func *c, const cg_ring *ring, cg_val number)
 {
     cg_val address = cg_new(c, CG_B32);

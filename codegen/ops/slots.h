@@ -27,6 +27,9 @@ typedef struct cg_ring_state {
 /* The address of a `staged` op's tile in the slot that is read; no value before rings are lowered. */
 cg_val cg_tile_in_slot(const ct_op *staged);
 
+/* The thread waits until the phase of the barrier with that parity is complete. */
+void cg_await_phase(cg_func *c, cg_val barrier, cg_val phase);
+
 /* The end of a ring behind its loop, after which no copy is in flight. */
 void cg_add_ring_end(cg_func *c, ct_op *loop, const cg_ring *ring);
 void cg_ring_end(cg_func *c, const ct_op *loop);

@@ -22,41 +22,53 @@
 #include "codegen/kernel/remarks.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/ops/mma.h"
+#include "codegen/ops/slots.h"
 #include "codegen/ops/tcgen05.h"
 #include "codegen/ops/tcgen05_pair.h"
 #include "codegen/ops/tcgen05_scales.h"
 #include "codegen/ops/tensor_move.h"
+#include "codegen/ops/tensor_state.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/effects.h"
 #include "codegen/values/homes.h"
 #include "codegen/values/memory.h"
 #include "codegen/values/values.h"
 
-struct cg_tensor_state {
-    cg_val issuer;      /* predicate: it is the thread that issues */
-    cg_val base;        /* the address of the kernel's columns in tensor memory */
-    cg_val done, phase; /* the barrier for products that threads wait for, and the phase that is awaited next */
-};
-
-static struct cg_tensor_state *state_of(const cg_func *c)
+struct cg_tensor_state *cg_tensor_state_new(cg_func *c)
 {
-    return c->tensor->state;
+    struct cg_tensor_state *s = c->tensor->state = bc_new(&c->arena, struct cg_tensor_state, 1);
+    if (!s) {
+        cg_no_memory(c);
+        return NULL;
+    }
+    s->base = cg_new(c, CG_B32);
+    s->done = cg_new(c, CG_B32);
+    return s;
 }
 
-cg_val cg_tensor_issuer(const cg_func *c)
+uint32_t cg_tensor_begin_issuer(cg_func *c)
 {
-    return state_of(c)->issuer;
+    cg_val issuer = cg_tensor_state_of(c)->issuer;
+    uint32_t others = issuer.known ? 0 : cg_label(c);
+    if (others)
+        cg_ins(c, "@!%v bra %l", issuer, others);
+    return others;
+}
+
+void cg_tensor_end_issuer(cg_func *c, uint32_t others)
+{
+    if (others)
+        cg_place_label(c, others);
 }
 
 /* ---- order ---- */
 
-/* What the thread has done to tensor memory is ordered before what others do behind a barrier and `acquire`. */
-static void release(cg_func *c)
+void cg_tensor_release(cg_func *c)
 {
     cg_ins(c, "tcgen05.fence::before_thread_sync");
 }
 
-static void acquire(cg_func *c)
+void cg_tensor_acquire(cg_func *c)
 {
     cg_ins(c, "tcgen05.fence::after_thread_sync");
 }
@@ -64,9 +76,9 @@ static void acquire(cg_func *c)
 /* All threads wait for each other's accesses to tensor memory. */
 static void meet(cg_func *c, const ct_op *op)
 {
-    release(c);
+    cg_tensor_release(c);
     cg_take_effect(c, op, CG_MEETS);
-    acquire(c);
+    cg_tensor_acquire(c);
 }
 
 /* ---- the kernel's tensor memory ---- */
@@ -78,7 +90,37 @@ void cg_assign_tensor(cg_func *c, const ct_op *op)
 
 void cg_effects_tensor(cg_func *c, ct_op *op)
 {
-    cg_add_effect(c, op, CG_MEETS);
+    if (!c->tensor->in_turn)
+        cg_add_effect(c, op, CG_MEETS);
+}
+
+/* The number of thread blocks that multiply together, which all instructions of a kernel name. */
+static uint32_t blocks_of(const cg_func *c)
+{
+    return c->paired ? CG_PAIR_BLOCKS : 1;
+}
+
+void cg_tensor_allocate(cg_func *c)
+{
+    cg_val at = cg_tensor_state_of(c)->done;
+    cg_ins(c, "tcgen05.alloc.cta_group::%u.sync.aligned.shared::cta.b32 [%v+8], %u", blocks_of(c), at,
+           c->tensor->columns);
+    cg_ins(c, "tcgen05.relinquish_alloc_permit.cta_group::%u.sync.aligned", blocks_of(c));
+}
+
+void cg_tensor_memory(cg_func *c)
+{
+    cg_ins(c, "mov.u32 %v, tv_tensor", cg_tensor_state_of(c)->done);
+}
+
+void cg_tensor_address(cg_func *c, cg_val address)
+{
+    cg_ins(c, "ld.shared.u32 %v, [%v+8]", address, cg_tensor_state_of(c)->done);
+}
+
+void cg_tensor_free(cg_func *c, cg_val address)
+{
+    cg_ins(c, "tcgen05.dealloc.cta_group::%u.sync.aligned.b32 %v, %u", blocks_of(c), address, c->tensor->columns);
 }
 
 /* Only the first warp executes what follows, up to the label. */
@@ -89,41 +131,35 @@ static uint32_t begin_first_warp(cg_func *c)
     return others;
 }
 
-/* The number of thread blocks that multiply together, which all instructions of a kernel name. */
-static uint32_t blocks_of(const cg_func *c)
-{
-    return c->paired ? CG_PAIR_BLOCKS : 1;
-}
-
 /* One warp allocates; the address comes through shared memory. */
-void cg_lower_tensor(cg_func *c, const ct_op *op)
+void cg_tensor_begin(cg_func *c, const ct_op *op)
 {
-    struct cg_tensor_state *s = c->tensor->state = bc_new(&c->arena, struct cg_tensor_state, 1);
-    if (!s) {
-        cg_no_memory(c);
+    struct cg_tensor_state *s = cg_tensor_state_new(c);
+    if (!s)
         return;
-    }
     s->issuer = cg_new(c, CG_PRED);
-    s->base = cg_new(c, CG_B32);
-    s->done = cg_new(c, CG_B32);
     s->phase = cg_new(c, CG_B32);
     if (!c->paired)
         cg_ins(c, "setp.eq.u32 %v, %v, 0", s->issuer, cg_tid(c));
-    cg_ins(c, "mov.u32 %v, tv_tensor", s->done);
+    cg_tensor_memory(c);
     cg_ins(c, "mov.u32 %v, 0", s->phase);
+    if (c->tensor->flies) {
+        s->begun = cg_new(c, CG_B32);
+        cg_ins(c, "mov.u32 %v, 0", s->begun);
+    }
     if (c->paired)
         s->issuer = cg_pair_begin(c, s->done);
     uint32_t others = begin_first_warp(c);
     if (!c->paired) {
         cg_ins(c, "@%v mbarrier.init.shared::cta.b64 [%v], 1", s->issuer, s->done);
+        for (uint32_t i = 0; i < 2 && c->tensor->flies; i++)
+            cg_ins(c, "@%v mbarrier.init.shared::cta.b64 [%v+%u], 1", s->issuer, s->done, CG_TENSOR_BYTES + 8 * i);
         cg_ins(c, "@%v fence.mbarrier_init.release.cluster", s->issuer);
     }
-    cg_ins(c, "tcgen05.alloc.cta_group::%u.sync.aligned.shared::cta.b32 [%v+8], %u", blocks_of(c), s->done,
-           c->tensor->columns);
-    cg_ins(c, "tcgen05.relinquish_alloc_permit.cta_group::%u.sync.aligned", blocks_of(c));
+    cg_tensor_allocate(c);
     cg_place_label(c, others);
     cg_take_effect(c, op, CG_MEETS); /* the address is there */
-    cg_ins(c, "ld.shared.u32 %v, [%v+8]", s->base, s->done);
+    cg_tensor_address(c, s->base);
 }
 
 void cg_assign_tensor_end(cg_func *c, const ct_op *op)
@@ -133,18 +169,18 @@ void cg_assign_tensor_end(cg_func *c, const ct_op *op)
 
 void cg_effects_tensor_end(cg_func *c, ct_op *op)
 {
-    cg_add_effect(c, op, CG_MEETS);
+    if (!c->tensor->in_turn)
+        cg_add_effect(c, op, CG_MEETS);
 }
 
 /* The same warp frees it when all threads have read the last sum. */
-void cg_lower_tensor_end(cg_func *c, const ct_op *op)
+void cg_tensor_end(cg_func *c, const ct_op *op)
 {
     meet(c, op);
     uint32_t others = begin_first_warp(c);
     if (c->paired) /* for both blocks, which have to be done */
         cg_pair_end(c);
-    cg_ins(c, "tcgen05.dealloc.cta_group::%u.sync.aligned.b32 %v, %u", blocks_of(c), state_of(c)->base,
-           c->tensor->columns);
+    cg_tensor_free(c, cg_tensor_state_of(c)->base);
     cg_place_label(c, others);
 }
 
@@ -165,7 +201,7 @@ static uint32_t columns_of(const cg_product *p)
 static void move_sum(cg_func *c, const cg_sum *s, const cg_product *p, const cg_val *regs, bool stores)
 {
     cg_tensor_tile t = cg_tensor_sum(c, s, p);
-    cg_tensor_move(c, state_of(c)->base, &t, regs, stores);
+    cg_tensor_move(c, cg_tensor_state_of(c)->base, &t, regs, stores);
 }
 
 /* Puts the left operand there, for instructions that are issued behind a barrier. Those of the last product have been
@@ -183,9 +219,9 @@ static void store_left(cg_func *c, const ct_op *op, const cg_product *p, const c
     if (s->started && s->meets)
         meet(c, op);
     else if (s->started)
-        acquire(c);
-    cg_tensor_move(c, state_of(c)->base, &t, words, true);
-    release(c);
+        cg_tensor_acquire(c);
+    cg_tensor_move(c, cg_tensor_state_of(c)->base, &t, words, true);
+    cg_tensor_release(c);
 }
 
 static bool is_zero(const cg_val *values, uint32_t count)
@@ -219,31 +255,38 @@ static void start_sum(cg_func *c, cg_sum *s, const cg_product *p, const ct_value
     cg_ins(c, "setp.%s.u32 %v, 0, 0", zero ? "ne" : "eq", s->adds);
 }
 
-/* Registers with the sum. may_be_unwritten: it is zero if no product has been executed and nothing was stored. */
-static cg_val *load_sum(cg_func *c, const cg_sum *s, const cg_product *p, bool may_be_unwritten)
+/* Registers with the sum. is_written: a predicate; it is zero if no product has been executed and nothing was stored.
+   NULL: something was. */
+static cg_val *load_sum(cg_func *c, const cg_sum *s, const cg_product *p, const cg_val *is_written)
 {
     uint32_t count = cg_layout_regs(cg_value_of(c, p->result)->home);
-    uint32_t written = may_be_unwritten ? cg_label(c) : 0, behind = may_be_unwritten ? cg_label(c) : 0;
+    uint32_t written = is_written ? cg_label(c) : 0, behind = is_written ? cg_label(c) : 0;
     cg_val *regs = cg_vals(c, count);
     for (uint32_t i = 0; regs && i < count; i++)
         regs[i] = cg_new(c, CG_B32);
     if (!regs)
         return NULL;
-    if (may_be_unwritten) {
-        cg_ins(c, "@%v bra.uni %l", s->adds, written);
+    if (is_written) {
+        cg_ins(c, "@%v bra.uni %l", *is_written, written);
         for (uint32_t i = 0; i < count; i++)
             cg_ins(c, "mov.b32 %v, 0", regs[i]);
         cg_ins(c, "bra.uni %l", behind);
         cg_place_label(c, written);
     }
     move_sum(c, s, p, regs, false);
-    if (may_be_unwritten)
+    if (is_written)
         cg_place_label(c, behind);
     return regs;
 }
 
-/* Does a product add to the sum before it is taken, whatever the ends of the loops are? */
-static bool is_always_written(const cg_sum *s)
+void cg_tensor_load(cg_func *c, const cg_sum *s, const ct_value *to, const cg_val *written)
+{
+    cg_val *regs = load_sum(c, s, cg_settled_product(c, s->product), written);
+    if (regs)
+        cg_set(c, to, regs);
+}
+
+bool cg_tensor_is_written(const cg_sum *s)
 {
     for (const ct_op *loop = s->product->block->parent;; loop = loop->block->parent) {
         cg_range first = cg_range_of(ct_operand(loop, F_for_lower_bound)),
@@ -342,7 +385,7 @@ static cg_val left_of(cg_func *c, const cg_product *p, const cg_sum *s, const cu
     if (in_shared)
         return step_of(c, p, in_shared, k, m);
     cg_val at = cg_new(c, CG_B32);
-    cg_ins(c, "add.u32 %v, %v, %u", at, state_of(c)->base,
+    cg_ins(c, "add.u32 %v, %v, %u", at, cg_tensor_state_of(c)->base,
            s->left + (m << cg_tensor_left_words(p)) + (k << WORDS_BITS));
     return at;
 }
@@ -356,7 +399,7 @@ static void issue(cg_func *c, const ct_op *op, const cg_product *p, const cg_sum
     cut a = from_tensor ? (cut){.steps_of_k = 0} : cut_of(c, p, &operands[0]), b = cut_of(c, p, &operands[1]);
     uint32_t m_bits = p->m - rows_of(p), n_bits = p->n - columns_of(p);
     cg_scale_steps scales = {.shape = shape_of(op, p, &operands[0], &operands[1]),
-                             .base = state_of(c)->base,
+                             .base = cg_tensor_state_of(c)->base,
                              .column = cg_scales_of(s)};
     cg_val shape = cg_new(c, CG_B32), always = cg_reg(c, cg_const(CG_PRED, 1));
     if (!p->scaled)
@@ -365,7 +408,7 @@ static void issue(cg_func *c, const ct_op *op, const cg_product *p, const cg_sum
         for (uint32_t n = 0; n < 1u << n_bits; n++) {
             uint32_t of_b = m >> m_bits << n_bits | n;
             cg_val to = cg_new(c, CG_B32);
-            cg_ins(c, "add.u32 %v, %v, %u", to, state_of(c)->base,
+            cg_ins(c, "add.u32 %v, %v, %u", to, cg_tensor_state_of(c)->base,
                    s->column + (m << cg_sum_columns(p)) + (n << columns_of(p)));
             for (uint32_t k = first; k < first + count; k++) {
                 cg_val right = step_of(c, p, &b, k, of_b), left = left_of(c, p, s, from_tensor ? NULL : &a, k, m);
@@ -386,30 +429,68 @@ static const char commit[] = "mbarrier::arrive::one.shared::cluster";
 
 void cg_tensor_commit(cg_func *c, cg_val barrier, bool to_all)
 {
+    cg_val issuer = cg_tensor_state_of(c)->issuer;
+    if (!to_all && !c->paired && issuer.known) {
+        cg_ins(c, "tcgen05.commit.cta_group::1.%s.b64 [%v]", commit, barrier);
+        return;
+    }
     if (!to_all && !c->paired) {
-        cg_ins(c, "@%v tcgen05.commit.cta_group::1.%s.b64 [%v]", state_of(c)->issuer, commit, barrier);
+        cg_ins(c, "@%v tcgen05.commit.cta_group::1.%s.b64 [%v]", issuer, commit, barrier);
         return;
     }
     cg_val blocks = cg_new(c, CG_B16);
     cg_ins(c, "mov.b16 %v, %u", blocks, (1u << c->cluster) - 1);
-    cg_ins(c, "@%v tcgen05.commit.cta_group::%u.%s.multicast::cluster.b64 [%v], %v", state_of(c)->issuer, blocks_of(c),
+    cg_ins(c, "@%v tcgen05.commit.cta_group::%u.%s.multicast::cluster.b64 [%v], %v", cg_reg(c, issuer), blocks_of(c),
            commit, barrier, blocks);
 }
 
 /* All threads wait until the products that the last commit to `done` covers are complete. */
 static void await_done(cg_func *c)
 {
-    const struct cg_tensor_state *s = state_of(c);
-    uint32_t again = cg_label(c);
-    cg_val complete = cg_new(c, CG_PRED);
-    cg_place_label(c, again);
-    cg_ins(c, "mbarrier.try_wait.parity.shared::cta.b64 %v, [%v], %v", complete, s->done, s->phase);
-    cg_ins(c, "@!%v bra %l", complete, again);
+    const struct cg_tensor_state *s = cg_tensor_state_of(c);
+    cg_await_phase(c, s->done, s->phase);
     cg_ins(c, "xor.b32 %v, %v, 1", s->phase, s->phase);
+}
+
+/* ---- products in flight in loops of all threads ---- */
+
+/* Two barriers tell the phases of products apart: a product is issued when all threads have met in its iteration, so
+   they have waited for the last but one, which had the same barrier. */
+static cg_val landing_of(cg_func *c, cg_val number)
+{
+    cg_val which = cg_new(c, CG_B32), at = cg_new(c, CG_B32), barrier = cg_new(c, CG_B32);
+    cg_ins(c, "and.b32 %v, %v, 1", which, number);
+    cg_ins(c, "mad.lo.u32 %v, %v, 8, %v", at, which, cg_tensor_state_of(c)->done);
+    cg_ins(c, "add.u32 %v, %v, %u", barrier, at, (uint32_t)CG_TENSOR_BYTES);
+    return barrier;
+}
+
+/* Waits for the product that was issued `back` products ago, if there was one; 1: the last one. */
+static void await_landing(cg_func *c, uint32_t back)
+{
+    const struct cg_tensor_state *s = cg_tensor_state_of(c);
+    uint32_t none = cg_label(c);
+    cg_val some = cg_new(c, CG_PRED), number = cg_new(c, CG_B32), phase = cg_new(c, CG_B32);
+    cg_ins(c, "setp.ge.u32 %v, %v, %u", some, s->begun, back);
+    cg_ins(c, "@!%v bra.uni %l", some, none);
+    cg_ins(c, "sub.u32 %v, %v, %u", number, s->begun, back);
+    cg_ins(c, "bfe.u32 %v, %v, 1, 1", phase, number);
+    cg_await_phase(c, landing_of(c, number), phase);
+    cg_place_label(c, none);
+}
+
+/* The issued product goes on while threads wait for the previous one, whose slot they overwrite next. */
+static void leave_in_flight(cg_func *c)
+{
+    const struct cg_tensor_state *s = cg_tensor_state_of(c);
+    cg_tensor_commit(c, landing_of(c, s->begun), false);
+    cg_ins(c, "add.u32 %v, %v, 1", s->begun, s->begun);
+    await_landing(c, 2);
 }
 
 static void remark(cg_func *c, const ct_op *op, const cg_product *p, const cg_sum *s)
 {
+    const char *sums = c->tensor->in_turn ? "two sums in turn, each" : "the sum";
     if (s->left_columns)
         cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED,
                   "tcgen05.{Instruction=%s}, {Rows=%u} x {Columns=%u}, the sum in {Words=%u} columns of tensor memory, "
@@ -418,8 +499,9 @@ static void remark(cg_func *c, const ct_op *op, const cg_product *p, const cg_su
                   s->left_columns);
     else
         cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED,
-                  "tcgen05.{Instruction=%s}, {Rows=%u} x {Columns=%u}, the sum in {Words=%u} columns of tensor memory",
-                  kind_of(p), blocks_of(c) << rows_of(p), blocks_of(c) << columns_of(p), cg_tcgen05_sum_columns(p));
+                  "tcgen05.{Instruction=%s}, {Rows=%u} x {Columns=%u}, %s in {Words=%u} columns of tensor memory",
+                  kind_of(p), blocks_of(c) << rows_of(p), blocks_of(c) << columns_of(p), sums,
+                  cg_tcgen05_sum_columns(p));
 }
 
 /* Multiplies slice by slice. */
@@ -437,22 +519,23 @@ static void multiply(cg_func *c, const ct_op *op, const cg_product *p, const cg_
             cg_take_effect(c, op, CG_MEETS); /* scratch has a barrier of its own */
         if (c->paired && !op->in_flight)
             cg_pair_ready(c);
-        uint32_t behind = cg_label(c);
-        cg_ins(c, "@!%v bra %l", state_of(c)->issuer, behind);
+        uint32_t others = cg_tensor_begin_issuer(c);
         if (!op->in_flight)
-            acquire(c);
+            cg_tensor_acquire(c);
         if (p->scaled && !part)
-            cg_copy_scales(c, op, p, state_of(c)->base, cg_scales_of(s));
+            cg_copy_scales(c, op, p, cg_tensor_state_of(c)->base, cg_scales_of(s));
         const cg_operand both[] = {f.operands[f.of[0].left], f.operands[f.of[0].right]};
         issue(c, op, p, s, both, part * steps, steps);
         if (!op->in_flight && c->paired)
-            cg_tensor_commit(c, state_of(c)->done, true);
+            cg_tensor_commit(c, cg_tensor_state_of(c)->done, true);
         else if (!op->in_flight)
-            cg_ins(c, "tcgen05.commit.cta_group::1.%s.b64 [%v]", commit, state_of(c)->done);
-        cg_place_label(c, behind);
+            cg_ins(c, "tcgen05.commit.cta_group::1.%s.b64 [%v]", commit, cg_tensor_state_of(c)->done);
+        cg_tensor_end_issuer(c, others);
         if (!op->in_flight)
             await_done(c);
     }
+    if (op->in_flight && !c->groups)
+        leave_in_flight(c);
     if (s->started)
         cg_ins(c, "setp.eq.u32 %v, 0, 0", s->adds);
     remark(c, op, p, s);
@@ -461,7 +544,7 @@ static void multiply(cg_func *c, const ct_op *op, const cg_product *p, const cg_
 void cg_multiply_tcgen05(cg_func *c, const ct_op *op, const cg_product *p)
 {
     cg_sum *s = cg_sum_of(c, op);
-    if (!s || !state_of(c)) {
+    if (!s || !cg_tensor_state_of(c)) {
         cg_unsupported(c, op, "internal error: a product has no tensor memory");
         return;
     }
@@ -471,128 +554,43 @@ void cg_multiply_tcgen05(cg_func *c, const ct_op *op, const cg_product *p)
     if (!s->started)
         start_sum(c, s, p, p->c);
     else if (puts) /* the product of the iteration before has read its scales */
-        acquire(c);
+        cg_tensor_acquire(c);
     if (puts)
-        cg_put_scales(c, op, p, state_of(c)->base, cg_scales_of(s));
+        cg_put_scales(c, op, p, cg_tensor_state_of(c)->base, cg_scales_of(s));
     if (!s->started || puts)
-        release(c);
+        cg_tensor_release(c);
     if (!c->failed)
         multiply(c, op, p, s);
     if (s->started || c->failed)
         return;
-    acquire(c);
-    cg_val *regs = load_sum(c, s, p, false);
+    cg_tensor_acquire(c);
+    cg_val *regs = load_sum(c, s, p, NULL);
     if (regs)
         cg_set(c, p->result, regs);
 }
 
 /* ---- sums that stay ---- */
 
-void cg_assign_sum(cg_func *c, const ct_op *op)
-{
-    const cg_sum *s = cg_sum_of(c, op);
-    cg_layout l;
-    if (!s || !cg_mma_accumulator_layout(c, s->product, &l))
-        return;
-    cg_set_home(c, cg_result(op, 0), &l, CG_WEIGHT_MMA);
-    cg_want(c, op->operands[0], &l);
-}
-
-void cg_effects_sum(cg_func *c, ct_op *op)
-{
-    if (cg_sum_of(c, op)->meets)
-        cg_add_effect(c, op, CG_MEETS);
-    cg_add_effect(c, op, CG_MEETS);
-}
-
-void cg_lower_sum(cg_func *c, const ct_op *op)
+void cg_tensor_start(cg_func *c, const ct_op *op)
 {
     cg_sum *s = cg_sum_of(c, op);
     start_sum(c, s, cg_settled_product(c, s->product), op->operands[0]);
     meet(c, op);
     if (c->paired && s->product->in_flight) { /* the other block has taken its last sum, and stored this one */
         cg_pair_ready(c);
-        acquire(c);
+        cg_tensor_acquire(c);
     }
 }
 
-void cg_assign_scale_sum(cg_func *c, const ct_op *op)
+void cg_tensor_take(cg_func *c, const ct_op *op)
 {
     const cg_sum *s = cg_sum_of(c, op);
-    cg_layout l;
-    if (!s || !cg_mma_accumulator_layout(c, s->product, &l))
-        return;
-    cg_set_home(c, cg_result(op, 0), &l, CG_WEIGHT_MMA);
-    cg_want(c, op->operands[1], &l);
-}
-
-/* Lets the warp skip what follows, up to the label, if the factors of all its threads are 1: x * 1 is x. A thread of
-   rows has few of them. 0: it has too many. */
-static uint32_t skip_ones(cg_func *c, const cg_val *factors, uint32_t count)
-{
-    enum { MOST = 8 };
-    cg_val distinct[MOST], others = {0};
-    uint32_t known = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t k = 0;
-        while (k < known && !cg_is_same_val(&distinct[k], &factors[i]))
-            k++;
-        if (k == MOST)
-            return 0;
-        if (k == known)
-            distinct[known++] = factors[i];
-    }
-    for (uint32_t k = 0; k < known; k++) {
-        cg_val other = cg_new(c, CG_PRED), factor = cg_reg(c, distinct[k]);
-        if (k)
-            cg_ins(c, "setp.neu.or.f32 %v, %v, 0f3F800000, %v", other, factor, others);
-        else
-            cg_ins(c, "setp.neu.f32 %v, %v, 0f3F800000", other, factor);
-        others = other;
-    }
-    cg_val any = cg_new(c, CG_PRED);
-    uint32_t behind = cg_label(c);
-    cg_ins(c, "vote.sync.any.pred %v, %v, 0xffffffff", any, others);
-    cg_ins(c, "@!%v bra.uni %l", any, behind);
-    return behind;
-}
-
-/* The product of the last iteration is complete, and nothing else is in the sum's words. */
-void cg_lower_scale_sum(cg_func *c, const ct_op *op)
-{
-    const cg_sum *s = cg_sum_of(c, op);
-    const cg_product *p = cg_settled_product(c, s->product);
-    const cg_layout *home = cg_value_of(c, p->result)->home;
-    uint32_t count = cg_layout_regs(home);
-    const cg_val *factors = cg_get(c, op->operands[1], home);
-    cg_val *scaled = cg_vals(c, count);
-    if (!factors || !scaled)
-        return;
-    uint32_t behind = skip_ones(c, factors, count);
-    acquire(c);
-    const cg_val *regs = load_sum(c, s, p, false);
-    for (uint32_t i = 0; regs && i < count; i++) {
-        scaled[i] = cg_new(c, CG_B32);
-        cg_ins(c, "mul.rn.f32 %v, %v, %v", scaled[i], regs[i], cg_reg(c, factors[i]));
-    }
-    move_sum(c, s, p, scaled, true);
-    release(c);
-    if (behind)
-        cg_place_label(c, behind);
-}
-
-bool cg_take_sum(cg_func *c, const ct_op *op)
-{
-    const cg_sum *s = cg_sum_of(c, op);
-    if (!s)
-        return false;
-    if (s->product->in_flight) {
-        cg_tensor_commit(c, state_of(c)->done, false);
+    if (s->product->in_flight && !c->groups) {
+        await_landing(c, 1);
+    } else if (s->product->in_flight) {
+        cg_tensor_commit(c, cg_tensor_state_of(c)->done, false);
         await_done(c);
     }
-    acquire(c);
-    cg_val *regs = load_sum(c, s, cg_settled_product(c, s->product), !is_always_written(s));
-    if (regs)
-        cg_set(c, cg_result(op, 0), regs);
-    return true;
+    cg_tensor_acquire(c);
+    cg_tensor_load(c, s, cg_result(op, 0), cg_tensor_is_written(s) ? NULL : &s->adds);
 }

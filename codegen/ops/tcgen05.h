@@ -4,8 +4,6 @@
 
 #include "codegen/kernel/kernel.h"
 
-/* The predicate of the thread that issues products. */
-cg_val cg_tensor_issuer(const cg_func *c);
 /* That thread lets the barrier, and if to_all the same one of each block of the cluster, know when the products that it
    has issued are complete. */
 void cg_tensor_commit(cg_func *c, cg_val barrier, bool to_all);

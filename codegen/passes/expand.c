@@ -27,8 +27,9 @@
 
    Why it is right: the loads pass has shown that nothing in the loop writes what a copy reads, and a stage is
    overwritten only after the release of the iteration that read it. */
-#include "codegen/analysis/product.h"
+#include "codegen/analysis/tensor.h"
 #include "codegen/kernel/remarks.h"
+#include "codegen/rewrite/carried.h"
 #include "codegen/rewrite/pipeline.h"
 #include "codegen/rewrite/versions.h"
 #include "codegen/passes/pass.h"
@@ -110,6 +111,26 @@ static ct_op *behind_reads(const expansion *x)
     return last->next;
 }
 
+/* Does the product read the operand in its slot? */
+static bool lies_in_slot(const expansion *x, const ct_value *operand)
+{
+    const ct_op *op = cg_source_of(operand)->op;
+    return op && op->opcode == CT_staged && ct_ring_of(op) == x->value && !op->in_registers;
+}
+
+/* Does the product by tcgen05 go on while copies are started, and into the next iteration? Why it is right: it adds to
+   tensor memory, to which only it and its successors add until the sum is taken behind the loop, and threads wait for
+   the previous product (codegen/ops/tcgen05.c) before they start the copies that overwrite its slot. */
+static bool flies_to_tensor(const expansion *x)
+{
+    uint32_t carried;
+    ct_op *product = x->ring->behind;
+    return product && !x->c->paired && cg_sums_in_tensor(x->c, product)
+           && cg_product_carried(x->loop, &carried) == product && cg_loop_of_sum(x->loop, &carried) == x->loop
+           && cg_tcgen05_has_room(x->c, x->loop) && lies_in_slot(x, product->operands[0])
+           && lies_in_slot(x, product->operands[1]);
+}
+
 static void fill_body(expansion *x, ct_op *place)
 {
     if (x->ring->end == CG_FREE_ONCE_READ) {
@@ -130,7 +151,13 @@ static void fill_body(expansion *x, ct_op *place)
         return;
     }
     cg_ring_put(x->c, CT_await, x->value, place);
-    if (x->ring->behind && !cg_sums_in_tensor(x->c, x->ring->behind)) {
+    if (flies_to_tensor(x)) {
+        uint32_t carried = 0;
+        ct_op *product = cg_product_carried(x->loop, &carried);
+        product->in_flight = product->in_place = true;
+        place = product->next;
+        cg_put_mma_await(x->c, &x->loop->results[carried], x->loop);
+    } else if (x->ring->behind && !cg_sums_in_tensor(x->c, x->ring->behind)) {
         x->ring->behind->in_flight = true;
         place = cg_put_mma_await(x->c, &x->ring->behind->results[0], x->ring->behind);
     }

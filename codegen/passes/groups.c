@@ -8,7 +8,8 @@
    A stage of a ring passes between the groups by two barriers in shared memory, so that copies run as far ahead as
    there are stages, even across the ends of loops. This requires a kernel whose control flow around the loops depends
    only on scalars that both groups can compute or load. The ring gets as many stages as fit.
-   docs/internals/codegen/warp-specialisation.md has the rules.
+   docs/internals/codegen/warp-specialisation.md has the rules. One thread of a further warp may issue the products by
+   tcgen05 (codegen/passes/issuer.c).
 
    Why it is right: a stage is read only after the barrier at which its copies arrive, and written only after the
    barrier at which every consumer warp has arrived, so each consumer reads the tile that the load would have read. */
@@ -20,6 +21,7 @@
 #include "codegen/kernel/groups.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/passes/groups_find.h"
+#include "codegen/passes/issuer.h"
 #include "codegen/plan/block_order.h"
 #include "codegen/passes/maps.h"
 #include "codegen/passes/pass.h"
@@ -55,17 +57,6 @@ static bool is_number(const cg_splitting *x, const ct_op *op)
     const bc_type *type = ct_is_load(op) ? op->results[0].type : NULL;
     return type && bc_shape_elems(type->shape, type->rank) == 1 && cg_is_weak_access(op)
            && !cg_order_holds_back(x->c, x->f->body, op);
-}
-
-/* May each group execute the op by itself, without the threads of the other group? The next grid may start when
-   threads of either group allow it. */
-static bool in_both(const ct_op *op)
-{
-    const bc_op_classes alone = BC_OPS(SAME) | BC_OPS(RESHAPE) | BC_OPS(VIEW) | BC_OPS(QUERY) | BC_OPS(LOOP)
-                                | BC_OPS(BRANCH) | BC_OPS(EXIT);
-    return is_root(op) || ct_is_map(op) || bc_op_in(op->opcode, alone) || op->opcode == OP_broadcast
-           || op->opcode == OP_gdc_launch_dependents_tko || op->opcode == CT_rank || op->opcode == CT_share
-           || op->opcode == CT_tile_block || (bc_op_in(op->opcode, BC_OPS(TOKEN)) && !ct_info(op)->effects);
 }
 
 /* Ops that were ordered after the load are ordered after what the load followed: consumers wait for the slot. */
@@ -139,7 +130,7 @@ static void copy_kept(const cg_splitting *x, const cg_kept_load *kept)
 static bool is_feasible(const ct_block *producers, const bool *numbers)
 {
     for (const ct_op *op = producers->first; op; op = ct_next_op(op, producers))
-        if (!in_both(op) && !(op->result_count && numbers[op->results[0].id]))
+        if (!is_root(op) && !cg_is_in_each_group(op) && !(op->result_count && numbers[op->results[0].id]))
             return false;
     return true;
 }
@@ -164,7 +155,7 @@ static ct_block *make_producers(cg_splitting *x)
             return NULL;
         ct_append(block, copy);
     }
-    bool *numbers = bc_new(x->f->arena, bool, x->f->value_count + 1u); /* by value id: loads that producers repeat */
+    bool *numbers = x->numbers = bc_new(x->f->arena, bool, x->f->value_count + 1u);
     if (!numbers)
         return NULL;
     const ct_op *original = body->first;
@@ -179,7 +170,7 @@ static ct_block *make_producers(cg_splitting *x)
             if (original == x->kept[i].load)
                 x->kept[i].copy = op;
         if (is_number(x, original))
-            numbers[op->results[0].id] = true;
+            numbers[original->results[0].id] = numbers[op->results[0].id] = true;
     }
     for (uint32_t i = 0; i < x->count; i++)
         copy_loads(x, &x->places[i]);
@@ -471,7 +462,7 @@ static void wrap(cg_splitting *x, ct_block *producers)
     cg_groups *detail = bc_new(f->arena, cg_groups, 1);
     ct_block *consumers = ct_block_new(f, 0);
     ct_op *groups = ct_op_new(f, CT_groups, f->body->first, 0, 0), *end = ct_clone(f, f->body->last, &(ct_map){0});
-    if (!detail || !consumers || !groups || !end || !(groups->regions = bc_new(f->arena, ct_block *, 3))) {
+    if (!detail || !consumers || !groups || !end || !(groups->regions = bc_new(f->arena, ct_block *, CG_GROUPS))) {
         cg_no_memory(x->c);
         return;
     }
@@ -482,13 +473,14 @@ static void wrap(cg_splitting *x, ct_block *producers)
     place_rings(x, detail);
     detail->shared = cg_groups_shared(x);
     groups->detail = detail;
-    groups->region_count = x->starters ? 3 : 2;
-    groups->regions[0] = consumers;
-    groups->regions[1] = producers;
-    groups->regions[2] = x->starters;
-    producers->parent = groups;
-    if (x->starters)
-        x->starters->parent = groups;
+    groups->region_count = x->issuer ? CG_ISSUER + 1 : x->starters ? CG_STARTERS + 1 : CG_PRODUCERS + 1;
+    groups->regions[CG_CONSUMERS] = consumers;
+    groups->regions[CG_PRODUCERS] = producers;
+    groups->regions[CG_STARTERS] = x->starters;
+    groups->regions[CG_ISSUER] = x->issuer;
+    for (uint32_t r = CG_PRODUCERS; r < CG_GROUPS; r++)
+        if (groups->regions[r])
+            groups->regions[r]->parent = groups;
     ct_move_all(f->body, consumers, groups);
     for (uint32_t i = 0; i < x->ring_count; i++)
         ct_append(f->body, x->rings[i]);
@@ -522,6 +514,7 @@ static bool split(cg_splitting *x)
             cg_drop_sources(x->c, x->places[i].loop, cg_plan_of(x->places[i].loop)->ring);
         x->places[i].loop->detail = x->places[i].copy->detail = NULL;
     }
+    x->issuer = cg_make_issuer(x);
     wrap(x, producers);
     return true;
 }

@@ -84,13 +84,15 @@ static void find_in(finding *x, const ct_block *block);
 static void find_in_groups(finding *x, const ct_op *op)
 {
     uint32_t warp_bits = x->c->warp_bits;
-    find_in(x, op->regions[0]);
+    find_in(x, op->regions[CG_CONSUMERS]);
     x->copies = true;
+    if (op->region_count > CG_ISSUER)
+        find_in(x, op->regions[CG_ISSUER]); /* in the layouts of the consumers, who take its sums */
     x->c->warp_bits = CG_PRODUCER_WARP_BITS;
-    find_in(x, op->regions[1]);
+    find_in(x, op->regions[CG_PRODUCERS]);
     x->c->warp_bits = CG_STARTER_WARP_BITS;
-    if (op->region_count > 2)
-        find_in(x, op->regions[2]);
+    if (op->region_count > CG_STARTERS && op->regions[CG_STARTERS])
+        find_in(x, op->regions[CG_STARTERS]);
     x->c->warp_bits = warp_bits;
     x->copies = false;
 }

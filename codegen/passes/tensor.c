@@ -6,6 +6,10 @@
    product, or the loop. So a loop keeps sums only if all products in it have room at once. The kernel allocates at its
    start and frees before it returns.
 
+   Where the issuer has a program of its own (codegen/passes/issuer.c), the kernel's only sum has two places, one behind
+   the other. There, `sum` waits until the next place is empty, and `mma_await` marks it as full; in the consumers'
+   program, `take` loads it.
+
    A sum that the loop multiplies in each iteration before the product adds to it, as attention does, stays, too:
    `scale_sum` takes the place of the multiplication.
 
@@ -15,6 +19,7 @@
    Why it is right: only the product of the next iteration reads such a sum, so nobody misses it in registers. */
 #include "codegen/analysis/tensor.h"
 #include "codegen/analysis/tensor_left.h"
+#include "codegen/kernel/groups.h"
 #include "codegen/passes/pass.h"
 #include "codegen/rewrite/carried.h"
 #include "codegen/rewrite/ring.h"
@@ -108,6 +113,12 @@ static bool keep(placing *x, ct_op *product, cg_sum *sum)
 
 /* ---- places ---- */
 
+/* The columns of all places of the sum. */
+static uint32_t columns_of(const cg_tensor *tensor, const cg_sum *sum)
+{
+    return sum->columns * (tensor->in_turn ? CG_SUMS_IN_TURN : 1);
+}
+
 /* The first column behind all sums, but for that of the product itself if it has none yet, that are there during the
    span. */
 static uint32_t column_behind(const cg_tensor *tensor, const cg_sum *last, const ct_op *span)
@@ -177,8 +188,9 @@ static void add_sum(placing *x, ct_op *product)
                     .scale_columns = cg_tcgen05_columns(&p) - cg_tcgen05_sum_columns(&p),
                     .row = cg_sum_columns(&p)};
     keep(x, product, sum);
+    x->tensor->flies = x->tensor->flies || (product->in_flight && !x->c->groups);
     sum->column = column_behind(x->tensor, sum, sum->span);
-    allocate(x->tensor, sum->column + sum->columns);
+    allocate(x->tensor, sum->column + columns_of(x->tensor, sum));
 }
 
 /* Puts the product's left operand behind all sums, if there is room. */
@@ -219,6 +231,28 @@ static void put_ends(placing *x, ct_block *program)
             put(x, CT_tensor_end, op);
 }
 
+static void place_sums(placing *x, ct_block *program)
+{
+    for (ct_op *op = program->first; op && !x->c->failed; op = ct_next_op(op, program))
+        if (cg_sums_in_tensor(x->c, op))
+            add_sum(x, op);
+    for (uint32_t i = 0; i < x->tensor->count; i++)
+        add_left(x, &x->tensor->sums[i]);
+    put_ends(x, program);
+}
+
+/* The sum that the issuer fills is the kernel's only one, and consumers take it in one place. */
+static void place_in_turn(placing *x, const ct_op *groups)
+{
+    x->tensor->in_turn = true;
+    place_sums(x, groups->regions[CG_ISSUER]);
+    put_ends(x, groups->regions[CG_CONSUMERS]);
+    const ct_block *consumers = groups->regions[CG_CONSUMERS];
+    for (const ct_op *op = consumers->first; op; op = ct_next_op(op, consumers))
+        if (op->opcode == CT_take)
+            x->tensor->sums[0].loaded = op;
+}
+
 /* A product of a pair has only half of its right operand, so that no other instruction can compute it. cg_choose_pair
    has compiled the kernel before and decided against a pair if this is so. */
 static bool are_pairs_whole(cg_func *c)
@@ -245,16 +279,14 @@ void cg_pass_tensor(cg_func *c)
         return;
     }
     x.tensor->columns = CG_TENSOR_LEAST_COLUMNS;
-    ct_block *program = c->ir->body;
-    for (ct_op *op = c->ir->body->first; op; op = op->next)
+    const ct_op *groups = NULL;
+    for (const ct_op *op = c->ir->body->first; op; op = op->next)
         if (op->opcode == CT_groups)
-            program = op->regions[0];
-    for (ct_op *op = program->first; op && !c->failed; op = ct_next_op(op, program))
-        if (cg_sums_in_tensor(c, op))
-            add_sum(&x, op);
-    for (uint32_t i = 0; i < x.tensor->count; i++)
-        add_left(&x, &x.tensor->sums[i]);
-    put_ends(&x, program);
+            groups = op;
+    if (groups && groups->region_count > CG_ISSUER)
+        place_in_turn(&x, groups);
+    else
+        place_sums(&x, groups ? groups->regions[CG_CONSUMERS] : c->ir->body);
     c->tensor = x.tensor;
     for (uint32_t i = 0; i < x.tensor->count; i++)
         x.tensor->sums[i].meets = has_words_of_others(c, &x.tensor->sums[i]);

@@ -95,7 +95,8 @@ static void add_op(json_doc *doc, cJSON *list, const cg_model *m, const cg_model
     static const char *const roles[] = {[CG_ROLE_ALL] = NULL,
                                         [CG_ROLE_CONSUMERS] = "consumers",
                                         [CG_ROLE_PRODUCERS] = "producers",
-                                        [CG_ROLE_STARTERS] = "starters"};
+                                        [CG_ROLE_STARTERS] = "starters",
+                                        [CG_ROLE_ISSUER] = "issuer"};
     cJSON *item = json_object(doc, list, NULL);
     json_text(doc, item, "name", op->name);
     json_uint(doc, item, "number", op->number);

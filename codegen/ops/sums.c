@@ -1,0 +1,52 @@
+/* The ops around sums in tensor memory: of all threads (codegen/ops/tcgen05.c), or of the issuer and the consumers
+   (codegen/ops/turns.c). */
+#include "codegen/ops/hooks.h"
+#include "codegen/ops/mma.h"
+#include "codegen/ops/tcgen05.h"
+#include "codegen/ops/tensor_state.h"
+#include "codegen/ops/turns.h"
+#include "codegen/values/effects.h"
+#include "codegen/values/homes.h"
+#include "codegen/values/values.h"
+
+void cg_assign_sum(cg_func *c, const ct_op *op)
+{
+    const cg_sum *s = cg_sum_of(c, op);
+    cg_layout l;
+    if (!s || !cg_mma_accumulator_layout(c, s->product, &l))
+        return;
+    cg_set_home(c, cg_result(op, 0), &l, CG_WEIGHT_MMA);
+    cg_want(c, op->operands[0], &l);
+}
+
+void cg_effects_sum(cg_func *c, ct_op *op)
+{
+    if (c->tensor->in_turn)
+        return;
+    if (cg_sum_of(c, op)->meets)
+        cg_add_effect(c, op, CG_MEETS);
+    cg_add_effect(c, op, CG_MEETS);
+}
+
+void cg_lower_tensor(cg_func *c, const ct_op *op)
+{
+    (c->tensor->in_turn ? cg_turns_tensor : cg_tensor_begin)(c, op);
+}
+
+void cg_lower_tensor_end(cg_func *c, const ct_op *op)
+{
+    (c->tensor->in_turn ? cg_turns_tensor_end : cg_tensor_end)(c, op);
+}
+
+void cg_lower_sum(cg_func *c, const ct_op *op)
+{
+    (c->tensor->in_turn ? cg_turns_sum : cg_tensor_start)(c, op);
+}
+
+bool cg_take_sum(cg_func *c, const ct_op *op)
+{
+    if (!cg_sum_of(c, op))
+        return false;
+    (c->tensor->in_turn ? cg_turns_full : cg_tensor_take)(c, op);
+    return true;
+}

@@ -1,0 +1,52 @@
+/* Tensor memory as a program of the kernel reaches it, and the rules of order, for the files that lower products by
+   tcgen05 (codegen/ops/tcgen05.c, turns.c). */
+#ifndef TILEVM_CODEGEN_OPS_TENSOR_STATE_H
+#define TILEVM_CODEGEN_OPS_TENSOR_STATE_H
+
+#include "codegen/analysis/tensor.h"
+
+struct cg_tensor_state {
+    cg_val issuer;      /* predicate: it is the thread that issues; known: only that thread executes what it issues */
+    cg_val base;        /* the address of the columns that the sum has now */
+    cg_val done, phase; /* the barrier for products that threads wait for, and the phase that is awaited next */
+    cg_val begun;       /* the number of products in flight that were issued; in programs of their own, of sums that
+                           were begun */
+    /* Of sums in turn (codegen/ops/turns.c): */
+    cg_val allocated; /* the address of all columns */
+    uint32_t behind;  /* in the issuer's program: the label where its other threads wait for it */
+};
+
+static inline struct cg_tensor_state *cg_tensor_state_of(const cg_func *c)
+{
+    return c->tensor->state;
+}
+/* The state of a program that is lowered next; NULL: out of memory, which is reported. */
+struct cg_tensor_state *cg_tensor_state_new(cg_func *c);
+
+/* What the thread has done to tensor memory is ordered before what others do behind a barrier and `acquire`. */
+void cg_tensor_release(cg_func *c);
+void cg_tensor_acquire(cg_func *c);
+/* Only the issuer executes what follows, up to the label; 0: it is the only one here. */
+uint32_t cg_tensor_begin_issuer(cg_func *c);
+void cg_tensor_end_issuer(cg_func *c, uint32_t others);
+
+/* The address of the kernel's shared memory for tensor memory becomes known. */
+void cg_tensor_memory(cg_func *c);
+/* One warp allocates the columns, whose address any thread then reads from shared memory; it frees them. */
+void cg_tensor_allocate(cg_func *c);
+void cg_tensor_address(cg_func *c, cg_val address);
+void cg_tensor_free(cg_func *c, cg_val address);
+
+/* Lower the ops `tensor`, `tensor_end` and `sum`, and the end of a sum, where all threads execute them. */
+void cg_tensor_begin(cg_func *c, const ct_op *op);
+void cg_tensor_end(cg_func *c, const ct_op *op);
+void cg_tensor_start(cg_func *c, const ct_op *op);
+void cg_tensor_take(cg_func *c, const ct_op *op);
+
+/* Does a product add to the sum before it is taken, whatever the ends of the loops are? */
+bool cg_tensor_is_written(const cg_sum *s);
+/* Loads the sum, and gives it to the value; written: a predicate, where no product may have been executed, and the sum
+   is zero then. */
+void cg_tensor_load(cg_func *c, const cg_sum *s, const ct_value *to, const cg_val *written);
+
+#endif

@@ -1,0 +1,13 @@
+/* Sums in turn: two places in tensor memory, of which one thread fills one while other warps take the other. */
+#ifndef TILEVM_CODEGEN_OPS_TURNS_H
+#define TILEVM_CODEGEN_OPS_TURNS_H
+
+#include "codegen/kernel/kernel.h"
+
+/* Lower the ops of either program: `tensor`, `tensor_end`; and of the issuer's: `sum`, and the end of the sum. */
+void cg_turns_tensor(cg_func *c, const ct_op *op);
+void cg_turns_tensor_end(cg_func *c, const ct_op *op);
+void cg_turns_sum(cg_func *c, const ct_op *op);
+void cg_turns_full(cg_func *c, const ct_op *op);
+
+#endif
