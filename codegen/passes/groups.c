@@ -324,6 +324,8 @@ static void consume(const cg_splitting *x, const cg_ring_place *p)
         consume_in_tensor(x, p);
     if (product) {
         product->in_flight = product->in_place = true;
+        /* packed again, it would be written while the last product reads it */
+        product->as_words = !ct_is_inside(product->operands[0]->block, p->loop->regions[0]);
         ct_op *loop = cg_loop_of_sum(p->loop, &carried);
         await_ahead(x, p);
         cg_ring_put_behind(x->c, CT_drain, p->value, cg_put_mma_await(x->c, &loop->results[carried], loop));

@@ -63,11 +63,11 @@ struct ct_op {
     /* Of a product. Passes that create its ring set these for later passes and for lowering: */
     bool in_flight; /* by groups, skew, expand: its result is available after mma_await only */
     bool in_place;  /* by groups, skew: it adds to the registers of its accumulator, which nothing else reads */
-    bool as_words; /* by overlap: its left operand, which does not change in the loop, is taken as the words that it was
-                       loaded as */
-    bool paired;   /* by cluster: its right operand has only this thread block's half of the columns; the other block of
+    bool as_words;  /* by groups, overlap: its left operand, which does not change in the loop, is taken as the words in
+                       which it is */
+    bool paired; /* by cluster: its right operand has only this thread block's half of the columns; the other block of
                       the pair has the other half */
-    uint8_t way;   /* ct_way: by loads, flip; of an ftof, CT_TURNED: done by such a product */
+    uint8_t way; /* ct_way: by loads, flip; of an ftof, CT_TURNED: done by such a product */
     /* Of a `staged`, by expand, ahead: */
     bool in_registers; /* it loads its tile to registers, where other ops read it */
     bool plain;  /* of a loop, by lift: another version of it probably runs, so that nothing is prefetched in it */

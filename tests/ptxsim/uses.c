@@ -24,7 +24,8 @@ void ps_use_step(ps_warp *w, const ps_insn *in, uint32_t active)
     if (!use)
         return;
     use->warps++;
-    use->lanes += (uint64_t)__builtin_popcount(active);
+    for (uint32_t left = active; left; left &= left - 1)
+        use->lanes++;
 }
 
 bool ps_use_product(ps_warp *w, const ps_insn *in, unsigned m, unsigned n, unsigned k, bool a_in_shared)

@@ -139,7 +139,8 @@ def run(options, case, target):
             command += ["--cluster", str(kernel.metadata.num_ctas)]
         result = subprocess.run(command + given, capture_output=True, text=True, check=False)
         if result.returncode:
-            return re.sub(r"\n\s*", "; ", (result.stdout + result.stderr).strip())[:400]
+            text = re.sub(r"\n\s*", "; ", (result.stdout + result.stderr).strip())[:400]
+            return text or f"ptxsim ended with status {result.returncode}"
         for index, (want, tolerance) in expected.items():
             data = patterns(arguments[index])
             wrong = difference(np.fromfile(files[index], data.dtype), want, tolerance)
