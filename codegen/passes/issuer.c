@@ -85,8 +85,8 @@ static bool starts_as_zero(const nest *n)
     return init->op && init->op->opcode == OP_constant && ct_is_zero(init->op);
 }
 
-/* Has the multiprocessor columns for two sums of each of its blocks? Scales have one place, which the next product would
-   overwrite, so that sums of scaled products take no turns. */
+/* Has the multiprocessor columns for two sums of each of its blocks? Scales have one place, which the next product
+   would overwrite, so that sums of scaled products take no turns. */
 static bool has_room(const cg_splitting *x)
 {
     cg_product p = cg_product_of(x->c, x->places[0].product);
