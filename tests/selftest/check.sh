@@ -27,26 +27,26 @@ expect() {
         printf 'FAILED check.sh: expected status %s and %s, found %s\n%s\n' "$1" "$2" "$status" "$found"
     fi
 }
-expect 1 '0 passed, [1-9][0-9]* failed, 4 skipped' << 'END'
+expect 1 '0 passed, [1-9][0-9]* failed, 5 skipped' << 'END'
 exit 0
 END
-expect 0 '[1-9][0-9]* passed, 0 failed, 4 skipped' << 'END'
+expect 0 '[1-9][0-9]* passed, 0 failed, 5 skipped' << 'END'
 echo "some: 1 passed, 0 failed"
 echo "others: 2 passed, 0 failed"
 END
-expect 0 '[1-9][0-9]* passed, 0 failed, 5 skipped' << 'END'
+expect 0 '[1-9][0-9]* passed, 0 failed, 6 skipped' << 'END'
 case $* in *check-ptxas*) echo "ptxas: skipped, there is no ptxas"; exit 0 ;; esac
 echo "some: 1 passed, 0 failed"
 END
-expect 1 '[1-9][0-9]* passed, 1 failed, 4 skipped' << 'END'
+expect 1 '[1-9][0-9]* passed, 1 failed, 5 skipped' << 'END'
 [ "$target" = check-docs ] && exit 2
 echo "some: 1 passed, 0 failed"
 END
-expect 1 '[1-9][0-9]* passed, 1 failed, 4 skipped' << 'END'
+expect 1 '[1-9][0-9]* passed, 1 failed, 5 skipped' << 'END'
 [ "$target" = check-docs ] && exit 0
 echo "some: 1 passed, 0 failed"
 END
-expect 1 '[1-9][0-9]* passed, 3 failed, 4 skipped' << 'END'
+expect 1 '[1-9][0-9]* passed, 3 failed, 5 skipped' << 'END'
 [ "$target" = check-docs ] && echo "docs: 4 passed, 3 failed" && exit 1
 echo "some: 1 passed, 0 failed"
 END

@@ -18,7 +18,7 @@ rm -rf "$3" && mkdir -p "$3" && cd "$3" || exit 2
 unset TILEVM_IMAGE CUDA_CACHE_DISABLE CUDA_CACHE_MAXSIZE CUDA_CACHE_PATH TILEVM_BUNDLE_KEY TILEVM_BUNDLE_TRUST
 export HOME="$PWD" TILEVM_CACHE_DIR="$PWD/cache" NO_COLOR=1 LD_LIBRARY_PATH="$build/fakecuda" TILEVM_PTXAS="$ptxas" \
     TILEVM_LOG=note FAKECUDA_LEFT="$PWD/left"
-newer=$kernels/atomic_add_bf16.tbc # needs sm_90
+newer=$PWD/newer.tbc # needs more shared memory than sm_80 gives a kernel
 
 # on CAPABILITY FILE KERNEL...: the client on a device of that kind.
 on() {
@@ -39,6 +39,23 @@ change() {
 }
 
 # ---- build ----
+cat > newer.tileir << 'END'
+cuda_tile.module @newer {
+  entry @product(%p: tile<ptr<f64>>) {
+    %v = make_tensor_view %p, shape = [8192, 4], strides = [4, 1] : tensor_view<8192x4xf64, strides=[4,1]>
+    %tiles = make_partition_view %v : partition_view<tile=(8192x4), tensor_view<8192x4xf64, strides=[4,1]>>
+    %i = constant <i32: 0> : tile<i32>
+    %a = constant <f64: 1.0> : tile<8192x2xf64>
+    %b = constant <f64: 1.0> : tile<2x4xf64>
+    %c = constant <f64: 0.0> : tile<8192x4xf64>
+    %s = mmaf %a, %b, %c : tile<8192x2xf64>, tile<2x4xf64>, tile<8192x4xf64>
+    %t0 = make_token : token
+    %t1 = store_view_tko weak %s, %tiles[%i, %i] token = %t0 : tile<8192x4xf64>, partition_view<tile=(8192x4), tensor_view<8192x4xf64, strides=[4,1]>>, tile<i32> -> token
+    return
+  }
+}
+END
+run 0 "$tilevm" asm newer.tileir -o "$newer"
 run 0 "$tilevm" bundle build "$kernels/vadd_f32.tbc" "$kernels/softmax_row_f32.tbc" -t sm_90,sm_80 -o app.tvb
 says 'app.tvb: 2 kernels in 2 modules for 2 targets'
 run 0 "$tilevm" bundle build "$kernels/softmax_row_f32.tbc" "$kernels/vadd_f32.tbc" -t sm_80,sm_90,sm_80 -o again.tvb -j 1
@@ -59,11 +76,11 @@ if command -v unzip > /dev/null; then
 fi
 
 # ---- what a target cannot run ----
-run 0 "$tilevm" bundle build "$newer" "$kernels/vadd_f32.tbc" -t sm_80,sm_120 -o mixed.tvb
+run 0 "$tilevm" bundle build "$newer" "$kernels/vadd_f32.tbc" -t sm_80,sm_120a -o mixed.tvb
 says 'sm_80 cannot run it: [G-'
 says '-        cubin'
 rm -f strict.tvb
-run 1 "$tilevm" bundle build "$newer" "$kernels/vadd_f32.tbc" -t sm_80,sm_120 -o strict.tvb --strict
+run 1 "$tilevm" bundle build "$newer" "$kernels/vadd_f32.tbc" -t sm_80,sm_120a -o strict.tvb --strict
 says 'strict.tvb was not written: not every target can run every kernel (--strict)'
 run 1 test -e strict.tvb
 run 0 "$tilevm" bundle list --json mixed.tvb
