@@ -8,16 +8,6 @@
 #include "codegen/values/homes.h"
 #include "codegen/values/values.h"
 
-void cg_assign_scale_sum(cg_func *c, const ct_op *op)
-{
-    const cg_sum *s = cg_sum_of(c, op);
-    cg_layout l;
-    if (!s || !cg_mma_accumulator_layout(c, s->product, &l))
-        return;
-    cg_set_home(c, cg_result(op, 0), &l, CG_WEIGHT_MMA);
-    cg_want(c, op->operands[1], &l);
-}
-
 /* Lets the warp skip what follows, up to the label, if the factors of all its threads are 1: x * 1 is x. A thread of
    rows has few of them. 0: it has too many. */
 static uint32_t skip_ones(cg_func *c, const cg_val *factors, uint32_t count)

@@ -9,14 +9,31 @@
 #include "codegen/values/homes.h"
 #include "codegen/values/values.h"
 
-void cg_assign_sum(cg_func *c, const ct_op *op)
+/* The result, and an operand if one is given, have the layout in which threads hold the sum. */
+static void assign_like_sum(cg_func *c, const ct_op *op, const ct_value *operand)
 {
     const cg_sum *s = cg_sum_of(c, op);
     cg_layout l;
     if (!s || !cg_mma_accumulator_layout(c, s->product, &l))
         return;
     cg_set_home(c, cg_result(op, 0), &l, CG_WEIGHT_MMA);
-    cg_want(c, op->operands[0], &l);
+    if (operand)
+        cg_want(c, operand, &l);
+}
+
+void cg_assign_sum(cg_func *c, const ct_op *op)
+{
+    assign_like_sum(c, op, op->operands[0]);
+}
+
+void cg_assign_scale_sum(cg_func *c, const ct_op *op)
+{
+    assign_like_sum(c, op, op->operands[1]);
+}
+
+void cg_assign_take(cg_func *c, const ct_op *op)
+{
+    assign_like_sum(c, op, NULL);
 }
 
 void cg_effects_sum(cg_func *c, ct_op *op)

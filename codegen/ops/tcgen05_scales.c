@@ -4,6 +4,7 @@
 #include "codegen/analysis/tcgen05_scales.h"
 #include "codegen/ops/mma.h"
 #include "codegen/ops/slots.h"
+#include "codegen/ops/tensor_move.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/memory.h"
 #include "codegen/values/values.h"
@@ -23,18 +24,6 @@ static cg_val *take_words(cg_func *c, const ct_op *op, const cg_product *p, uint
         words[w] = cg_scale_word(c, p->scale_kind, scales + (w << word_bits), 1u << word_bits);
     *out_count = count;
     return scales ? words : NULL;
-}
-
-/* The address of the lanes that the warp reaches, in the kernel's first column. */
-static cg_val lanes_of(cg_func *c, cg_val base)
-{
-    enum { LANE_BIT = 16 };
-    uint32_t images[CG_LANE_BITS + CG_WARPGROUP_BITS] = {0};
-    for (uint32_t i = 0; i < CG_WARPGROUP_BITS; i++)
-        images[CG_LANE_BITS + i] = (uint32_t)1 << (LANE_BIT + CG_LANE_BITS + i);
-    cg_val own = cg_linear(c, cg_tid(c), images, CG_LANE_BITS + CG_WARPGROUP_BITS), at = cg_new(c, CG_B32);
-    cg_ins(c, "add.u32 %v, %v, %v", at, own, base);
-    return at;
 }
 
 /* Stores as many words at a time as have columns side by side. */
@@ -72,7 +61,7 @@ void cg_put_scales(cg_func *c, const ct_op *op, const cg_product *p, cg_val base
     uint32_t others = c->warp_bits > CG_WARPGROUP_BITS ? cg_label(c) : 0;
     if (others)
         cg_leave_from(c, cg_tid(c), 1u << (CG_WARPGROUP_BITS + CG_LANE_BITS), others);
-    cg_val lanes = lanes_of(c, base);
+    cg_val lanes = cg_tensor_lanes(c, base, NULL, 0);
     for (uint32_t side = 0; side < 2; side++) {
         cg_scale_place place = cg_scale_place_of(p, side == 0);
         store_words(c, &place, lanes, column, words[side], counts[side]);

@@ -30,21 +30,29 @@ cg_tensor_tile cg_tensor_left(const cg_func *c, const cg_sum *s, const cg_produc
                             .along_n = cg_tensor_left_along(c, p)};
 }
 
-/* The address of the lanes and columns that a warp reaches, by the bits of the thread's number. Tiles with the same
-   rows and columns share it. Where the upper half of the columns is in other lanes, warps along N have the other upper
-   bits in descending order (cg_tcgen05_warp_column). */
-static cg_val lanes_of(cg_func *c, cg_val base, const cg_tensor_tile *t)
+cg_val cg_tensor_lanes(cg_func *c, cg_val base, const uint32_t *columns, uint32_t count)
 {
-    uint32_t images[CG_MAX_TILE_BITS] = {0}, count = CG_LANE_BITS, words = t->columns - t->word_bits;
+    uint32_t images[CG_MAX_TILE_BITS] = {0}, bits = CG_LANE_BITS;
     for (uint32_t i = 0; i < CG_WARPGROUP_BITS; i++)
-        images[count++] = (uint32_t)1 << (LANE_BIT + CG_LANE_BITS + i);
-    for (uint32_t i = CG_WARPGROUP_BITS; i < t->along_m; i++)
-        images[count++] = (uint32_t)1 << (words + i - CG_WARPGROUP_BITS);
-    for (uint32_t i = t->halves; i < t->along_n; i++)
-        images[count++] = (uint32_t)1 << (t->halves ? words - 1 - i : words - t->along_n + i);
-    cg_val own = cg_linear(c, cg_tid(c), images, count), at = cg_new(c, CG_B32);
+        images[bits++] = (uint32_t)1 << (LANE_BIT + CG_LANE_BITS + i);
+    for (uint32_t i = 0; i < count; i++)
+        images[bits++] = columns[i];
+    cg_val own = cg_linear(c, cg_tid(c), images, bits), at = cg_new(c, CG_B32);
     cg_ins(c, "add.u32 %v, %v, %v", at, own, base);
     return at;
+}
+
+/* The lanes and columns that a warp has of the tile. Tiles with the same rows and columns share the address. Where the
+   upper half of the columns is in other lanes, warps along N have the other upper bits in descending order
+   (cg_tcgen05_warp_column). */
+static cg_val lanes_of(cg_func *c, cg_val base, const cg_tensor_tile *t)
+{
+    uint32_t columns[CG_MAX_WARP_BITS], count = 0, words = t->columns - t->word_bits;
+    for (uint32_t i = CG_WARPGROUP_BITS; i < t->along_m; i++)
+        columns[count++] = (uint32_t)1 << (words + i - CG_WARPGROUP_BITS);
+    for (uint32_t i = t->halves; i < t->along_n; i++)
+        columns[count++] = (uint32_t)1 << (t->halves ? words - 1 - i : words - t->along_n + i);
+    return cg_tensor_lanes(c, base, columns, count);
 }
 
 /* In as few instructions as there are blocks of lanes. */

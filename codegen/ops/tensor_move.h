@@ -22,5 +22,8 @@ cg_tensor_tile cg_tensor_left(const cg_func *c, const cg_sum *s, const cg_produc
 /* Loads or stores the thread's part, one register for each word, and waits until it is done. base: the address of the
    kernel's columns. */
 void cg_tensor_move(cg_func *c, cg_val base, const cg_tensor_tile *t, const cg_val *regs, bool stores);
+/* The address of the 32 lanes that the warp reaches, in the column of `base`; columns[i] are added if bit i of the
+   number of its warpgroup is set. */
+cg_val cg_tensor_lanes(cg_func *c, cg_val base, const uint32_t *columns, uint32_t count);
 
 #endif

@@ -175,14 +175,6 @@ void cg_turns_full(cg_func *c, const ct_op *op)
 
 /* ---- the consumers ---- */
 
-void cg_assign_take(cg_func *c, const ct_op *op)
-{
-    const cg_sum *sum = cg_sum_of(c, op);
-    cg_layout l;
-    if (sum && cg_mma_accumulator_layout(c, sum->product, &l))
-        cg_set_home(c, cg_result(op, 0), &l, CG_WEIGHT_MMA);
-}
-
 void cg_lower_take(cg_func *c, const ct_op *op)
 {
     const cg_sum *sum = cg_sum_of(c, op);
