@@ -19,7 +19,10 @@
    slice; and the slices are added in the order in which the instruction would add them. */
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
+#include "codegen/analysis/ring.h"
 #include "codegen/analysis/turned.h"
+#include "codegen/analysis/view.h"
+#include "codegen/facts/facts.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/plan/budget.h"
 #include "codegen/passes/pass.h"
@@ -166,6 +169,29 @@ static uint32_t parts_of(const cutting *x, uint32_t wanted, uint32_t stages, uin
     return bytes_of_row(x) / parts >= least ? parts : 0;
 }
 
+/* Are the tiles of a batch better cut? Only if tensor maps may bring them: threads that copy tiles of more dimensions
+   take longer than more stages save. Rows must start at multiples of 16 bytes, and kernels with loops in branches are
+   not warp-specialised. */
+static bool suits_batch(const cutting *x)
+{
+    uint32_t fast;
+    if (x->loads[0]->results[0].type->rank == 2 && x->loads[1]->results[0].type->rank == 2)
+        return true;
+    for (const ct_op *op = x->loop->block->parent; op; op = op->block->parent)
+        if (!ct_is_loop(op))
+            return false;
+    if (!cg_find_facts(x->c->ir) || !cg_find_views(x->c->ir)) {
+        cg_no_memory(x->c);
+        return false;
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        cg_view_op v = cg_view_op_of(x->loads[i]);
+        if (!cg_view_contiguous(&v, &fast) || cg_view_vector(x->c, &v, fast) < cg_chunk_bits(v.tile_type))
+            return false;
+    }
+    return true;
+}
+
 static bool is_wanted(cutting *x)
 {
     enum { LEAST_SLOTS = 2 }; /* one is filled while the other is read */
@@ -181,7 +207,7 @@ static bool is_wanted(cutting *x)
                : async   ? parts_of(x, CG_CUT_GOOD_SLOTS, CG_CUT_GOOD_SLOTS, CG_LINE_BYTES)
                : by_maps ? parts_of(x, LEAST_SLOTS, LEAST_SLOTS, CG_LINE_BYTES / 2)
                          : 0;
-    return x->parts;
+    return x->parts && suits_batch(x);
 }
 
 /* ---- the inner loop ---- */
