@@ -72,7 +72,7 @@ static void emit_called(cg_func *c, const function *f, bool wide)
 /* A call by all threads of a warp, or in a branch, by those that are there. */
 static cg_val call(cg_func *c, const function *f, bool wide, const cg_val *operands)
 {
-    const char *which = f->form == NEAR && wide ? "" : ".uni";
+    const char *which = f->form == NEAR ? "" : ".uni";
     cg_val result = cg_new(c, wide ? CG_B64 : CG_B32), x[2] = {{0}, {0}};
     for (unsigned i = 0; i < f->operands; i++)
         x[i] = cg_reg(c, operands[i]);
@@ -86,15 +86,15 @@ static cg_val call(cg_func *c, const function *f, bool wide, const cg_val *opera
 }
 
 /* In place where that gives the result, else by a call, which few threads execute. */
-static cg_val near_or_called(cg_func *c, const function *f, const cg_val *operands)
+static cg_val near_or_called(cg_func *c, const function *f, bool wide, const cg_val *operands)
 {
-    cg_real k = {c, true};
-    cg_val near, x = cg_reg(c, operands[0]), result = cg_new(c, CG_B64);
+    cg_real k = {c, wide};
+    cg_val near, x = cg_reg(c, operands[0]), result = cg_new(c, r_class(&k));
     cg_val here = f->emit[1] == cg_math_sin ? cg_math_near_sin(&k, x, &near) : cg_math_near_cos(&k, x, &near);
     uint32_t done = cg_label(c);
-    cg_ins(c, "mov.b64 %v, %v", result, here);
+    cg_ins(c, "mov.b%u %v, %v", wide ? 64 : 32, result, here);
     cg_ins(c, "@%v bra %l", near, done);
-    cg_ins(c, "mov.b64 %v, %v", result, call(c, f, true, &x));
+    cg_ins(c, "mov.b%u %v, %v", wide ? 64 : 32, result, call(c, f, wide, &x));
     cg_place_label(c, done);
     return result;
 }
@@ -111,7 +111,7 @@ bool cg_math_element(cg_func *c, const char *op, const char *variant, bool wide,
         for (unsigned o = 0; o < f->operands; o++)
             x[o] = cg_reg(c, operands[o]);
         *out_result = f->form == BOTH || (f->form == INLINE && !wide) ? f->emit[wide](&k, x)
-                      : f->form == NEAR && wide                       ? near_or_called(c, f, operands)
+                      : f->form == NEAR                               ? near_or_called(c, f, wide, operands)
                                                                       : call(c, f, wide, operands);
         return true;
     }

@@ -10,7 +10,7 @@ typedef cg_val cg_math_fn(const cg_real *k, const cg_val *x);
 #define FUNCTION(op, f32, f64, operands, form) cg_math_fn cg_math_##f32, cg_math_##f64;
 #include "codegen/math/math.def"
 
-/* The sine and the cosine of an f64 number where *out_near, a predicate, is true. */
+/* The sine and the cosine where *out_near, a predicate, is true. */
 cg_val cg_math_near_sin(const cg_real *k, cg_val x, cg_val *out_near);
 cg_val cg_math_near_cos(const cg_real *k, cg_val x, cg_val *out_near);
 

@@ -180,15 +180,24 @@ static quadrant reduce(const cg_real *k, cg_val x)
     return result;
 }
 
-/* In f32: r as one number, each step rounded once, which is within a unit of it; the quadrant is in the last two bits
-   of q. */
+/* In f32 where *out_near: r as one number, each step rounded once, which is within a unit of it; the quadrant is in the
+   last two bits of q. */
+static cg_val near_f32(const cg_real *k, cg_val x, cg_val *out_q, cg_val *out_near)
+{
+    cg_val shift = r_number(k, 0x1.8p23), r = x;
+    *out_near = r_test(k, "le", r_abs(k, x), near_limit(k));
+    *out_q = r_fma(k, x, r_part(k, CG_TWO_PI_F32, 0), shift);
+    cg_val n = r_sub(k, *out_q, shift);
+    for (unsigned i = 0; i < 3; i++)
+        r = r_fma(k, n, r_minus_part(k, CG_PI_2_DOWN_F32, i), r);
+    return r;
+}
+
+/* The same for every x. */
 static cg_val reduce_f32(const cg_real *k, cg_val x, cg_val *out_q)
 {
     cg_func *c = k->c;
-    cg_val size = r_abs(k, x), near = r_test(k, "le", size, near_limit(k)), shift = r_number(k, 0x1.8p23);
-    cg_val q = r_fma(k, x, r_part(k, CG_TWO_PI_F32, 0), shift), n = r_sub(k, q, shift), r = x;
-    for (unsigned i = 0; i < 3; i++)
-        r = r_fma(k, n, r_minus_part(k, CG_PI_2_DOWN_F32, i), r);
+    cg_val q, near, size = r_abs(k, x), r = near_f32(k, x, &q, &near);
     uint32_t done = cg_label(c);
     branch(c, near, done);
     cg_val far_q, far = far_narrow(k, size, &far_q);
@@ -276,16 +285,6 @@ static cg_val near_sine(const cg_real *k, cg_val x, uint32_t turns, cg_val *out_
     return r_select(k, bit_set(c, q, 2), negated, result);
 }
 
-cg_val cg_math_near_sin(const cg_real *k, cg_val x, cg_val *out_near)
-{
-    return near_sine(k, x, 0, out_near);
-}
-
-cg_val cg_math_near_cos(const cg_real *k, cg_val x, cg_val *out_near)
-{
-    return near_sine(k, x, 1, out_near);
-}
-
 cg_val cg_math_sin(const cg_real *k, const cg_val *x)
 {
     return turned_sine(k, x[0], 0);
@@ -314,12 +313,12 @@ cg_val cg_math_tan(const cg_real *k, const cg_val *x)
     return ends(k, x[0], true, r_add(k, quotient.high, quotient.low));
 }
 
-/* In f32: a polynomial each, of what reduce_f32 gives, in the order of operations that gives the bits of CUDA's
+/* In f32: a polynomial each, of what the reduction gives, in the order of operations that gives the bits of CUDA's
    functions. */
-static cg_val turned_sine_f32(const cg_real *k, cg_val x, uint32_t turns)
+static cg_val sine_f32(const cg_real *k, cg_val r, cg_val q, uint32_t turns)
 {
     cg_func *c = k->c;
-    cg_val q, r = reduce_f32(k, x, &q), z = r_mul(k, r, r), one = r_number(k, 1);
+    cg_val z = r_mul(k, r, r), one = r_number(k, 1);
     if (turns)
         q = cg_int_op(c, "add.s32", q, cg_const(CG_B32, turns));
     cg_val cube = r_fma(k, r, z, r_number(k, 0)); /* +0 for -0, so that the sum is -0 */
@@ -328,6 +327,30 @@ static cg_val turned_sine_f32(const cg_real *k, cg_val x, uint32_t turns)
     cg_val sign =
         cg_int_op(c, "and.b32", cg_int_op(c, "shl.b32", q, cg_const(CG_B32, 30)), cg_const(CG_B32, 0x80000000));
     return cg_int_op(c, "xor.b32", r_select(k, bit_set(c, q, 1), t, s), sign);
+}
+
+static cg_val turned_sine_f32(const cg_real *k, cg_val x, uint32_t turns)
+{
+    cg_val q, r = reduce_f32(k, x, &q);
+    return sine_f32(k, r, q, turns);
+}
+
+static cg_val near_turned_sine(const cg_real *k, cg_val x, uint32_t turns, cg_val *out_near)
+{
+    if (k->wide)
+        return near_sine(k, x, turns, out_near);
+    cg_val q, r = near_f32(k, x, &q, out_near);
+    return sine_f32(k, r, q, turns);
+}
+
+cg_val cg_math_near_sin(const cg_real *k, cg_val x, cg_val *out_near)
+{
+    return near_turned_sine(k, x, 0, out_near);
+}
+
+cg_val cg_math_near_cos(const cg_real *k, cg_val x, cg_val *out_near)
+{
+    return near_turned_sine(k, x, 1, out_near);
 }
 
 cg_val cg_math_sin_f32(const cg_real *k, const cg_val *x)
