@@ -218,7 +218,7 @@ static void multiply_adding_up(cg_func *c, const work *w, cg_val *acc)
 static void take_left(cg_func *c, const ct_op *op, const cg_product *p, const cg_operand *o, uint32_t part, cg_val *out)
 {
     enum { WORDS = 4, HALF_BITS = 16 };
-    if (op->as_words)
+    if (op->as_words && p->atom.element_bits)
         for (uint32_t i = 0; i < WORDS; i++)
             out[i] = cg_join(c, o->fragments + 2 * (WORDS * part + i), 2, HALF_BITS);
     else
