@@ -103,12 +103,16 @@ static const char *slot_of_pointers(cg_func *c, ct_op *op, const cg_layout *home
     uint32_t bits = cg_pointer_vector(c, &p, &fast);
     if (cg_pointee_shift(p.pointers->type) < 0)
         return "its elements have 4 bits";
-    if (p.pointers->type->rank && (!p.pointers->fact->axes || !p.pointers->fact->axes[fast].run))
+    const cg_axis *axis = p.pointers->fact->axes ? &p.pointers->fact->axes[fast] : NULL;
+    bool runs = axis && axis->run, by_one = !least && axis && axis->likely; /* copies of 4 bytes need no more */
+    if (p.pointers->type->rank && !runs && !by_one)
         return "its pointers are not known to be consecutive";
     if (bits < least)
         return "its accesses are shorter than 4 bytes";
-    cg_layout l = home ? *home : cg_pointer_layout(c, &p);
     cg_shape s = cg_shape_of(op->results[0].type);
+    cg_layout l = home              ? *home
+                  : runs || !s.rank ? cg_pointer_layout(c, &p)
+                                    : cg_layout_memory(&s, fast, bits, 0, c->warp_bits);
     uint8_t vector[8];
     if (s.rank && !home && cg_layout_vector(&l, s.shift[fast], bits, vector) < least)
         l = cg_layout_memory(&s, fast, least, least, c->warp_bits);
@@ -202,8 +206,7 @@ static bool are_long(const cg_ring *ring)
     bool all = true;
     for (uint32_t i = 0; i < ring->load_count; i++)
         all = all
-              && cg_memory_bytes(bc_elem_kind(ring->loads[i].op->results[0].type)) << ring->loads[i].vector_bits
-                     == CG_ACCESS_BYTES;
+              && cg_memory_bytes(bc_elem_kind(ring->loads[i].op->results[0].type)) << ring->loads[i].vector_bits >= 8;
     return all;
 }
 
