@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "bytecode/print/print.h"
+#include "codegen/analysis/reduced.h"
 #include "codegen/facts/facts.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
@@ -27,8 +28,12 @@
 
 cg_ptr_op cg_ptr_op_of(const ct_op *op)
 {
+    cg_ptr_op load;
     switch (op->opcode < OP_LIMIT ? (int)op->opcode : (int)op->from->opcode) { /* copies are like their loads */
-    case OP_load_ptr_tko: return PTR_OP(load_ptr_tko, source, NULL, false);
+    case OP_load_ptr_tko:
+        load = PTR_OP(load_ptr_tko, source, NULL, false);
+        load.load = op->opcode == OP_load_ptr_tko || op->opcode == CT_staged ? op : NULL;
+        return load;
     case OP_store_ptr_tko: return PTR_OP(store_ptr_tko, destination, ct_operand(op, F_store_ptr_tko_value), false);
     case OP_atomic_rmw_tko: return PTR_OP(atomic_rmw_tko, pointers, ct_operand(op, F_atomic_rmw_tko_arg), true);
     default: /* atomic_cas_tko */ return PTR_OP(atomic_cas_tko, pointers, ct_operand(op, F_atomic_cas_tko_val), true);
@@ -115,7 +120,8 @@ static cg_layout layout_of_memory(cg_func *c, const cg_ptr_op *p)
 {
     cg_shape s = cg_shape_of(p->pointers->type);
     uint32_t bits, fast = fast_dim(c, p, &bits);
-    return cg_layout_memory(&s, fast, bits, cg_pointee_shift(p->pointers->type) < 0, c->warp_bits);
+    return cg_layout_memory_beside(&s, fast, bits, cg_pointee_shift(p->pointers->type) < 0, c->warp_bits,
+                                   p->load ? cg_reduced_bits(c, p->load) : 0);
 }
 
 /* A sector that a thread reads by two accesses, one after the other, comes from memory once. */

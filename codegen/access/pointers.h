@@ -7,6 +7,7 @@
 /* What load_ptr_tko, store_ptr_tko, atomic_rmw_tko and atomic_cas_tko have in common. */
 typedef struct cg_ptr_op {
     const ct_value *pointers;
+    const ct_op *load;     /* NULL: the op is none */
     const ct_value *value; /* stored, added, ...; NULL for a load */
     const ct_value *mask;  /* NULL: none */
     uint64_t order, scope;

@@ -16,6 +16,7 @@
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/reordered.h"
 #include "codegen/analysis/shared.h"
+#include "codegen/analysis/transposed.h"
 #include "codegen/cost/cost.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
@@ -158,11 +159,27 @@ static bool is_scanned(const cg_func *c, const ct_value *tile, uint32_t vector, 
     return false;
 }
 
+/* The layout in which the product takes the tile that gets it through threads. False: there is no such product. */
+static bool is_multiplied(cg_func *c, ct_op *op, cg_layout *out)
+{
+    uint32_t fast;
+    if (cg_reordered_home(c, op, out))
+        return true;
+    if (op->opcode == OP_load_view_tko) {
+        cg_view_op v = cg_view_op_of(op);
+        return cg_view_contiguous(&v, &fast) && cg_transposing_home(c, op, fast, cg_view_vector(c, &v, fast), out);
+    }
+    cg_ptr_op p = cg_ptr_op_of(op);
+    p.most_bits = cg_chunk_bits(op->results[0].type);
+    uint32_t vector = cg_pointer_vector(c, &p, &fast);
+    return vector && cg_transposing_home(c, op, fast, vector, out);
+}
+
 /* Like cg_slot_of_threads, in the layout that suits the tile's users. */
 static const char *slot_of(cg_func *c, const cg_ring *ring, ct_op *op, cg_ring_load *out)
 {
     cg_layout wanted;
-    const cg_layout *home = cg_reordered_home(c, op, &wanted) ? &wanted : home_of(c, ring, op);
+    const cg_layout *home = is_multiplied(c, op, &wanted) ? &wanted : home_of(c, ring, op);
     const char *why = cg_slot_of_threads(c, op, home, out);
     cg_ring_load scanned;
     cg_layout l;
