@@ -370,7 +370,8 @@ static const slot_row slot_rows[] = {
 static uint32_t blocks_asked_for(cg_func *c)
 {
     enum { REGISTER_BITS = 32 };
-    uint32_t hint = cg_blocks_hinted(c, cg_product_registers(c));
+    const uint32_t few = (uint32_t)cg_machine_of(c->target)->registers_few;
+    uint32_t hint = cg_blocks_hinted(c, cg_product_registers(c) + few);
     uint64_t bits;
     if (!hint || tiles_of(c).has_products)
         return hint;
@@ -378,7 +379,7 @@ static uint32_t blocks_asked_for(cg_func *c)
         cg_no_memory(c);
         return hint;
     }
-    uint32_t blocks = cg_blocks_hinted(c, (uint32_t)(bits / REGISTER_BITS / cg_threads(c)));
+    uint32_t blocks = cg_blocks_hinted(c, (uint32_t)(bits / REGISTER_BITS / cg_threads(c)) + few);
     return blocks < hint ? blocks : hint;
 }
 
