@@ -143,7 +143,7 @@ void cg_choose_pair(cg_func *c, const cg_watch *watch, cg_choices *room)
     c->choices = room;
 }
 
-/* Does the kernel multiply, and may more warps divide its tiles? The rows of a chain of products stay in their warps. */
+/* Does the kernel multiply, and may more warps divide its tiles? In a chain of products, rows stay in their warps. */
 static bool may_divide(const cg_func *c)
 {
     uint32_t count = 0;

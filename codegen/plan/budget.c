@@ -191,9 +191,9 @@ static uint32_t elements_of(uint32_t warp_bits)
 
 /* Enough warps that a thread holds at most 64 elements of the largest tile, but 32 of one that is reduced, or of the
    largest one if a loop reduces any: with four warps on an H200, rows of 4096 came nearer to the memory's bandwidth
-   than rows of 8192. For long rows that are loaded, 16 warps suffice. With products, a thread holds up to 128 elements, because a larger part of the product
-   per warp means fewer reads of shared memory per mma; that does not apply if an equally large operand is computed
-   in registers. Fewer warps than usual only if lanes would have no elements. */
+   than rows of 8192. For long rows that are loaded, 16 warps suffice. With products, a thread holds up to 128 elements,
+   because a larger part of the product per warp means fewer reads of shared memory per mma; that does not apply if
+   equally large operands are computed in registers. Fewer warps than usual only if lanes would have no elements. */
 static uint32_t warps_that_suit(const tiles *t)
 {
     const uint32_t many = elements_of(CG_MANY_WARPS), lanes = t->most > CG_LANE_BITS ? t->most - CG_LANE_BITS : 0;
