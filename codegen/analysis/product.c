@@ -7,6 +7,7 @@
 #include "codegen/analysis/scaling.h"
 #include "codegen/analysis/tcgen05.h"
 #include "codegen/analysis/tcgen05_scales.h"
+#include "codegen/kernel/limits.h"
 
 /* Bytes of shared memory for one step of the instruction along K of an operand, including alignment. */
 static uint64_t step_bytes(const cg_product *p, bool left)
@@ -297,11 +298,18 @@ bool cg_async_fits(const cg_product *p)
     return fits_row(p, CG_BY_WGMMA);
 }
 
+/* Does wgmma multiply tf32 from scratch in less time than mma.sync? Beside a loop that is divided into groups, another
+   loop has one block on a multiprocessor, which waits longer for it if rows along K are shorter than a line. */
+static bool suits_scratch(const cg_func *c, const cg_product *p)
+{
+    return p->in == BC_TF32 && (!c->groups || cg_memory_bytes(p->in) << p->k >= CG_LINE_BYTES);
+}
+
 /* Can an asynchronous instruction compute the product, which has an atom? */
 static bool is_async(const cg_func *c, const ct_op *op, const cg_product *p)
 {
     bool takes = op->way == CT_DIRECT
-                 || ((c->target->features & CG_HAS_WGMMA) && (p->atom.element_bits == 1 || p->in == BC_TF32)
+                 || ((c->target->features & CG_HAS_WGMMA) && (p->atom.element_bits == 1 || suits_scratch(c, p))
                      && p->acc == BC_F32);
     return takes && cg_async_fits(p) && c->warp_bits >= cg_traits_of(CG_BY_WGMMA)->warps;
 }
