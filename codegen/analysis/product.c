@@ -146,6 +146,31 @@ ct_op *cg_only_product(const ct_block *block)
     return found;
 }
 
+/* Does the use read its value before the product of the same block starts, into registers of its own, or is it the
+   product's addend? */
+static bool is_read_by_then(const ct_use *use, const ct_op *product)
+{
+    if (use->op == product)
+        return product->operands[use->index] == cg_addend_of(product);
+    return use->op->block == product->block && ct_is_map(use->op) && ct_is_before(use->op, product);
+}
+
+const ct_value *cg_carried_sum(const ct_op *product)
+{
+    const ct_block *body = product->block;
+    const ct_value *sum = &product->results[0];
+    if (sum->uses && sum->uses->op->opcode == CT_mma_await)
+        sum = &sum->uses->op->results[0];
+    const ct_use *next = sum->uses;
+    if (!body->parent || body->parent->opcode != OP_for || !next || next->next || next->op != body->last)
+        return NULL;
+    const ct_value *arg = &body->args[next->index + 1];
+    for (const ct_use *use = arg->uses; use; use = use->next)
+        if (!is_read_by_then(use, product))
+            return NULL;
+    return arg;
+}
+
 const ct_op *cg_largest_product(const ct_func *f)
 {
     const ct_op *found = NULL;

@@ -132,6 +132,9 @@ static inline const ct_value *cg_addend_of(const ct_op *product)
     enum { ACCUMULATOR = 2 };
     return product->operands[ACCUMULATOR];
 }
+/* The argument that the product's result becomes in the loop's next iteration. The product may write the registers of
+   the argument, because nothing reads them once it has started. NULL: no loop carries the result, or something does. */
+const ct_value *cg_carried_sum(const ct_op *product);
 /* Is there a product in the block or in its regions? */
 bool cg_has_products(const ct_block *block);
 /* The first product directly in the block; NULL: there is none. */

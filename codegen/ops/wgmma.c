@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "codegen/kernel/groups.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/ops/mma.h"
 #include "codegen/ptx/ptx.h"
@@ -119,16 +121,39 @@ static bool starts_at_zero(const cg_val *acc, uint32_t count)
     return true;
 }
 
+/* Can a thread have `count` sums of the loop and, in a register each, the elements of all tiles that it waits for
+   there? If not, ptxas would spill the latter, each when it has arrived, and it had better spill sums. */
+static bool have_registers(cg_func *c, const ct_block *body, uint32_t count)
+{
+    int64_t hint = c->groups ? 0 : cg_hint_of(c, CG_HINT_OCCUPANCY), threads = hint * cg_all_threads(c);
+    int64_t most = threads > CG_REGISTERS / CG_THREAD_REGISTERS ? CG_REGISTERS / threads : CG_THREAD_REGISTERS;
+    for (const ct_op *op = body->first; op; op = ct_next_op(op, body)) {
+        const cg_value *tile = ct_is_load(op) ? cg_value_of(c, cg_result(op, 0)) : NULL;
+        count += tile && tile->form == CG_TILE ? cg_layout_regs(tile->home) : 0;
+    }
+    return count <= most;
+}
+
+/* The registers in which the loop carries the sum, if the product may write them; otherwise NULL. */
+static const cg_val *carried_registers(cg_func *c, const ct_op *op, uint32_t count)
+{
+    const ct_value *arg = c->strips ? NULL : cg_carried_sum(op);
+    const cg_layout *home = cg_value_of(c, cg_result(op, 0))->home;
+    return arg && cg_value_of(c, arg)->home == home && have_registers(c, op->block, count) ? cg_get(c, arg, home)
+                                                                                           : NULL;
+}
+
+/* ptxas does not find out that sums in other registers than those of the loop could have these: it moves all of them
+   twice in each iteration. */
 cg_val *cg_wgmma_sums(cg_func *c, const ct_op *op, const cg_val *acc, uint32_t count, bool *out_from_zero)
 {
     cg_val *d = cg_vals(c, count);
     bool from_zero = *out_from_zero = starts_at_zero(acc, count);
-    for (uint32_t i = 0; d && i < count; i++) { /* it adds in place */
-        d[i] = acc[i];
-        if (op->in_place && !from_zero)
-            continue;
-        d[i] = cg_new(c, CG_B32);
-        if (!from_zero)
+    bool in_place = op->in_place && !from_zero;
+    const cg_val *carried = in_place ? acc : carried_registers(c, op, count);
+    for (uint32_t i = 0; d && i < count; i++) {
+        d[i] = carried ? carried[i] : cg_new(c, CG_B32);
+        if (!from_zero && d[i].id != acc[i].id)
             cg_ins(c, "mov.b32 %v, %v", d[i], acc[i]);
     }
     return d;
