@@ -7,6 +7,7 @@
 #include "codegen/analysis/scaling.h"
 #include "codegen/analysis/tcgen05.h"
 #include "codegen/analysis/tcgen05_scales.h"
+#include "codegen/kernel/limits.h"
 
 /* Bytes of shared memory for one step of the instruction along K of an operand, including alignment. */
 static uint64_t step_bytes(const cg_product *p, bool left)
@@ -255,13 +256,15 @@ static uint32_t sums_of(const ct_block *block)
     return sum;
 }
 
-uint32_t cg_mma_chain_warps(const ct_func *f)
+uint32_t cg_mma_chain_warps(const cg_func *c)
 {
     enum {
-        FOR_FOUR_WARPS = 1 << 14, /* accumulators that four warps hold beside fragments */
-        FOR_A_WARP = 192 << 5     /* with more, each warp has a part of the columns, and rows are spread over several
-                                     warps */
+        BLOCKS = 2, /* of which the accumulators that four warps hold beside fragments take half of the registers */
+        FOR_A_WARP = 192 << 5 /* with more, each warp has a part of the columns, and rows are spread over several
+                                 warps */
     };
+    int64_t blocks = cg_hint_of(c, CG_HINT_OCCUPANCY), most = CG_REGISTERS / 2 / (blocks > BLOCKS ? blocks : BLOCKS);
+    const ct_func *f = c->ir;
     uint32_t warps = 0;
     for (const ct_op *op = f->body->first; op; op = ct_next_op(op, f->body)) {
         const ct_op *before = cg_is_product(op) ? cg_product_before(op) : NULL;
@@ -272,7 +275,7 @@ uint32_t cg_mma_chain_warps(const ct_func *f)
         uint32_t held = sums_of(op->block),
                  pair = ((uint32_t)1 << cg_shape_of(result).tile_bits) + ((uint32_t)1 << cg_shape_of(other).tile_bits);
         held = held > pair ? held : pair;
-        uint32_t wanted = held > FOR_FOUR_WARPS ? 3 : 2;
+        uint32_t wanted = held > most ? 3 : 2;
         uint32_t rows = m < 4 ? 0 : wanted < m - 4 ? wanted : m - 4;
         wanted = rows >= CG_WARPGROUP_BITS && held >> rows > FOR_A_WARP ? wanted : rows;
         warps = wanted > warps ? wanted : warps;

@@ -224,7 +224,7 @@ cg_feed cg_scratch_feed(const cg_product *p, bool left, bool along_last);
 
 /* log2 of the preferred number of warps for a function with products that pass their results to other products in
    registers; 0: it has no such products. */
-uint32_t cg_mma_chain_warps(const ct_func *f);
+uint32_t cg_mma_chain_warps(const cg_func *c);
 /* The encoding that the operand would get if no other reader had to be considered. */
 cg_encoding cg_regular_encoding(const cg_product *p, bool left, bool across);
 /* Can an asynchronous instruction read the operand from this encoding? across: K counts rows. NULL: from an encoding

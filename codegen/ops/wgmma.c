@@ -137,14 +137,19 @@ static bool have_registers(cg_func *c, const ct_block *body, uint32_t count)
 /* The registers in which the loop carries the sum, if the product may write them; otherwise NULL. */
 static const cg_val *carried_registers(cg_func *c, const ct_op *op, uint32_t count)
 {
-    const ct_value *arg = c->strips ? NULL : cg_carried_sum(op);
-    const cg_layout *home = cg_value_of(c, cg_result(op, 0))->home;
-    return arg && cg_value_of(c, arg)->home == home && have_registers(c, op->block, count) ? cg_get(c, arg, home)
-                                                                                           : NULL;
+    const cg_value *result = cg_value_of(c, cg_result(op, 0));
+    const cg_product *p = result->product;
+    bool reads_slots = cg_encoding_of(p->lhs) && cg_encoding_of(p->rhs);
+    const ct_value *arg = !c->strips && (p->chained || reads_slots) ? cg_carried_sum(op) : NULL;
+    return arg && cg_value_of(c, arg)->home == result->home && have_registers(c, op->block, count)
+               ? cg_get(c, arg, result->home)
+               : NULL;
 }
 
 /* ptxas does not find out that sums in other registers than those of the loop could have these: it moves all of them
-   twice in each iteration. */
+   twice in each iteration. Yet where threads compute an operand of a loop's only product and store it to scratch, half
+   of the kernels are slower without these moves (0.62 to 1.08 of their speed on an H200; why was not found), so that
+   they keep them. */
 cg_val *cg_wgmma_sums(cg_func *c, const ct_op *op, const cg_val *acc, uint32_t count, bool *out_from_zero)
 {
     cg_val *d = cg_vals(c, count);
@@ -239,11 +244,19 @@ static void multiply_adding_up(cg_func *c, const work *w, cg_val *acc)
         }
 }
 
-/* Fragment `part` of the left operand: packed, or as the words that it was loaded as. */
+/* Is the left operand taken as the words that it was loaded as? ptxas would pack an operand that does not change in the
+   loop in each iteration, with a move for each word. With groups, some loops are slower with words (codegen/passes/
+   overlap.c), so that passes decide. */
+static bool is_in_words(const cg_func *c, const ct_op *op)
+{
+    return op->as_words || (!c->groups && !ct_is_inside(op->operands[0]->block, op->block));
+}
+
+/* Fragment `part` of the left operand: packed, or as words. */
 static void take_left(cg_func *c, const ct_op *op, const cg_product *p, const cg_operand *o, uint32_t part, cg_val *out)
 {
     enum { WORDS = 4, HALF_BITS = 16 };
-    if (op->as_words)
+    if (is_in_words(c, op))
         for (uint32_t i = 0; i < WORDS; i++)
             out[i] = cg_join(c, o->fragments + 2 * (WORDS * part + i), 2, HALF_BITS);
     else
