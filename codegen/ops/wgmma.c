@@ -121,6 +121,15 @@ static bool starts_at_zero(const cg_val *acc, uint32_t count)
     return true;
 }
 
+/* Does an op in front of the product load a tile to registers? */
+static bool has_loads(const ct_op *product)
+{
+    bool found = false;
+    for (const ct_op *op = product->block->first; op != product && !found; op = op->next)
+        found = ct_is_load(op) && op->results[0].type->rank;
+    return found;
+}
+
 /* Can a thread have `count` sums of the loop and, in a register each, the elements of all tiles that it waits for
    there? If not, ptxas would spill the latter, each when it has arrived, and it had better spill sums. */
 static bool have_registers(cg_func *c, const ct_block *body, uint32_t count)
@@ -134,22 +143,24 @@ static bool have_registers(cg_func *c, const ct_block *body, uint32_t count)
     return count <= most;
 }
 
+/* May the sums be computed in the registers in which the loop carries them? Otherwise, ptxas moves all of them twice in
+   each iteration. Yet it needs registers of its choice for the sums beside tiles that are loaded in the same iteration,
+   and beside copies that start while the product runs if threads compute one of its operands. */
+static bool may_stay(cg_func *c, const ct_op *op, uint32_t count)
+{
+    const cg_product *p = cg_value_of(c, cg_result(op, 0))->product;
+    bool reads_slots = cg_encoding_of(p->lhs) && cg_encoding_of(p->rhs);
+    return (!op->in_flight && !has_loads(op)) || ((p->chained || reads_slots) && have_registers(c, op->block, count));
+}
+
 /* The registers in which the loop carries the sum, if the product may write them; otherwise NULL. */
 static const cg_val *carried_registers(cg_func *c, const ct_op *op, uint32_t count)
 {
-    const cg_value *result = cg_value_of(c, cg_result(op, 0));
-    const cg_product *p = result->product;
-    bool reads_slots = cg_encoding_of(p->lhs) && cg_encoding_of(p->rhs);
-    const ct_value *arg = !c->strips && (p->chained || reads_slots) ? cg_carried_sum(op) : NULL;
-    return arg && cg_value_of(c, arg)->home == result->home && have_registers(c, op->block, count)
-               ? cg_get(c, arg, result->home)
-               : NULL;
+    const cg_layout *home = cg_value_of(c, cg_result(op, 0))->home;
+    const ct_value *arg = c->strips ? NULL : cg_carried_sum(op);
+    return arg && cg_value_of(c, arg)->home == home && may_stay(c, op, count) ? cg_get(c, arg, home) : NULL;
 }
 
-/* ptxas does not find out that sums in other registers than those of the loop could have these: it moves all of them
-   twice in each iteration. Yet where threads compute an operand of a loop's only product and store it to scratch, half
-   of the kernels are slower without these moves (0.62 to 1.08 of their speed on an H200; why was not found), so that
-   they keep them. */
 cg_val *cg_wgmma_sums(cg_func *c, const ct_op *op, const cg_val *acc, uint32_t count, bool *out_from_zero)
 {
     cg_val *d = cg_vals(c, count);
@@ -256,7 +267,7 @@ static bool is_in_words(const cg_func *c, const ct_op *op)
 static void take_left(cg_func *c, const ct_op *op, const cg_product *p, const cg_operand *o, uint32_t part, cg_val *out)
 {
     enum { WORDS = 4, HALF_BITS = 16 };
-    if (is_in_words(c, op))
+    if (p->atom.element_bits && is_in_words(c, op))
         for (uint32_t i = 0; i < WORDS; i++)
             out[i] = cg_join(c, o->fragments + 2 * (WORDS * part + i), 2, HALF_BITS);
     else
