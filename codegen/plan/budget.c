@@ -223,7 +223,7 @@ static warps choose_warps(const cg_func *c, tiles t)
         uint32_t strips = t.most - CG_STRIP_BITS;
         return (warps){.bits = strips + warps_of_strips(&t), .strip_bits = strips};
     }
-    uint32_t chain = t.product && t.product == t.most ? cg_mma_chain_warps(c->ir) : 0, hint;
+    uint32_t chain = t.product && t.product == t.most ? cg_mma_chain_warps(c) : 0, hint;
     if (chain)
         return (warps){.bits = chain};
     bool is_hinted = hinted_warps(c, &hint);
@@ -311,7 +311,7 @@ static bool needs_room(const cg_func *c, const tiles *t)
            && !t->is_wide
            && (STEPS * t->step > ((uint64_t)c->target->shared_kib << 10) / HALF
                || (!may_share(t->columns) && are_fed(c->ir)))
-           && cg_mma_chain_warps(c->ir);
+           && cg_mma_chain_warps(c);
 }
 
 uint32_t cg_least_blocks(const cg_func *c)
