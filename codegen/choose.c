@@ -153,7 +153,7 @@ static bool may_divide(const cg_func *c)
             return false;
         multiplies = multiplies || cg_is_product(op);
     }
-    return multiplies && !c->strip_bits && !cg_choices_of(c)->warps && !cg_mma_chain_warps(c->ir)
+    return multiplies && !c->strip_bits && !cg_choices_of(c)->warps && !cg_mma_chain_warps(c)
            && !cg_loops_stay_plain(c);
 }
 

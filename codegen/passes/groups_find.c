@@ -501,8 +501,8 @@ static bool wants_second(const cg_splitting *x)
 static bool may_have_second(const cg_splitting *x)
 {
     enum { TWO_WARPGROUPS = 2 * CG_WARPGROUP_ROWS };
-    bool may = x->c->target->features & CG_HAS_WGMMA && x->c->warp_bits == CG_WARPGROUP_BITS
-               && cg_mma_chain_warps(x->c->ir) && !cg_choices_of(x->c)->warps;
+    bool may = x->c->target->features & CG_HAS_WGMMA && x->c->warp_bits == CG_WARPGROUP_BITS && cg_mma_chain_warps(x->c)
+               && !cg_choices_of(x->c)->warps;
     for (uint32_t i = 0; i < x->count && may; i++) {
         const bc_type *first = x->places[i].product->results[0].type, *last = x->places[i].last->results[0].type;
         may = first->shape[first->rank - 2] >= TWO_WARPGROUPS && last->shape[last->rank - 2] >= TWO_WARPGROUPS;
