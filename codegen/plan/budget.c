@@ -17,23 +17,30 @@ typedef struct warps {
 
 /* Properties of a kernel's tiles. Sizes are log2 of elements. */
 typedef struct tiles {
-    uint32_t most;      /* the largest tile that needs registers */
-    uint32_t bytes;     /* the longest of these, as log2 of bytes */
-    uint32_t rows;      /* the largest tile of long rows that a load gives */
-    uint32_t product;   /* the largest product */
-    uint64_t sums;      /* elements of the sums that the products of one block hold at a time, not log2, */
-    uint64_t step;      /* and bytes that the block loads */
-    uint32_t held;      /* the same sums as log2, rounded up */
-    bool has_products;  /* including scaled ones */
-    uint32_t block;     /* if the largest product has no instruction: the elements of it that a thread should have */
-    bool is_together;   /* it is computed together with others */
-    bool is_wide;       /* it is f64 */
-    int64_t columns;    /* of the widest product */
-    uint32_t made;      /* the largest operand, computed in registers, of a product with at least 128 rows; or both
+    uint32_t most;     /* the largest tile that needs registers */
+    uint32_t bytes;    /* the longest of these, as log2 of bytes */
+    uint32_t rows;     /* the largest tile of long rows that a load gives */
+    uint32_t product;  /* the largest product */
+    uint64_t sums;     /* elements of the sums that the products of one block hold at a time, not log2, */
+    uint64_t step;     /* and bytes that the block loads */
+    uint32_t held;     /* the same sums as log2, rounded up */
+    bool has_products; /* including scaled ones */
+    uint32_t block;    /* if the largest product has no instruction: the elements of it that a thread should have */
+    bool is_together;  /* it is computed together with others */
+    bool is_wide;      /* it is f64 */
+    int64_t columns;   /* of the widest product */
+    uint32_t made;     /* the largest operand, computed in registers, of a product with at least 128 rows; or both
                            operands, of tf32 */
-    bool adds_up;       /* registers hold sums of products twice, one part at a time */
-    bool reduces, once; /* once: no element is needed later */
+    bool adds_up;      /* registers hold sums of products twice, one part at a time */
+    uint32_t reduced;  /* the largest tile that is reduced, and one more; 0: none is */
+    bool by_turns;     /* loops reduce some of them */
+    bool once;         /* no element is needed later */
 } tiles;
+
+static uint32_t larger(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
 
 /* The number of elements of the sums that the products of the block hold. */
 static uint64_t sums_of(const ct_block *block)
@@ -112,10 +119,17 @@ static void look_at_operands(tiles *t, const ct_op *product)
     t->made = made > t->made ? made : t->made;
 }
 
+static void look_at_reduce(tiles *t, const ct_op *reduce)
+{
+    t->reduced = larger(t->reduced, cg_shape_of(reduce->operands[0]->type).tile_bits + 1);
+    t->by_turns = t->by_turns || ct_loop_around(reduce);
+}
+
 static void look_at(tiles *t, const cg_func *c, const ct_op *op)
 {
-    t->reduces = t->reduces || op->opcode == OP_reduce;
-    t->once = t->once && !bc_is_loop(op->opcode) && !t->reduces;
+    if (op->opcode == OP_reduce)
+        look_at_reduce(t, op);
+    t->once = t->once && !bc_is_loop(op->opcode) && !t->reduced;
     for (uint32_t r = 0; bc_is_loop(op->opcode) && r < op->region_count; r++) {
         uint64_t sums = sums_of(op->regions[r]);
         uint32_t held = cg_log2_up(sums);
@@ -175,11 +189,11 @@ static uint32_t elements_of(uint32_t warp_bits)
     return warp_bits + CG_LANE_BITS + CG_THREAD_ELEMENTS_BITS;
 }
 
-/* Enough warps that a thread holds at most 64 elements of the largest tile, or 32 if tiles are reduced: with four
-   warps on an H200, rows of 4096 came nearer to the memory's bandwidth than rows of 8192. For long rows that are
-   loaded, 16 warps suffice. With products, a thread holds up to 128 elements, because a larger part of the product
-   per warp means fewer reads of shared memory per mma; that does not apply if an equally large operand is computed
-   in registers. Fewer warps than usual only if lanes would have no elements. */
+/* Enough warps that a thread holds at most 64 elements of the largest tile, but 32 of one that is reduced, or of the
+   largest one if a loop reduces any: with four warps on an H200, rows of 4096 came nearer to the memory's bandwidth
+   than rows of 8192. For long rows that are loaded, 16 warps suffice. With products, a thread holds up to 128 elements,
+   because a larger part of the product per warp means fewer reads of shared memory per mma; that does not apply if
+   equally large operands are computed in registers. Fewer warps than usual only if lanes would have no elements. */
 static uint32_t warps_that_suit(const tiles *t)
 {
     const uint32_t many = elements_of(CG_MANY_WARPS), lanes = t->most > CG_LANE_BITS ? t->most - CG_LANE_BITS : 0;
@@ -190,9 +204,10 @@ static uint32_t warps_that_suit(const tiles *t)
                        || (t->product >= many && t->made >= many)
                    ? CG_MANY_WARPS
                    : CG_USUAL_WARPS;
-    if (t->reduces && !t->has_products && t->rows == t->most && t->most + 1 >= elements_of(CG_MANY_WARPS + 1))
+    if (t->reduced && !t->has_products && t->rows == t->most && t->most + 1 >= elements_of(CG_MANY_WARPS + 1))
         return CG_MANY_WARPS + 1;
-    return t->most + t->reduces >= many ? CG_MANY_WARPS : lanes < CG_USUAL_WARPS ? lanes : CG_USUAL_WARPS;
+    uint32_t suits = t->by_turns ? t->most + 1 : larger(t->most, t->reduced);
+    return suits >= many ? CG_MANY_WARPS : lanes < CG_USUAL_WARPS ? lanes : CG_USUAL_WARPS;
 }
 
 /* log2 of the warps that a hint requests. Versions before 13.5 support 4 and 8 warps only, and round other numbers.
@@ -387,7 +402,8 @@ static const slot_row slot_rows[] = {
 static uint32_t blocks_asked_for(cg_func *c)
 {
     enum { REGISTER_BITS = 32 };
-    uint32_t hint = cg_blocks_hinted(c, cg_product_registers(c));
+    const uint32_t few = (uint32_t)cg_machine_of(c->target)->registers_few;
+    uint32_t hint = cg_blocks_hinted(c, cg_product_registers(c) + few);
     uint64_t bits;
     if (!hint || tiles_of(c).has_products)
         return hint;
@@ -395,7 +411,7 @@ static uint32_t blocks_asked_for(cg_func *c)
         cg_no_memory(c);
         return hint;
     }
-    uint32_t blocks = cg_blocks_hinted(c, (uint32_t)(bits / REGISTER_BITS / cg_threads(c)));
+    uint32_t blocks = cg_blocks_hinted(c, (uint32_t)(bits / REGISTER_BITS / cg_threads(c)) + few);
     return blocks < hint ? blocks : hint;
 }
 
