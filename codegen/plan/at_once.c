@@ -9,8 +9,8 @@
    have too few registers to keep accesses of 16 bytes to a few tensors in flight.
 
    Only maps without loops whose tiles are rows go in strips. Other maps, in loops or on tiles of several dimensions,
-   get more warps; without loops, if a hint says how many, only where the values of a thread would not fit in its registers
-   otherwise. (With loops, a launch may have few blocks.)
+   get more warps; without loops, if a hint says how many, only where the values of a thread would not fit in its
+   registers otherwise. (With loops, a launch may have few blocks.)
 
    Small tiles get fewer warps than usual: as many as give each thread an access of 16 bytes, but at least those with
    which the most blocks that share a multiprocessor fill it (two where it has 32 blocks and 64 warps). All blocks have
