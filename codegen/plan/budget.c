@@ -250,12 +250,25 @@ static warps choose_warps(const cg_func *c, tiles t)
     return (warps){.bits = !is_hinted || is_too_much ? warps_that_suit(&t) : hint};
 }
 
+static bool has_loops(const cg_func *c)
+{
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
+        if (ct_is_loop(op))
+            return true;
+    return false;
+}
+
 void cg_set_warps(cg_func *c)
 {
     tiles t = tiles_of(c);
     warps chosen = choose_warps(c, t);
-    uint32_t part = chosen.bits + CG_LANE_BITS, at_once = part < t.most ? cg_elements_at_once(c, t.most) : t.most;
-    bool by_strips = cg_is_strip_map(c);
+    uint32_t hint;
+    bool by_strips = cg_is_strip_map(c), is_hinted = hinted_warps(c, &hint);
+    if (!chosen.strip_bits && !is_hinted)
+        chosen.bits = cg_warps_of_map(c, t.most, chosen.bits);
+    uint32_t part = chosen.bits + CG_LANE_BITS,
+             most_registers = is_hinted && !by_strips && !has_loops(c) ? CG_THREAD_REGISTERS : 0,
+             at_once = part < t.most ? cg_elements_at_once(c, t.most, most_registers) : t.most;
     if (part + at_once < t.most && by_strips) { /* maps: more strips with fewer elements */
         chosen.strip_bits += t.most - part - at_once;
         chosen.bits += t.most - part - at_once;
@@ -422,13 +435,22 @@ uint32_t cg_room_beside(cg_func *c, uint32_t threads)
     return ((uint32_t)c->target->shared_kib << 10) / (hint > blocks ? hint : blocks);
 }
 
+/* The fewest stages, at least two, with which a few blocks have enough bytes on their way. If a launch has a block for
+   each tile, no block uses them: they only take memory from other blocks, and from L1, through which its loads go. */
+static uint32_t stages_enough(const cg_func *c, uint32_t slot_bytes)
+{
+    uint32_t ahead = (uint32_t)cg_machine_of(c->target)->bytes_ahead, blocks = CG_MOST_BLOCKS;
+    return 2 + (ahead - 1) / (blocks * slot_bytes);
+}
+
 static cg_slot_budget slots_of(cg_func *c, const slot_row *r, const cg_slot_work *w)
 {
     uint32_t share = r->threads == ANY ? r->bytes : cg_room_beside(c, r->threads),
              room = share > w->rest ? share - w->rest : 0;
     room = room < w->fits ? room : w->fits;
-    uint32_t slots = room / w->slot_bytes;
-    slots = slots < r->most ? slots : r->most;
+    uint32_t slots = room / w->slot_bytes, most = r->kind == CG_TURNS ? stages_enough(c, w->slot_bytes) : r->most;
+    most = most < r->most ? most : r->most;
+    slots = slots < most ? slots : most;
     return (cg_slot_budget){.slots = slots, .room = room, .why = r->why};
 }
 
