@@ -65,6 +65,8 @@ typedef struct cg_lift_checks {
 void cg_lift_check(cg_lift_checks *k, const cg_lifted *l);
 /* The operand of a make_tensor_view that gives an extent or stride; row: of which list. NULL: sizes[dim] does. */
 const ct_value *cg_lift_size(const ct_op *tensor, int row, const int64_t *sizes, uint32_t dim);
+/* Must both of two numbers of which an iteration takes the smaller one be checked? */
+bool cg_lift_takes_lesser(const cg_lifted *l);
 /* Are all values that the view is created from available in front of the range? */
 bool cg_lift_is_there(const cg_lift_checks *k, const cg_lifted *l);
 
