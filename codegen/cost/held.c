@@ -3,6 +3,7 @@
    The other registers that ptxas needs are not known. */
 #include "codegen/cost/cost.h"
 
+#include "codegen/analysis/ring.h"
 #include "codegen/kernel/groups.h"
 
 typedef struct holding {
@@ -23,6 +24,8 @@ static uint64_t bits_of(const holding *x, const ct_value *v)
     if (x->anew)
         return x->anew[v->id] ? 0 : bits << cg_shape_of(v->type).tile_bits;
     const cg_value *value = cg_value_of(x->c, v);
+    if (cg_encoding_of(v)) /* products read it from shared memory */
+        return 0;
     return value->form == CG_TILE ? bits << value->home->reg_bits : 0;
 }
 

@@ -389,9 +389,18 @@ uint32_t cg_room_beside(cg_func *c, uint32_t threads)
     return ((uint32_t)c->target->shared_kib << 10) / (hint > blocks ? hint : blocks);
 }
 
+/* The bytes of a block that the row says; fewer if two blocks, for which the hint asks, would then have the stages that
+   the row needs. More blocks gain less than the stages that they cost. */
+static uint32_t bytes_of_row(cg_func *c, const slot_row *r, const cg_slot_work *w)
+{
+    uint32_t two = ((uint32_t)c->target->shared_kib << 10) / CG_FEW_BLOCKS, asked = cg_room_beside(c, cg_threads(c)),
+             hinted = (asked > two ? asked : two) - CG_SYSTEM_SHARED;
+    return hinted < r->bytes && hinted / w->slot_bytes >= r->least ? hinted : r->bytes;
+}
+
 static cg_slot_budget slots_of(cg_func *c, const slot_row *r, const cg_slot_work *w)
 {
-    uint32_t share = r->threads == ANY ? r->bytes : cg_room_beside(c, r->threads),
+    uint32_t share = r->threads == ANY ? bytes_of_row(c, r, w) : cg_room_beside(c, r->threads),
              room = share > w->rest ? share - w->rest : 0;
     room = room < w->fits ? room : w->fits;
     uint32_t slots = room / w->slot_bytes;
