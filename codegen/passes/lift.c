@@ -311,7 +311,7 @@ static bool is_copied_as_is(cg_func *c, const cg_lifted *l)
 }
 
 /* Finds all loads that can be lifted. anywhere: to views without further conditions on the divisors of rows and
-   addresses. */
+   addresses. If an iteration computes the index, such a view saves nothing. */
 static void find_all(lifting *x, const ct_block *block, bool anywhere)
 {
     x->count = 0;
@@ -323,7 +323,7 @@ static void find_all(lifting *x, const ct_block *block, bool anywhere)
         cg_lift_check(&k, &x->loads[x->count]);
         x->asks[x->count] = k.any;
         x->count += !k.failed && (!l->tensor || (k.any && !k.divides))
-                    && !(cg_lift_takes_lesser(l) && is_copied_as_is(x->c, l));
+                    && !(cg_lift_takes_lesser(l) && (anywhere || is_copied_as_is(x->c, l)));
     }
 }
 

@@ -256,24 +256,35 @@ static bool is_swapped(const cg_ring_place *p)
     return false;
 }
 
+static const cg_machine *machine_of(const cg_splitting *x)
+{
+    return cg_machine_of(x->c->target);
+}
+
+/* Do the bytes of a slot take longer from L2 than one warpgroup takes for a slot? If not, several blocks on a
+   multiprocessor bring more bytes at a time. */
+static bool keeps_pace(const cg_splitting *x, const cg_ring_place *p)
+{
+    double bytes = 0;
+    for (uint32_t i = 0; i < p->ring->load_count; i++)
+        bytes += cg_ring_load_bytes(&p->ring->loads[i]);
+    return bytes / machine_of(x)->l2_bytes >= machine_of(x)->slot_pace;
+}
+
 /* Does it feed more than one warpgroup, which share a multiprocessor with no other block? Without groups, several
    blocks hide each other's latency if steps are short, even if the kernel could be persistent. Microseconds with and
    without groups on an H200, eight warps: 128x16x32 364 and 273; e5m2 64x64x64 116 and 87; persistent, 64x128x32 209
-   and 185, and 163 and 155. With swapped operands, 32x128x16 56 and 60. */
+   and 185, and 163 and 155. With swapped operands, 32x128x16 56 and 60; with slots of 20 KB, e4m3 128x32x128 183 and
+   200. */
 static bool is_one_of_several(const cg_splitting *x)
 {
     return cg_threads(x->c) > GROUP && has_one_ring(x) && x->places[0].ring->async
-           && x->c->target->features & CG_HAS_WGMMA && !is_swapped(&x->places[0]);
+           && x->c->target->features & CG_HAS_WGMMA && !is_swapped(&x->places[0]) && !keeps_pace(x, &x->places[0]);
 }
 
 double cg_step_cycles(const cg_splitting *x, const cg_ring_place *p)
 {
     return (p->ring->async ? cg_async_cycles : cg_mma_cycles)(x->c->target, p->product);
-}
-
-static const cg_machine *machine_of(const cg_splitting *x)
-{
-    return cg_machine_of(x->c->target);
 }
 
 /* For kernels with one tile per block: why several blocks on a multiprocessor are better, or NULL. Measured on an
@@ -299,16 +310,6 @@ bool cg_has_short_steps(const cg_splitting *x)
     double cycles = cg_step_cycles(x, &x->places[0]);
     return (is_one_of_one(x) && cycles < machine_of(x)->slot_turn)
            || (is_one_of_several(x) && cycles < machine_of(x)->hidden_step);
-}
-
-/* Do the bytes of a slot take longer from L2 than one warpgroup takes for a slot? If not, several blocks on a
-   multiprocessor bring more bytes at a time. */
-static bool keeps_pace(const cg_splitting *x, const cg_ring_place *p)
-{
-    double bytes = 0;
-    for (uint32_t i = 0; i < p->ring->load_count; i++)
-        bytes += cg_ring_load_bytes(&p->ring->loads[i]);
-    return bytes / machine_of(x)->l2_bytes >= machine_of(x)->slot_pace;
 }
 
 bool cg_only_waits_are_hidden(const cg_splitting *x)
