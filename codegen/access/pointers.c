@@ -5,7 +5,9 @@
 #include <stdio.h>
 
 #include "bytecode/print/print.h"
+#include "codegen/analysis/reduced.h"
 #include "codegen/facts/facts.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/homes.h"
@@ -26,8 +28,12 @@
 
 cg_ptr_op cg_ptr_op_of(const ct_op *op)
 {
+    cg_ptr_op load;
     switch (op->opcode < OP_LIMIT ? (int)op->opcode : (int)op->from->opcode) { /* copies are like their loads */
-    case OP_load_ptr_tko: return PTR_OP(load_ptr_tko, source, NULL, false);
+    case OP_load_ptr_tko:
+        load = PTR_OP(load_ptr_tko, source, NULL, false);
+        load.load = op->opcode == OP_load_ptr_tko || op->opcode == CT_staged ? op : NULL;
+        return load;
     case OP_store_ptr_tko: return PTR_OP(store_ptr_tko, destination, ct_operand(op, F_store_ptr_tko_value), false);
     case OP_atomic_rmw_tko: return PTR_OP(atomic_rmw_tko, pointers, ct_operand(op, F_atomic_rmw_tko_arg), true);
     default: /* atomic_cas_tko */ return PTR_OP(atomic_cas_tko, pointers, ct_operand(op, F_atomic_cas_tko_val), true);
@@ -119,9 +125,11 @@ static cg_layout layout_of_memory(cg_func *c, const cg_ptr_op *p)
 {
     cg_shape s = cg_shape_of(p->pointers->type);
     uint32_t bits, fast = fast_dim(c, p, &bits);
-    return cg_layout_memory(&s, fast, bits, cg_pointee_shift(p->pointers->type) < 0, c->warp_bits);
+    return cg_layout_memory_beside(&s, fast, bits, cg_pointee_shift(p->pointers->type) < 0, c->warp_bits,
+                                   p->load ? cg_reduced_bits(c, p->load) : 0);
 }
 
+/* A sector that a thread reads by two accesses, one after the other, comes from memory once. */
 bool cg_pointers_go_as_well(cg_func *c, const cg_ptr_op *p, const cg_layout *l)
 {
     cg_shape s = cg_shape_of(p->pointers->type);
@@ -133,9 +141,11 @@ bool cg_pointers_go_as_well(cg_func *c, const cg_ptr_op *p, const cg_layout *l)
     if (!s.rank || cg_pointee_shift(p->pointers->type) < 0 || !axes || !axes[fast].run
         || (cg_layout_has_replicas(l) && !cg_layout_has_replicas(&own)))
         return false;
-    uint32_t vector = cg_layout_vector(l, from, most, reg_bit);
+    uint32_t vector = cg_layout_vector(l, from, most, reg_bit), regs = cg_layout_vector(l, from, s.bits[fast], reg_bit);
+    bool in_two = !p->value && !cg_layout_has_replicas(l) && bytes << vector == CG_ACCESS_BYTES
+                  && bytes << regs == CG_SECTOR_BYTES;
     return vector >= cg_layout_vector(&own, from, most, reg_bit)
-           && bytes << cg_layout_beside(l, from, s.bits[fast], vector) >= CG_SECTOR_BYTES;
+           && (in_two || bytes << cg_layout_beside(l, from, s.bits[fast], vector) >= CG_SECTOR_BYTES);
 }
 
 /* Would each lane of a warp that stores in this layout reach another sector, although elements that are likely to be

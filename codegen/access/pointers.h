@@ -7,6 +7,7 @@
 /* What load_ptr_tko, store_ptr_tko, atomic_rmw_tko and atomic_cas_tko have in common. */
 typedef struct cg_ptr_op {
     const ct_value *pointers;
+    const ct_op *load;     /* NULL: the op is none */
     const ct_value *value; /* stored, added, ...; NULL for a load */
     const ct_value *mask;  /* NULL: none */
     uint64_t order, scope;
@@ -21,7 +22,8 @@ cg_ptr_op cg_ptr_op_of(const ct_op *op);
 uint32_t cg_pointer_vector(cg_func *c, const cg_ptr_op *p, uint32_t *out_dim);
 /* The layout in which the elements of the op reach memory best. */
 cg_layout cg_pointer_layout(cg_func *c, const cg_ptr_op *p);
-/* Are they reached in l in accesses as long as in that one, which fill sectors of 32 bytes? */
+/* Are they reached in l in accesses as long as in that one, which fill sectors of 32 bytes, or, in loads, in two
+   accesses to each sector? */
 bool cg_pointers_go_as_well(cg_func *c, const cg_ptr_op *p, const cg_layout *l);
 /* Accesses of a thread to a tile in l, and whether those of a warp fill sectors, or rows; UINT32_MAX: not known. */
 uint32_t cg_pointer_accesses(cg_func *c, const cg_ptr_op *p, const cg_layout *l, bool *out_fills);

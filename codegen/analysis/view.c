@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "bytecode/print/print.h"
+#include "codegen/analysis/reduced.h"
 #include "codegen/kernel/remarks.h"
 
 cg_view_op cg_view_op_of(const ct_op *op)
@@ -158,7 +159,8 @@ cg_layout cg_view_layout(cg_func *c, const cg_view_op *v)
     uint32_t fast = s.rank - 1, bits = 0;
     if (cg_view_contiguous(v, &fast))
         bits = aligned_bits(c, v, fast, NULL);
-    return cg_layout_memory(&s, fast, bits, cg_view_is_half(v), c->warp_bits);
+    return cg_layout_memory_beside(&s, fast, bits, cg_view_is_half(v), c->warp_bits,
+                                   v->tile && !v->owned ? cg_reduced_bits(c, v->tile->op) : 0);
 }
 
 /* log2 of the contiguous elements that a thread accesses at once in this layout, and of those that adjacent lanes,

@@ -321,24 +321,60 @@ static void add_map(const cg_machine *m, const ct_op *op, double warps, cg_work 
     add_instructions(m, each * n.issue, each * n.half, each * n.special, w);
 }
 
-/* Adds a reduction or scan: each element once, then shuffles between lanes. The accesses to shared memory between
-   warps are few. */
+/* The index bits of the dimension along which the op folds. */
+static uint32_t folded_bits(const ct_op *op)
+{
+    cg_shape shape = cg_shape_of(op->operands[0]->type);
+    bool reduces = op->opcode == OP_reduce;
+    return cg_dim_mask(&shape, (uint32_t)ct_attr_u(op, reduces ? F_reduce_dim : F_scan_dim));
+}
+
+/* Partial results of warps pass through shared memory: each warp writes its own, and reads those of all. */
+static void add_exchange(cg_func *c, const cg_machine *m, const ct_op *op, uint32_t warps, cg_work *w)
+{
+    enum { OF_A_WARP = 16 << CG_LANE_BITS };
+    const cg_layout *home = cg_value_of(c, cg_result(op, 0))->home;
+    uint32_t lanes = CG_LANE_BITS - cg_count_bits(cg_layout_thread_replicas(home, 0));
+    for (uint32_t i = 0; i < op->operand_count; i++) {
+        double element = cg_memory_bytes(bc_elem_kind(op->operands[i]->type)),
+               written = elements_of(&op->results[i]) * element * (1u << warps),
+               read = (double)((uint64_t)element << (home->reg_bits + lanes + c->warp_bits + warps));
+        w->cycles[CG_SHARED_MEMORY] += (written + read) / m->shared_bytes;
+        add_instructions(m, (written + read) / OF_A_WARP, 0, 0, w);
+    }
+}
+
+/* Adds a reduction or scan: each element once, then shuffles between lanes, and what warps exchange. Where the lanes of
+   a bit have different results, they had the same ones before, and each kept half of them. */
 static void add_fold(cg_func *c, const cg_machine *m, const ct_op *op, cg_work *w)
 {
     const cg_value *x = cg_value_of(c, cg_result(op, 0));
-    double left = held_by_warps(c, cg_result(op, 0)), lanes = 0, each, warps = 0;
-    each = held_by_warps(c, op->operands[0]);     /* with several operands, one execution of the body handles an
-                                                     element of each */
-    bool known = x->source && x->form == CG_TILE; /* bits whose images the result lacks are reduced */
-    for (uint32_t i = 0; known && i < CG_LANE_BITS; i++)
-        lanes += x->source->lane[i] && !x->home->lane[i];
+    double each = held_by_warps(c, op->operands[0]); /* with several operands, one execution of the body handles an
+                                                        element of each */
+    bool known = x->source && x->form == CG_TILE;
+    uint32_t mask = folded_bits(op), lanes = 0, warps = 0, kept = 0;
+    double left = held_by_warps(c, cg_result(op, 0)), steps = 0;
+    for (uint32_t i = 0; known && i < x->source->reg_bits; i++)
+        kept += (x->source->reg[i] & ~mask) != 0;
+    if (known)
+        left = (double)((uint64_t)1 << (kept + c->warp_bits));
     for (uint32_t i = 0; known && i < x->source->warp_bits; i++)
-        warps += x->source->warp[i] && !x->home->warp[i];
+        warps += (x->source->warp[i] & mask) != 0;
+    for (uint32_t i = 0; known && i < CG_LANE_BITS; i++)
+        if (x->source->lane[i] & mask) {
+            bool halves = kept && (warps || x->home->lane[i]);
+            left /= halves ? 2 : 1;
+            kept -= halves;
+            steps += left;
+            lanes++;
+        }
     const ct_block *body = op->region_count ? op->regions[0] : NULL;
     for (const ct_op *in = body ? body->first : NULL; in; in = in->next)
         if (in->result_count && bc_is_tile(in->results[0].type))
-            add_map(m, in, each + lanes * left, w);
-    add_instructions(m, lanes * left, lanes * left, 0, w);
+            add_map(m, in, each + steps, w);
+    add_instructions(m, steps, steps, 0, w);
+    if (warps)
+        add_exchange(c, m, op, warps, w);
     w->latency = lanes * m->shuffle_latency + (warps > 0 ? 3 : 1) * m->barrier;
 }
 

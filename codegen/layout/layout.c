@@ -138,6 +138,25 @@ cg_layout cg_layout_blocked(const cg_shape *s, uint32_t fastest, uint32_t vector
 cg_layout cg_layout_memory(const cg_shape *s, uint32_t fastest, uint32_t vector_bits, uint32_t least_bits,
                            uint32_t warp_bits)
 {
+    return cg_layout_memory_beside(s, fastest, vector_bits, least_bits, warp_bits, 0);
+}
+
+/* Puts the bits of `last` behind the others, in the same order otherwise. */
+static void put_last(uint8_t *order, uint32_t count, uint32_t last)
+{
+    uint8_t behind[CG_MAX_TILE_BITS];
+    uint32_t first = 0, moved = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (last >> order[i] & 1)
+            behind[moved++] = order[i];
+        else
+            order[first++] = order[i];
+    memcpy(order + first, behind, moved);
+}
+
+cg_layout cg_layout_memory_beside(const cg_shape *s, uint32_t fastest, uint32_t vector_bits, uint32_t least_bits,
+                                  uint32_t warp_bits, uint32_t last)
+{
     uint8_t order[CG_MAX_TILE_BITS];
     uint32_t count = 0;
     for (uint32_t k = 0; s->rank && k < s->bits[fastest]; k++)
@@ -152,6 +171,9 @@ cg_layout cg_layout_memory(const cg_shape *s, uint32_t fastest, uint32_t vector_
         vector_bits = spare > least_bits ? spare : least_bits;
     if (s->rank && vector_bits > s->bits[fastest])
         vector_bits = s->bits[fastest];
+    uint32_t of_warp = vector_bits + CG_LANE_BITS;
+    if (of_warp < count)
+        put_last(order + of_warp, count - of_warp, last);
     return cg_layout_ordered(order, s->tile_bits, vector_bits, warp_bits);
 }
 

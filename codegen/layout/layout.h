@@ -93,6 +93,10 @@ cg_layout cg_layout_blocked(const cg_shape *s, uint32_t fastest, uint32_t vector
 cg_layout cg_layout_memory(const cg_shape *s, uint32_t fastest, uint32_t vector_bits, uint32_t least_bits,
                            uint32_t warp_bits);
 
+/* The same, where warps share the index bits of `last` only if there are no others. */
+cg_layout cg_layout_memory_beside(const cg_shape *s, uint32_t fastest, uint32_t vector_bits, uint32_t least_bits,
+                                  uint32_t warp_bits, uint32_t last);
+
 /* The layout of the source of a permute whose result has layout l. permutation[i]: the dimension of the source that
    becomes dimension i of the result. */
 cg_layout cg_layout_unpermute(const cg_layout *l, const cg_shape *source, const cg_shape *result,

@@ -129,31 +129,39 @@ void cg_fold_add_exchange(cg_func *c, ct_op *place, const ct_op *op, const cg_la
     }
 }
 
-/* The layout of one part of the partial results. */
-static cg_layout layout_of_part(const cg_layout *l, const cg_layout *result, uint32_t parts)
+/* The index bits that tell parts apart. */
+static uint32_t mask_of_parts(const cg_layout *own, uint32_t parts)
 {
-    uint32_t mask = 0;
-    for (uint32_t i = result->reg_bits - parts; i < result->reg_bits; i++)
-        mask |= result->reg[i];
-    return parts ? cg_fold_layout(l, mask, NULL) : *l;
+    return cg_images(own->reg + own->reg_bits - parts, parts);
 }
 
-/* An exchange of one part: the distribution of partial results before it and after it, when all of a line are in one
-   thread; and the registers that belong to the part. */
+/* The layout of one part of the partial results. */
+static cg_layout layout_of_part(const cg_layout *l, const cg_layout *own, uint32_t parts)
+{
+    return parts ? cg_fold_layout(l, mask_of_parts(own, parts), NULL) : *l;
+}
+
+/* An exchange in parts. slots: where partial results of a part are before it; all: the distribution after it, when
+   all of a line are in one thread. */
 typedef struct exchange {
     cg_func *c;
     const ct_op *op;
+    const cg_layout *own, *result; /* the distribution of lines over threads before it and after it */
     cg_layout slots, all;
-    uint32_t parts, reg_bits; /* log2: number of parts; registers of the result in one */
+    uint32_t parts, reg_bits; /* log2: number of parts; registers of `own` in one */
+    uint32_t mask, kept;      /* index bits that tell parts apart; registers of the result that a part may fill */
 } exchange;
 
-static exchange exchange_of(cg_func *c, const ct_op *place, const ct_op *op, const cg_layout *result,
-                            const cg_layout *slots, uint32_t warps)
+static exchange exchange_of(cg_func *c, const ct_op *place, const ct_op *op, const cg_layout *own,
+                            const cg_layout *slots, uint32_t warps, const cg_layout *result)
 {
-    exchange x = {.c = c, .op = op, .parts = exchange_parts(c, place, op, result, warps)};
-    x.reg_bits = result->reg_bits - x.parts;
-    x.slots = layout_of_part(slots, result, x.parts);
-    x.all = layout_of_part(result, result, x.parts);
+    exchange x = {.c = c, .op = op, .own = own, .result = result, .parts = exchange_parts(c, place, op, own, warps)};
+    x.reg_bits = own->reg_bits - x.parts;
+    x.slots = layout_of_part(slots, own, x.parts);
+    x.mask = mask_of_parts(own, x.parts);
+    x.all = cg_layout_clear(result, x.mask);
+    x.all = cg_layout_squeeze(&x.all, x.mask);
+    x.all = cg_layout_drop_replicas(&x.all, &x.kept);
     for (uint32_t b = 0; b < warps; b++)
         x.all.reg[x.all.reg_bits++] = (uint32_t)1 << (result->tile_bits - x.parts + b);
     x.all.tile_bits = x.slots.tile_bits;
@@ -173,11 +181,30 @@ static cg_val address_of(const exchange *x, cg_val base, uint32_t i)
     return address;
 }
 
+/* Takes what was read of a part: for each register of the result, in those threads whose element is in the part. */
+static void take_part(const exchange *x, uint32_t part, const cg_val *regs, cg_val *out)
+{
+    cg_func *c = x->c;
+    uint32_t read_bits = cg_count_bits(x->kept), count = cg_layout_regs(x->result),
+             in_part = cg_layout_reg(x->own, part << x->reg_bits) & x->mask;
+    cg_val index = cg_thread_index(c, x->result, x->mask, 0);
+    for (uint32_t r = 0; r < cg_layout_regs(&x->all) >> read_bits << x->result->reg_bits; r++) {
+        uint32_t k = r & (count - 1), warp = r >> x->result->reg_bits,
+                 other = (cg_layout_reg(x->result, k) & x->mask) ^ in_part;
+        cg_val read = regs[cg_gather_bits(k, x->kept) | warp << read_bits], here = cg_const(CG_PRED, !other);
+        if (!index.known) {
+            here = cg_new(c, CG_PRED);
+            cg_ins(c, "setp.eq.u32 %v, %v, %u", here, index, other);
+        }
+        out[r] = part && !here.known ? cg_select(c, here, read, out[r]) : here.known && !here.bits ? out[r] : read;
+    }
+}
+
 static void exchange_part(const exchange *x, cg_val base, uint32_t part, cg_fold_row *values, cg_val **out)
 {
     cg_func *c = x->c;
-    uint32_t count = cg_layout_regs(&x->slots), all = cg_layout_regs(&x->all), ones = ((uint32_t)1 << x->reg_bits) - 1;
-    cg_val addresses[CG_FOLD_OPERANDS], *regs = cg_vals(c, all);
+    uint32_t count = cg_layout_regs(&x->slots), all = cg_layout_regs(&x->all);
+    cg_val addresses[CG_FOLD_OPERANDS], *regs = cg_vals(c, all > count ? all : count);
     for (uint32_t i = 0; i < x->op->operand_count && regs; i++) {
         addresses[i] = address_of(x, base, i);
         for (uint32_t k = 0; k < count; k++)
@@ -185,18 +212,17 @@ static void exchange_part(const exchange *x, cg_val base, uint32_t part, cg_fold
         cg_flat_store(c, bc_elem_kind(ct_operands(x->op)[i]->type), addresses[i], &x->slots, regs);
     }
     cg_barrier(c);
-    for (uint32_t i = 0; i < x->op->operand_count && regs; i++) {
+    for (uint32_t i = 0; i < x->op->operand_count && regs && out[i]; i++) {
         cg_flat_load(c, bc_elem_kind(ct_operands(x->op)[i]->type), addresses[i], &x->all, regs);
-        for (uint32_t r = 0; r < all && out[i]; r++) /* r: the warp, above the register of the part */
-            out[i][(r & ~ones) << x->parts | part << x->reg_bits | (r & ones)] = regs[r];
+        take_part(x, part, regs, out[i]);
     }
 }
 
-void cg_fold_exchange(cg_func *c, const ct_op *op, const cg_layout *result, const cg_layout *slots, uint32_t warps,
-                      cg_fold_row *values, cg_val **parts)
+void cg_fold_exchange(cg_func *c, const ct_op *op, const cg_layout *own, const cg_layout *slots, uint32_t warps,
+                      const cg_layout *result, cg_fold_row *values, cg_val **parts)
 {
     const ct_op *place = cg_reduces_strips(c, op) ? op->block->parent : op;
-    exchange x = exchange_of(c, place, op, result, slots, warps);
+    exchange x = exchange_of(c, place, op, own, slots, warps, result);
     for (uint32_t i = 0; i < op->operand_count; i++)
         parts[i] = cg_vals(c, (size_t)cg_layout_regs(result) << warps);
     for (uint32_t part = 0; part < (uint32_t)1 << x.parts && !c->failed; part++)

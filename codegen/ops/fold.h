@@ -29,9 +29,10 @@ cg_layout cg_fold_layout(const cg_layout *source, uint32_t mask, uint32_t *out_k
 void cg_fold_add_exchange(cg_func *c, ct_op *place, const ct_op *op, const cg_layout *result, uint32_t warps);
 /* Exchanges the partial results of all warps along the dimension through shared memory. A partial result is an
    element of a tile whose index consists of the index of the result and, above it, the number of the warp (`warps`
-   bits). parts[i]: of operand i, register k of warp n at k | n << register bits of the result. */
-void cg_fold_exchange(cg_func *c, const ct_op *op, const cg_layout *result, const cg_layout *slots, uint32_t warps,
-                      cg_fold_row *values, cg_val **parts);
+   bits). own: the layout of the partial results of a warp, slots: the same with the number of the warp. parts[i]: of
+   operand i, register k of warp n, in the layout `result`, at k | n << register bits of the result. */
+void cg_fold_exchange(cg_func *c, const ct_op *op, const cg_layout *own, const cg_layout *slots, uint32_t warps,
+                      const cg_layout *result, cg_fold_row *values, cg_val **parts);
 /* Allocates rows. NULL: out of memory. */
 cg_fold_row *cg_fold_rows(cg_func *c, uint32_t count);
 /* Sets register k of the results to row k, for `count` registers. */

@@ -1,8 +1,16 @@
 /* Reductions proceed within a thread, then among lanes by shuffles, then among warps through shared memory. The body
    is emitted once for every pair; if it is a single op on integers, one instruction reduces all lanes of a warp.
+
+   Where nothing broadcasts the result along the dimension again, each result is computed in one thread: of two lanes
+   that have the same results, each sends the other half of them, and keeps half; and each thread reads the partial
+   results of all warps for the elements that it has in the usual layout of a tile. Otherwise all threads compute what
+   they need. Why the results are the same: either way, the same pairs are combined in the same order.
+
    Source: memory reference, section 6. */
 #include <string.h>
 
+#include "codegen/analysis/reduced.h"
+#include "codegen/analysis/shared.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/ops/fold.h"
 #include "codegen/ops/hooks.h"
@@ -26,15 +34,75 @@ static cg_layout source_layout(cg_func *c, const ct_op *op)
     return best;
 }
 
+/* Is there room for a result of each thread at least? Partial results pass through shared memory in parts if necessary,
+   each of whole registers. */
+static bool may_spread(const cg_func *c, const ct_op *op)
+{
+    uint32_t bytes = 0;
+    for (uint32_t i = 0; i < op->operand_count; i++)
+        bytes += cg_threads(c) * cg_memory_bytes(bc_elem_kind(op->results[i].type));
+    return !c->strip_bits && bytes <= cg_shared_for_the_rest(c);
+}
+
+/* The layouts of a reduction: of the operands; of partial results after those of a thread are combined, and after
+   those of a warp; and the results'. */
+typedef struct reduction {
+    uint32_t mask, kept;
+    cg_layout source, whole, lanes, result, slots; /* slots: lanes, with the number of the warp above the index */
+    uint32_t warps;
+} reduction;
+
+/* Of lanes that have the same results, each keeps half of them. */
+static cg_layout spread_lanes(const cg_layout *whole, const cg_layout *source)
+{
+    cg_layout l = *whole;
+    for (uint32_t bit = CG_LANE_BITS; bit-- > 0 && l.reg_bits;)
+        if (source->lane[bit] && !l.lane[bit])
+            l.lane[bit] = l.reg[--l.reg_bits];
+    return l;
+}
+
+/* The warp bits that have different elements along the dimension; they number the partial results. */
+static uint32_t number_warps(const cg_func *c, const cg_layout *source, const cg_layout *result, uint32_t mask,
+                             cg_layout *slots)
+{
+    uint32_t warps = 0;
+    *slots = *result;
+    for (uint32_t i = 0; i < cg_real_warp_bits(c); i++)
+        if (source->warp[i] & mask)
+            slots->warp[i] ^= (uint32_t)1 << (result->tile_bits + warps++);
+    slots->tile_bits = (uint8_t)(result->tile_bits + warps);
+    return warps;
+}
+
+static reduction reduction_of(cg_func *c, const ct_op *op, const cg_layout *source, bool spread)
+{
+    reduction r = {.mask = cg_fold_mask(op, F_reduce_dim), .source = *source};
+    r.whole = cg_fold_layout(source, r.mask, &r.kept);
+    r.lanes = spread ? spread_lanes(&r.whole, source) : r.whole;
+    r.warps = number_warps(c, source, &r.lanes, r.mask, &r.slots);
+    r.result = !spread ? r.whole : r.warps ? cg_default_layout(c, op->results[0].type) : r.lanes;
+    return r;
+}
+
+/* Once layouts are assigned. */
+static reduction settled(cg_func *c, const ct_op *op)
+{
+    const cg_value *x = cg_value_of(c, cg_result(op, 0));
+    uint32_t mask = cg_fold_mask(op, F_reduce_dim);
+    cg_layout whole = cg_fold_layout(x->source, mask, NULL);
+    return reduction_of(c, op, x->source, !cg_layout_equal(&whole, x->home));
+}
+
 void cg_assign_reduce(cg_func *c, const ct_op *op)
 {
     if (cg_fold_is_too_wide(c, op))
         return;
-    uint32_t mask = cg_fold_mask(op, F_reduce_dim);
-    cg_layout source = source_layout(c, op), result = cg_fold_layout(&source, mask, NULL);
+    cg_layout source = source_layout(c, op);
+    reduction r = reduction_of(c, op, &source, may_spread(c, op) && !cg_is_read_whole(op));
     for (uint32_t i = 0; i < op->operand_count; i++) {
         cg_want(c, ct_operands(op)[i], &source);
-        cg_set_home(c, cg_result(op, i), &result, CG_WEIGHT_REDUCED);
+        cg_set_home(c, cg_result(op, i), &r.result, CG_WEIGHT_REDUCED);
     }
     cg_layout *kept = bc_new(&c->arena, cg_layout, 1);
     if (kept)
@@ -124,54 +192,75 @@ static bool reduce_whole_warp(cg_func *c, const ct_op *op, const cg_layout *sour
     return true;
 }
 
-/* Emits one step for one or two neighbouring results. */
-static void reduce_lane_pair(cg_func *c, const ct_op *op, cg_val by, uint32_t count, cg_fold_row *values)
+/* Exchanges one or two neighbouring rows with another lane. */
+static void shuffle_pair(cg_func *c, const ct_op *op, cg_val by, uint32_t count, cg_fold_row *rows)
 {
-    cg_val other[2][CG_FOLD_OPERANDS], pair[2];
+    cg_val pair[2];
     for (uint32_t i = 0; i < op->operand_count; i++)
         if (count == 1) {
-            other[0][i] = cg_shuffled(c, "bfly", values[0][i], by);
+            rows[0][i] = cg_shuffled(c, "bfly", rows[0][i], by);
         } else {
             bc_kind kind = bc_elem_kind(ct_operands(op)[i]->type);
-            cg_shuffled_pair(c, kind, "bfly", (cg_val[]){values[0][i], values[1][i]}, by, pair);
-            other[0][i] = pair[0];
-            other[1][i] = pair[1];
+            cg_shuffled_pair(c, kind, "bfly", (cg_val[]){rows[0][i], rows[1][i]}, by, pair);
+            rows[0][i] = pair[0];
+            rows[1][i] = pair[1];
         }
-    for (uint32_t k = 0; k < count; k++)
-        cg_fold_combine(c, op, values[k], other[k], values[k]);
 }
 
-static void reduce_lanes(cg_func *c, const ct_op *op, const cg_layout *source, uint32_t mask, uint32_t count,
-                         cg_fold_row *values)
+/* Each lane of two has the results of both. */
+static void reduce_lane(cg_func *c, const ct_op *op, uint32_t bit, uint32_t count, cg_fold_row *values)
 {
-    if (reduce_whole_warp(c, op, source, mask, count, values))
-        return;
-    for (uint32_t bit = CG_LANE_BITS; bit-- > 0;) {
-        cg_val by = cg_const(CG_B32, (uint64_t)1 << bit);
-        for (uint32_t k = 0; k < count && source->lane[bit] & mask && !c->failed; k += 2)
-            reduce_lane_pair(c, op, by, count - k < 2 ? 1 : 2, values + k);
+    cg_val by = cg_const(CG_B32, (uint64_t)1 << bit);
+    for (uint32_t k = 0; k < count && !c->failed; k += 2) {
+        uint32_t n = count - k < 2 ? 1 : 2;
+        cg_fold_row other[2];
+        memcpy(other, values[k], n * sizeof *other);
+        shuffle_pair(c, op, by, n, other);
+        for (uint32_t j = 0; j < n; j++)
+            cg_fold_combine(c, op, values[k + j], other[j], values[k + j]);
     }
 }
 
-/* The warp bits that have different elements along the dimension; they number the partial results. */
-static uint32_t number_warps(const cg_func *c, const cg_layout *source, const cg_layout *result, uint32_t mask,
-                             cg_layout *slots)
+/* The two lanes of a bit exchange halves of their results: each keeps those of its side. */
+static void exchange_halves(cg_func *c, const ct_op *op, uint32_t bit, bool combines, uint32_t half,
+                            cg_fold_row *values)
 {
-    uint32_t warps = 0;
-    *slots = *result;
-    for (uint32_t i = 0; i < cg_real_warp_bits(c); i++)
-        if (source->warp[i] & mask)
-            slots->warp[i] ^= (uint32_t)1 << (result->tile_bits + warps++);
-    slots->tile_bits = (uint8_t)(result->tile_bits + warps);
-    return warps;
+    cg_val low = cg_threads_without(c, (uint32_t)1 << bit), by = cg_const(CG_B32, (uint64_t)1 << bit);
+    cg_fold_row sent[2];
+    for (uint32_t k = 0; k < half && !c->failed; k++) {
+        for (uint32_t i = 0; i < op->operand_count; i++) {
+            cg_val a = values[k][i], b = values[k + half][i];
+            values[k][i] = cg_select(c, low, a, b);
+            sent[k & 1][i] = combines ? cg_select(c, low, b, a) : a;
+        }
+        if (!combines || (k % 2 == 0 && k + 1 < half))
+            continue;
+        uint32_t first = k & ~1u, count = k - first + 1;
+        shuffle_pair(c, op, by, count, sent);
+        for (uint32_t j = 0; j < count; j++)
+            cg_fold_combine(c, op, values[first + j], sent[j], values[first + j]);
+    }
+}
+
+static void reduce_lanes(cg_func *c, const ct_op *op, const reduction *r, cg_fold_row *values)
+{
+    uint32_t count = cg_layout_regs(&r->whole), left = r->whole.reg_bits;
+    bool done = reduce_whole_warp(c, op, &r->source, r->mask, count, values);
+    for (uint32_t bit = CG_LANE_BITS; bit-- > 0;) {
+        bool reduces = r->source.lane[bit] & r->mask;
+        if (left > r->lanes.reg_bits && r->source.lane[bit] && !r->whole.lane[bit]) {
+            exchange_halves(c, op, bit, !done, count / 2, values);
+            count /= 2;
+            left--;
+        } else if (reduces && !done)
+            reduce_lane(c, op, bit, count, values);
+    }
 }
 
 void cg_add_reduce(cg_func *c, ct_op *place, const ct_op *op)
 {
-    uint32_t mask = cg_fold_mask(op, F_reduce_dim);
-    const cg_layout *source = cg_value_of(c, cg_result(op, 0))->source;
-    cg_layout result = cg_fold_layout(source, mask, NULL), slots;
-    cg_fold_add_exchange(c, place, op, &result, number_warps(c, source, &result, mask, &slots));
+    reduction r = settled(c, op);
+    cg_fold_add_exchange(c, place, op, &r.lanes, r.warps);
 }
 
 void cg_effects_reduce(cg_func *c, ct_op *op)
@@ -180,20 +269,18 @@ void cg_effects_reduce(cg_func *c, ct_op *op)
         cg_add_reduce(c, op, op);
 }
 
-static void reduce_warps(cg_func *c, const ct_op *op, const cg_layout *source, const cg_layout *result, uint32_t mask,
-                         cg_fold_row *values)
+static void reduce_warps(cg_func *c, const ct_op *op, const reduction *r, cg_fold_row *values)
 {
-    cg_layout slots;
-    uint32_t warps = number_warps(c, source, result, mask, &slots), count = cg_layout_regs(result);
-    if (!warps)
+    uint32_t count = cg_layout_regs(&r->result);
+    if (!r->warps)
         return;
     cg_val *parts[CG_FOLD_OPERANDS];
-    cg_fold_exchange(c, op, result, &slots, warps, values, parts);
+    cg_fold_exchange(c, op, &r->lanes, &r->slots, r->warps, &r->result, values, parts);
     for (uint32_t k = 0; k < count && !c->failed; k++)
-        for (uint32_t n = 0; n < (uint32_t)1 << warps; n++) {
+        for (uint32_t n = 0; n < (uint32_t)1 << r->warps; n++) {
             cg_val part[CG_FOLD_OPERANDS];
             for (uint32_t i = 0; i < op->operand_count; i++)
-                part[i] = parts[i][k | n << result->reg_bits];
+                part[i] = parts[i][k | n << r->result.reg_bits];
             if (n)
                 cg_fold_combine(c, op, values[k], part, values[k]);
             else
@@ -235,26 +322,22 @@ static void add_to_sums(cg_func *c, const ct_op *op, uint32_t count, cg_fold_row
 /* Combines the threads' values into the results. */
 static void add_threads(cg_func *c, const ct_op *op, cg_fold_row *values)
 {
-    uint32_t mask = cg_fold_mask(op, F_reduce_dim);
-    const cg_layout *source = cg_value_of(c, cg_result(op, 0))->source;
-    cg_layout result = cg_fold_layout(source, mask, NULL);
-    reduce_lanes(c, op, source, mask, cg_layout_regs(&result), values);
-    reduce_warps(c, op, source, &result, mask, values);
-    cg_fold_set_results(c, op, cg_layout_regs(&result), values);
+    reduction r = settled(c, op);
+    reduce_lanes(c, op, &r, values);
+    reduce_warps(c, op, &r, values);
+    cg_fold_set_results(c, op, cg_layout_regs(&r.result), values);
 }
 
 void cg_lower_reduce(cg_func *c, const ct_op *op)
 {
-    uint32_t mask = cg_fold_mask(op, F_reduce_dim), kept;
-    const cg_layout *source = cg_value_of(c, cg_result(op, 0))->source;
-    cg_layout result = cg_fold_layout(source, mask, &kept);
-    uint32_t count = cg_layout_regs(&result);
-    cg_val(*values)[CG_FOLD_OPERANDS] = cg_fold_rows(c, count);
+    reduction r = settled(c, op);
+    uint32_t count = cg_layout_regs(&r.whole), most = cg_layout_regs(&r.result);
+    cg_val(*values)[CG_FOLD_OPERANDS] = cg_fold_rows(c, count > most ? count : most);
     if (!values)
         return;
     if (cg_remarks_wanted(c))
-        remark_reduce(c, op, source, mask);
-    reduce_registers(c, op, source, kept, values);
+        remark_reduce(c, op, &r.source, r.mask);
+    reduce_registers(c, op, &r.source, r.kept, values);
     if (!cg_reduces_strips(c, op)) {
         add_threads(c, op, values);
         return;

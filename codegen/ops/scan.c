@@ -309,7 +309,7 @@ static cg_val scan_warps(const scanner *s, cg_val has, cg_fold_row *totals, cg_f
     cg_layout line = lines_of_strip(c, s->op, &s->shape.layout), slots = number_warps(s, &line);
     cg_val *parts[CG_FOLD_OPERANDS], warp = position(s, below, s->shape.warps), later = at_least(c, warp, 1);
     cg_strip_puts_own(c, true);
-    cg_fold_exchange(c, s->op, &line, &slots, s->shape.warps, totals, parts);
+    cg_fold_exchange(c, s->op, &line, &slots, s->shape.warps, &line, totals, parts);
     cg_strip_puts_own(c, false);
     uint32_t count = (uint32_t)1 << s->shape.warps;
     for (uint32_t k = 0; k < lines_of(s) && !c->failed; k++) {

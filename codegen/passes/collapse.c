@@ -6,8 +6,8 @@
          }                                             }
        }
 
-   This applies to loops with products: a pipeline that is filled for only four iterations, and then drained, hides no
-   latency.
+   This applies to loops that load or multiply tiles: a pipeline that is filled for only four iterations, and then
+   drained, hides no latency.
 
    Why it is right: o and i take the same values in the same order. Each iteration takes what the one before it passed
    on, whichever loop that iteration ended. The number of iterations is exact: it is computed in 64 bits if it could
@@ -47,6 +47,23 @@ static bool hands_on(const nest *x)
     return same;
 }
 
+/* Is the op repeated in each iteration for nothing: it is pure, and gives scalars, or the elements of its operand? */
+static bool is_free(const ct_op *op)
+{
+    return ct_is_pure(op)
+           && (ct_gives_no_tiles(op)
+               || (op->opcode < OP_LIMIT && bc_op_in(op->opcode, BC_OPS(GIVEN) | BC_OPS(RESHAPE) | BC_OPS(MOVE))));
+}
+
+/* Are there loads or products in the loop? */
+static bool has_pipeline(const ct_block *body)
+{
+    const ct_op *op = body->first;
+    while (op && !ct_is_load(op) && !cg_is_product(op))
+        op = ct_next_op(op, body);
+    return op;
+}
+
 static bool find_nest(ct_op *outer, nest *x)
 {
     *x = (nest){.outer = outer};
@@ -55,11 +72,11 @@ static bool find_nest(ct_op *outer, nest *x)
     for (ct_op *op = outer->regions[0]->first; op->next; op = op->next) {
         if (op->opcode == OP_for && !x->inner)
             x->inner = op;
-        else if (x->inner || !ct_is_pure(op) || !ct_gives_no_tiles(op))
+        else if (x->inner || !is_free(op))
             return false;
     }
     return x->inner && is_simple(x->inner) && ct_is_constant(x->inner->operands[1], &x->count) && x->count > 1
-           && x->count <= CG_RING_SLOTS && cg_has_products(x->inner->regions[0]) && hands_on(x)
+           && x->count <= CG_RING_SLOTS && has_pipeline(x->inner->regions[0]) && hands_on(x)
            && ct_ends_in_one_place(x->inner) && ct_ends_in_one_place(outer);
 }
 

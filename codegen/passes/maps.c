@@ -272,14 +272,14 @@ static bool keeps_pace(const cg_splitting *x, const cg_ring_place *p)
 }
 
 /* Does it feed more than one warpgroup, which share a multiprocessor with no other block? Without groups, several
-   blocks hide each other's latency if steps are short, even if the kernel could be persistent. Microseconds with and
-   without groups on an H200, eight warps: 128x16x32 364 and 273; e5m2 64x64x64 116 and 87; persistent, 64x128x32 209
-   and 185, and 163 and 155. With swapped operands, 32x128x16 56 and 60; with slots of 20 KB, e4m3 128x32x128 183 and
-   200. */
+   blocks hide each other's latency if steps are short. Microseconds with and without groups on an H200, eight warps:
+   128x16x32 364 and 273; e5m2 64x64x64 116 and 87. With swapped operands, 32x128x16 56 and 60; with slots of 20 KB,
+   e4m3 128x32x128 183 and 200. */
 static bool is_one_of_several(const cg_splitting *x)
 {
-    return cg_threads(x->c) > GROUP && has_one_ring(x) && x->places[0].ring->async
-           && x->c->target->features & CG_HAS_WGMMA && !is_swapped(&x->places[0]) && !keeps_pace(x, &x->places[0]);
+    const cg_ring_place *p = &x->places[0];
+    return cg_threads(x->c) > GROUP && has_one_ring(x) && p->ring->async && x->c->target->features & CG_HAS_WGMMA
+           && !is_swapped(p) && !keeps_pace(x, p);
 }
 
 double cg_step_cycles(const cg_splitting *x, const cg_ring_place *p)
@@ -307,9 +307,7 @@ bool cg_has_short_steps(const cg_splitting *x)
 {
     /* Threads have too little work between two slots. Microseconds without and with maps: 64x32x64 4,966 and 6,968;
        on an H100 e4m3 64x16x64 112 and 228. */
-    double cycles = cg_step_cycles(x, &x->places[0]);
-    return (is_one_of_one(x) && cycles < machine_of(x)->slot_turn)
-           || (is_one_of_several(x) && cycles < machine_of(x)->hidden_step);
+    return (is_one_of_one(x) || is_one_of_several(x)) && cg_step_cycles(x, &x->places[0]) < machine_of(x)->slot_turn;
 }
 
 bool cg_only_waits_are_hidden(const cg_splitting *x)

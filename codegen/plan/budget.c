@@ -29,8 +29,9 @@ typedef struct tiles {
     bool is_together;   /* it is computed together with others */
     bool is_wide;       /* it is f64 */
     int64_t columns;    /* of the widest product */
-    uint32_t made;      /* the largest operand, computed in registers, of a product with at least 128 rows */
-    bool is_tall;       /* the largest product has few columns, and wgmma reads elements of 16 bits */
+    uint32_t made;      /* the largest operand, or both of tf32, computed in registers, of a product with at least 128
+                           rows */
+    bool is_tall;       /* the largest product has few columns, and wgmma reads lines of 16-bit elements */
     bool adds_up;       /* registers hold sums of products twice, one part at a time */
     bool reduces, once; /* once: no element is needed later */
 } tiles;
@@ -77,7 +78,7 @@ static void look_at_block(tiles *t, const cg_func *c, const ct_op *op)
     t->is_wide = in == BC_F64;
     t->is_together = blocked && has_company(op);
     t->is_tall = c->target->features & CG_HAS_WGMMA && cg_memory_bytes(in) == 2
-                 && type->shape[type->rank - 1] <= CG_FEW_COLUMNS;
+                 && type->shape[type->rank - 1] <= CG_FEW_COLUMNS && (2u << p.k) >= CG_LINE_BYTES;
     t->block = blocked ? (t->is_together ? CG_BLOCK_TOGETHER_BITS : CG_THREAD_ELEMENTS_BITS) - (uint32_t)t->is_wide : 0;
 }
 
@@ -88,15 +89,31 @@ static bool loads_rows(const ct_op *op)
            && type->shape[type->rank - 1] >= CG_LONG_ROW;
 }
 
+/* Does the operand come from a load, also through conversions to tf32, which the product or copies can do? */
+static bool comes_loaded(const ct_value *operand)
+{
+    const ct_value *v = cg_source_of(operand);
+    while (v->op && v->op->opcode == OP_ftof)
+        v = cg_source_of(v->op->operands[0]);
+    return v->op && ct_is_load(v->op);
+}
+
+/* Both operands of 32 bits pass through registers if one of them is computed there. */
 static void look_at_operands(tiles *t, const ct_op *product)
 {
     enum { TWO_WARPGROUPS = 2 * CG_WARPGROUP_ROWS };
     const bc_type *type = product->results[0].type;
-    for (uint32_t i = 0; i < 2 && type->shape[type->rank - 2] >= TWO_WARPGROUPS; i++) {
-        const ct_value *operand = product->operands[i];
-        uint32_t bits = cg_is_loaded_operand(operand) ? 0 : cg_shape_of(operand->type).tile_bits;
-        t->made = bits > t->made ? bits : t->made;
-    }
+    uint32_t bits[2] = {0};
+    if (type->shape[type->rank - 2] < TWO_WARPGROUPS)
+        return;
+    for (uint32_t i = 0; i < 2; i++)
+        if (!cg_is_loaded_operand(product->operands[i]))
+            bits[i] = cg_shape_of(product->operands[i]->type).tile_bits;
+    uint32_t made = bits[0] > bits[1] ? bits[0] : bits[1];
+    bool both = bits[0] && bits[1] && bc_elem_kind(product->operands[0]->type) == BC_TF32
+                && !(comes_loaded(product->operands[0]) && comes_loaded(product->operands[1]));
+    made = both ? cg_log2_up(((uint64_t)1 << bits[0]) + ((uint64_t)1 << bits[1])) : made;
+    t->made = made > t->made ? made : t->made;
 }
 
 static void look_at(tiles *t, const cg_func *c, const ct_op *op)
@@ -166,7 +183,8 @@ static uint32_t elements_of(uint32_t warp_bits)
    loaded, 16 warps suffice. With products, a thread holds up to 128 elements, because a larger part of the product
    per warp means fewer reads of shared memory per mma; that does not apply if an equally large operand is computed
    in registers, or to a product of 16 bits with few columns, whose warpgroups share the right operand (256x64,
-   microseconds on an H200 with four and eight warps: 766 and 612, 188 and 170, 158 and 160). Fewer warps than usual
+   microseconds on an H200 with four and eight warps: with steps of 64 and more 766 and 612, 188 and 170, 158 and 160;
+   of 32 378 and 400). Fewer warps than usual
    only if lanes would have no elements. */
 static uint32_t warps_that_suit(const tiles *t)
 {
@@ -396,13 +414,13 @@ uint32_t cg_room_beside(cg_func *c, uint32_t threads)
     return ((uint32_t)c->target->shared_kib << 10) / (hint > blocks ? hint : blocks);
 }
 
-/* The bytes of a block that the row says; fewer if two blocks, for which the hint asks, would then have the stages that
-   the row needs. More blocks gain less than the stages that they cost. */
+/* The bytes of a block that the row says; fewer if two blocks, for which the hint asks, would then have three stages.
+   More blocks gain less than the stages that they cost. */
 static uint32_t bytes_of_row(cg_func *c, const slot_row *r, const cg_slot_work *w)
 {
     uint32_t two = ((uint32_t)c->target->shared_kib << 10) / CG_FEW_BLOCKS, asked = cg_room_beside(c, cg_threads(c)),
              hinted = (asked > two ? asked : two) - CG_SYSTEM_SHARED;
-    return hinted < r->bytes && hinted / w->slot_bytes >= r->least ? hinted : r->bytes;
+    return hinted < r->bytes && hinted / w->slot_bytes >= CG_SLOTS_IN_FLIGHT ? hinted : r->bytes;
 }
 
 static cg_slot_budget slots_of(cg_func *c, const slot_row *r, const cg_slot_work *w)

@@ -41,6 +41,14 @@ cg_val cg_select(cg_func *c, cg_val condition, cg_val a, cg_val b)
     return result;
 }
 
+/* A byte of a word and three times its sign, by one instruction. */
+static void put_signed_byte(cg_func *c, cg_val wide, cg_val x)
+{
+    enum { SIGNS = 0x8880, EACH = 0x1111, BYTE = 8 }; /* a selector has a digit for each byte */
+    cg_val word = {.cls = CG_B32, .id = x.word};
+    cg_ins(c, "prmt.b32 %v, %v, 0, %x", wide, word, SIGNS + x.at / BYTE * EACH);
+}
+
 cg_val cg_to_b32(cg_func *c, bc_kind kind, bool is_signed, cg_val x)
 {
     uint32_t bits = bc_kind_bits(kind);
@@ -55,6 +63,8 @@ cg_val cg_to_b32(cg_func *c, bc_kind kind, bool is_signed, cg_val x)
         cg_ins(c, "selp.b32 %v, %s, 0, %v", wide, is_signed ? "-1" : "1", x);
     else if (kind == BC_I16)
         cg_ins(c, "cvt.%s32.%s16 %v, %v", is_signed ? "s" : "u", is_signed ? "s" : "u", wide, x);
+    else if (is_signed && bits == 8 && x.word_bits == 32)
+        put_signed_byte(c, wide, x);
     else if (is_signed)
         cg_ins(c, "bfe.s32 %v, %v, 0, %u", wide, x, bits);
     else

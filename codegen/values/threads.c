@@ -82,8 +82,7 @@ cg_val cg_thread_index(cg_func *c, const cg_layout *l, uint32_t mask, uint32_t s
     return cg_strip_index(c, index, strips);
 }
 
-/* True in the threads without any of these bits. */
-static cg_val owner_among(cg_func *c, uint32_t replicas)
+cg_val cg_threads_without(cg_func *c, uint32_t replicas)
 {
     if (!replicas)
         return cg_const(CG_PRED, 1);
@@ -105,7 +104,7 @@ static cg_val owner_among(cg_func *c, uint32_t replicas)
 
 cg_val cg_is_owner(cg_func *c, const cg_layout *l)
 {
-    cg_val owner = owner_among(c, cg_layout_thread_replicas(l, cg_real_warp_bits(c)));
+    cg_val owner = cg_threads_without(c, cg_layout_thread_replicas(l, cg_real_warp_bits(c)));
     return c->strips && cg_strip_now(c) ? cg_strip_owner(c, l, owner) : owner;
 }
 

@@ -52,6 +52,8 @@ void cg_leave_from(cg_func *c, cg_val thread, uint32_t first, uint32_t label);
 /* The thread's part of the element index in a layout: its bits in mask, shifted down by `shift`; a 32-bit register
    or constant. */
 cg_val cg_thread_index(cg_func *c, const cg_layout *l, uint32_t mask, uint32_t shift);
+/* True in the threads whose number has none of these bits. */
+cg_val cg_threads_without(cg_func *c, uint32_t bits);
 /* True in one of the threads that hold replicas of the same elements; the constant true if there are no replicas. */
 cg_val cg_is_owner(cg_func *c, const cg_layout *l);
 

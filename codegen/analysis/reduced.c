@@ -1,0 +1,152 @@
+/* Follows tiles to the ops that read them, element by element; see the header. */
+#include "codegen/analysis/reduced.h"
+
+#include "codegen/kernel/limits.h"
+
+typedef struct search {
+    const ct_value *seen[CG_FOLLOWED];
+    uint32_t count;
+    uint32_t reduced, rows; /* index bits: of reductions; of rows that are broadcast along the others */
+} search;
+
+/* The values that have the elements of a used value at the same indices. 0: the op is none that hands them on. */
+static uint32_t handed_on(const ct_use *use, const ct_value *out[2])
+{
+    const ct_op *op = use->op;
+    uint32_t count, n = 0, first = ct_is_loop(op) ? ct_first_carried(op) : 0;
+    const ct_value *targets = ct_targets(op, &count);
+    if (targets)
+        out[n++] = &targets[use->index];
+    else if (ct_is_loop(op) && use->index >= first)
+        out[n++] = &op->regions[0]->args[use->index - first + (op->opcode == OP_for)];
+    else if (op->opcode < OP_LIMIT && (ct_is_map(op) || op->opcode == OP_reshape))
+        out[n++] = &op->results[0];
+    if (op->opcode == OP_continue && ct_loop_around(op)->opcode == OP_for)
+        out[n++] = &ct_loop_around(op)->results[use->index];
+    return n;
+}
+
+/* Was the value not visited before? False, too, if there are too many of them: then the search has failed. */
+static bool is_new(search *s, const ct_value *v)
+{
+    for (uint32_t i = 0; i < s->count && i < CG_FOLLOWED; i++)
+        if (s->seen[i] == v)
+            return false;
+    if (s->count < CG_FOLLOWED)
+        s->seen[s->count] = v;
+    return ++s->count <= CG_FOLLOWED;
+}
+
+static bool has_failed(const search *s)
+{
+    return s->count > CG_FOLLOWED;
+}
+
+/* ---- tiles that are only reduced ---- */
+
+/* Is the value computed from constants and indices alone, in the layout in which it is read? */
+static bool is_made(const ct_value *v, uint32_t depth)
+{
+    const ct_op *op = v->op;
+    if (!v->type->rank)
+        return true;
+    if (!depth || !op || op->opcode >= OP_LIMIT || op->opcode == OP_permute
+        || !(ct_is_map(op) || bc_op_in(op->opcode, BC_OPS(RESHAPE) | BC_OPS(MOVE) | BC_OPS(SAME))))
+        return false;
+    for (uint32_t i = 0; i < op->operand_count; i++)
+        if (!is_made(op->operands[i], depth - 1))
+            return false;
+    return true;
+}
+
+/* Notes the rows that a map reads beside the tile. */
+static void look_beside(search *s, const ct_op *map)
+{
+    for (uint32_t i = 0; i < map->operand_count; i++) {
+        const ct_value *v = map->operands[i];
+        while (v->op && v->op->opcode == OP_reshape)
+            v = v->op->operands[0];
+        if (!v->op || v->op->opcode != OP_broadcast || is_made(v, CG_OPERAND_STEPS))
+            continue;
+        cg_shape from = cg_shape_of(v->op->operands[0]->type), to = cg_shape_of(v->type);
+        for (uint32_t d = 0; d < to.rank; d++)
+            s->rows |= from.bits[d] ? cg_dim_mask(&to, d) : 0;
+    }
+}
+
+static bool is_only_reduced(search *s, const ct_value *v)
+{
+    if (!is_new(s, v))
+        return !has_failed(s);
+    for (const ct_use *use = v->uses; use; use = use->next) {
+        const ct_value *next[2];
+        uint32_t count = handed_on(use, next);
+        if (use->op->opcode == OP_reduce) {
+            cg_shape shape = cg_shape_of(v->type);
+            s->reduced |= cg_dim_mask(&shape, (uint32_t)ct_attr_u(use->op, F_reduce_dim));
+        } else if (!count) {
+            return false;
+        }
+        for (uint32_t i = 0; i < count; i++)
+            if (!is_only_reduced(s, next[i]))
+                return false;
+        if (count && next[0]->op == use->op)
+            look_beside(s, use->op);
+    }
+    return true;
+}
+
+static uint32_t bits_of(const ct_value *tile)
+{
+    search s = {.count = 0};
+    return is_only_reduced(&s, tile) && !(s.reduced & s.rows) ? s.reduced : 0;
+}
+
+/* The pointer from which the op's view or pointers are made. */
+static const ct_value *base_of(const ct_op *load)
+{
+    const ct_value *v = load->operands[0];
+    for (uint32_t i = 0; i < CG_INDEX_DEPTH && v->op && v->op->operand_count && !v->op->region_count; i++)
+        v = v->op->operands[0];
+    return v;
+}
+
+uint32_t cg_reduced_bits(const cg_func *c, const ct_op *load)
+{
+    uint32_t bits = bits_of(&load->results[0]), loads = 0;
+    const ct_value *base = bits ? base_of(load) : NULL;
+    for (const ct_op *op = c->ir->body->first; op && bits; op = ct_next_op(op, c->ir->body)) {
+        if (op == load || !(ct_is_load(op) || op->opcode == CT_staged) || base_of(op) != base)
+            continue;
+        if (++loads > CG_REDUCED_LOADS || bits_of(&op->results[0]) != bits)
+            return 0;
+    }
+    return bits;
+}
+
+/* ---- results ---- */
+
+static bool is_whole(search *s, const ct_value *v)
+{
+    if (!is_new(s, v))
+        return has_failed(s);
+    for (const ct_use *use = v->uses; use; use = use->next) {
+        const ct_value *next[2];
+        uint32_t count = handed_on(use, next);
+        if (!count && (use->op->opcode >= OP_LIMIT || !bc_op_in(use->op->opcode, BC_OPS(ACCESS))))
+            return true;
+        for (uint32_t i = 0; i < count; i++)
+            if (is_whole(s, next[i]))
+                return true;
+    }
+    return false;
+}
+
+bool cg_is_read_whole(const ct_op *reduction)
+{
+    search s = {.count = 0};
+    for (uint32_t i = 0; i < reduction->result_count; i++)
+        if (is_whole(&s, &reduction->results[i]))
+            return true;
+    return false;
+}
