@@ -4,6 +4,7 @@
 #include "codegen/cost/cost.h"
 
 #include "codegen/analysis/product.h"
+#include "codegen/analysis/ring.h"
 #include "codegen/kernel/groups.h"
 
 typedef struct holding {
@@ -44,7 +45,8 @@ static uint64_t bits_of(const holding *x, const ct_value *v)
     if (x->anew)
         return x->anew[v->id] ? 0 : (uint64_t)cg_class_bits(cg_elem_class(v->type)) << cg_shape_of(v->type).tile_bits;
     const cg_value *value = cg_value_of(x->c, v);
-    return value->form == CG_TILE && !is_in_slot(v) ? element_bits(x, v) << value->home->reg_bits : 0;
+    bool is_read = is_in_slot(v) || cg_encoding_of(v); /* by products, from shared memory */
+    return value->form == CG_TILE && !is_read ? element_bits(x, v) << value->home->reg_bits : 0;
 }
 
 static void hold(holding *x, const ct_value *v)

@@ -31,6 +31,7 @@ typedef struct tiles {
     int64_t columns;   /* of the widest product */
     uint32_t made;     /* the largest operand, computed in registers, of a product with at least 128 rows; or both
                            operands, of tf32 */
+    bool is_tall;      /* the largest product has few columns, and wgmma reads lines of 16-bit elements */
     bool adds_up;      /* registers hold sums of products twice, one part at a time */
     uint32_t reduced;  /* the largest tile that is reduced, and one more; 0: none is */
     bool by_turns;     /* loops reduce some of them */
@@ -73,15 +74,18 @@ static bool has_company(const ct_op *op)
     return false;
 }
 
-/* log2 of the elements that a thread should have of an f32 or f64 product without an instruction; fewer of each if
-   several are computed together. */
+/* Whether the product is tall, and log2 of the elements that a thread should have of an f32 or f64 product without an
+   instruction; fewer of each if several are computed together. */
 static void look_at_block(tiles *t, const cg_func *c, const ct_op *op)
 {
+    const bc_type *type = op->results[0].type;
     bc_kind in = bc_elem_kind(op->operands[0]->type);
     cg_product p = cg_product_of(c, op);
     bool blocked = op->opcode == OP_mmaf && (in == BC_F32 || in == BC_F64) && !cg_has_atom(&p);
     t->is_wide = in == BC_F64;
     t->is_together = blocked && has_company(op);
+    t->is_tall = c->target->features & CG_HAS_WGMMA && cg_memory_bytes(in) == 2
+                 && type->shape[type->rank - 1] <= CG_FEW_COLUMNS && (2u << p.k) >= CG_LINE_BYTES;
     t->block = blocked ? (t->is_together ? CG_BLOCK_TOGETHER_BITS : CG_THREAD_ELEMENTS_BITS) - (uint32_t)t->is_wide : 0;
 }
 
@@ -175,10 +179,9 @@ static tiles tiles_of(const cg_func *c)
    gets four warps, as long as each thread has a few elements. */
 static uint32_t warps_of_blocks(const tiles *t)
 {
-    enum { FEW = 2 };
     uint32_t one = CG_LANE_BITS + t->block, bits = t->product > one ? t->product - one : 0;
     if (!t->is_together)
-        while (bits < CG_USUAL_WARPS && bits + CG_LANE_BITS + FEW < t->product)
+        while (bits < CG_USUAL_WARPS && bits + CG_LANE_BITS + CG_BLOCK_LEAST_BITS < t->product)
             bits++;
     return bits < CG_MANY_WARPS ? bits : CG_MANY_WARPS;
 }
@@ -193,7 +196,9 @@ static uint32_t elements_of(uint32_t warp_bits)
    largest one if a loop reduces any: with four warps on an H200, rows of 4096 came nearer to the memory's bandwidth
    than rows of 8192. For long rows that are loaded, 16 warps suffice. With products, a thread holds up to 128 elements,
    because a larger part of the product per warp means fewer reads of shared memory per mma; that does not apply if
-   equally large operands are computed in registers. Fewer warps than usual only if lanes would have no elements. */
+   equally large operands are computed in registers, or to a product of 16 bits with few columns, whose warpgroups share
+   the right operand (256x64, microseconds on an H200 with four and eight warps: with steps of 64 and more 766 and 612,
+   188 and 170, 158 and 160; of 32 378 and 400). Fewer warps than usual only if lanes would have no elements. */
 static uint32_t warps_that_suit(const tiles *t)
 {
     const uint32_t many = elements_of(CG_MANY_WARPS), lanes = t->most > CG_LANE_BITS ? t->most - CG_LANE_BITS : 0;
@@ -201,7 +206,7 @@ static uint32_t warps_that_suit(const tiles *t)
         return warps_of_blocks(t);
     if (t->product >= elements_of(CG_USUAL_WARPS) && t->product == t->most)
         return t->product + (t->adds_up || t->is_wide) > many || t->held + t->is_wide > many
-                       || (t->product >= many && t->made >= many)
+                       || (t->product >= many && (t->made >= many || t->is_tall))
                    ? CG_MANY_WARPS
                    : CG_USUAL_WARPS;
     if (t->reduced && !t->has_products && t->rows == t->most && t->most + 1 >= elements_of(CG_MANY_WARPS + 1))
@@ -245,8 +250,10 @@ static warps choose_warps(const cg_func *c, tiles t)
     uint32_t in_thread = t.product && t.held > t.most ? t.held : t.most,
              limit = t.product ? elements_of(hint) + 1 : CG_LANE_BITS + hint + cg_log2_up(CG_THREAD_REGISTERS);
     bool is_too_much = in_thread > limit;
-    if (t.block && t.product + 1 >= t.most) /* or too few */
+    if (t.block && t.product + 1 >= t.most) /* or too few, */
         is_too_much = is_too_much || hint > warps_of_blocks(&t) + 1;
+    if (t.block) /* or no block of the product */
+        is_too_much = is_too_much || t.product < CG_LANE_BITS + hint + CG_BLOCK_LEAST_BITS;
     return (warps){.bits = !is_hinted || is_too_much ? warps_that_suit(&t) : hint};
 }
 
@@ -443,9 +450,18 @@ static uint32_t stages_enough(const cg_func *c, uint32_t slot_bytes)
     return 2 + (ahead - 1) / (blocks * slot_bytes);
 }
 
+/* The bytes of a block that the row says; fewer if two blocks, for which the hint asks, would then have three stages.
+   More blocks gain less than the stages that they cost. */
+static uint32_t bytes_of_row(cg_func *c, const slot_row *r, const cg_slot_work *w)
+{
+    uint32_t two = ((uint32_t)c->target->shared_kib << 10) / CG_FEW_BLOCKS, asked = cg_room_beside(c, cg_threads(c)),
+             hinted = (asked > two ? asked : two) - CG_SYSTEM_SHARED;
+    return hinted < r->bytes && hinted / w->slot_bytes >= CG_SLOTS_IN_FLIGHT ? hinted : r->bytes;
+}
+
 static cg_slot_budget slots_of(cg_func *c, const slot_row *r, const cg_slot_work *w)
 {
-    uint32_t share = r->threads == ANY ? r->bytes : cg_room_beside(c, r->threads),
+    uint32_t share = r->threads == ANY ? bytes_of_row(c, r, w) : cg_room_beside(c, r->threads),
              room = share > w->rest ? share - w->rest : 0;
     room = room < w->fits ? room : w->fits;
     uint32_t slots = room / w->slot_bytes, most = r->kind == CG_TURNS ? stages_enough(c, w->slot_bytes) : r->most;
