@@ -4,8 +4,9 @@
 
 #include "codegen/kernel/kernel.h"
 
-/* The index bits along which a tile that the op loads is reduced, wherever it is read. 0: it is also read in other
-   ways, as are other tiles of the same memory, or together with a row that each warp would need whole. */
+/* The index bits along which tiles that ops load from the same memory as this one are reduced. 0: they are not, or some
+   are read in other ways than being reduced or stored element by element, or together with a row that each warp would
+   need whole. */
 uint32_t cg_reduced_bits(const cg_func *c, const ct_op *load);
 
 /* May the results of the reduction, or what is computed from them element by element, be read together with the
