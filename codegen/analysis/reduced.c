@@ -118,12 +118,20 @@ static const ct_value *base_of(const ct_op *load)
     return v;
 }
 
+/* Does the tile leave no registers of a thread for the indices of more columns? */
+static bool fills_registers(const cg_func *c, const bc_type *tile)
+{
+    enum { REGISTER_BITS = 32 };
+    uint32_t bits = cg_class_bits(cg_elem_class(tile)), words = bits > REGISTER_BITS ? bits / REGISTER_BITS : 1;
+    return (words << cg_shape_of(tile).tile_bits) / cg_threads(c) >= CG_HALF_OF_REGISTERS;
+}
+
 uint32_t cg_reduced_bits(const cg_func *c, const ct_op *load)
 {
     search s = {.count = 0};
     const ct_value *base = base_of(load);
     uint32_t loads = 0;
-    if (c->strip_bits || !stays_in_place(&s, &load->results[0]))
+    if (c->strip_bits || fills_registers(c, load->results[0].type) || !stays_in_place(&s, &load->results[0]))
         return 0; /* strips are the upper numbers of warps: a row should not take several */
     for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body)) {
         if (op == load || !(ct_is_load(op) || op->opcode == CT_staged) || base_of(op) != base)
