@@ -126,34 +126,55 @@ static tvResult refused(const ld_device *device, const ld_launch *launch, tvResu
                : ld_fail(LD_RULE_L_LAUNCH_05, code, "%s does not launch the kernel", device->name);
 }
 
-tvResult ld_device_time(const ld_device *device, const ld_timer *timer, const ld_launch *l, unsigned times,
-                        double *out_ms)
+static tvResult launch(const ld_device *device, const ld_launch *l, unsigned times, struct CUstream_st *stream)
 {
-    const ld_driver *driver = device->driver;
-    float ms = 0;
-    tvResult code = driver->cuEventRecord(timer->start, NULL);
-    for (unsigned i = 0; code == LD_CUDA_SUCCESS && i < times; i++) {
-        code = tvLaunchKernel(l->function, l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1], l->block[2],
-                              l->shared_bytes, NULL, l->params, NULL);
+    for (unsigned i = 0; i < times; i++) {
+        tvResult code = tvLaunchKernel(l->function, l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1],
+                                       l->block[2], l->shared_bytes, stream, l->params, NULL);
         if (code != LD_CUDA_SUCCESS)
             return refused(device, l, code);
     }
+    return LD_CUDA_SUCCESS;
+}
+
+/* Waits for the end of what was recorded between the events. */
+static tvResult read_timer(const ld_device *device, const ld_timer *timer, double *out_ms)
+{
+    float ms = 0;
+    tvResult code = device->driver->cuCtxSynchronize(); /* what a kernel did wrong shows here */
     if (code == LD_CUDA_SUCCESS)
-        code = driver->cuEventRecord(timer->end, NULL);
-    if (code == LD_CUDA_SUCCESS)
-        code = driver->cuCtxSynchronize(); /* what a kernel did wrong shows here */
-    if (code == LD_CUDA_SUCCESS)
-        code = driver->cuEventElapsedTime(&ms, timer->start, timer->end);
+        code = device->driver->cuEventElapsedTime(&ms, timer->start, timer->end);
     *out_ms = ms;
+    return code;
+}
+
+static tvResult fails(const ld_device *device, tvResult code)
+{
     return code == LD_CUDA_SUCCESS ? code : ld_fail(LD_RULE_L_RUN_01, code, "the kernel failed on %s", device->name);
+}
+
+tvResult ld_device_time(const ld_device *device, const ld_timer *timer, const ld_launch *l, unsigned times,
+                        double *out_ms)
+{
+    tvResult code = device->driver->cuEventRecord(timer->start, NULL);
+    if (code == LD_CUDA_SUCCESS) {
+        tvResult launched = launch(device, l, times, NULL);
+        if (launched != LD_CUDA_SUCCESS)
+            return launched;
+        code = device->driver->cuEventRecord(timer->end, NULL);
+    }
+    return fails(device, code == LD_CUDA_SUCCESS ? read_timer(device, timer, out_ms) : code);
 }
 
 tvResult ld_timer_open(const ld_device *device, ld_timer *out)
 {
-    *out = (ld_timer){NULL, NULL};
+    enum { NON_BLOCKING = 1 };
+    *out = (ld_timer){.stream = NULL};
     tvResult code = device->driver->cuEventCreate(&out->start, 0);
     if (code == LD_CUDA_SUCCESS)
         code = device->driver->cuEventCreate(&out->end, 0);
+    if (code == LD_CUDA_SUCCESS)
+        code = device->driver->cuStreamCreate(&out->stream, NON_BLOCKING);
     return code == LD_CUDA_SUCCESS
                ? code
                : ld_fail(LD_RULE_L_DRV_04, code, "%s cannot create events to measure the time", device->name);
@@ -165,7 +186,9 @@ void ld_timer_close(const ld_device *device, ld_timer *timer)
         device->driver->cuEventDestroy(timer->start);
     if (timer->end)
         device->driver->cuEventDestroy(timer->end);
-    *timer = (ld_timer){NULL, NULL};
+    if (timer->stream)
+        device->driver->cuStreamDestroy(timer->stream);
+    *timer = (ld_timer){.stream = NULL};
 }
 
 tvResult ld_device_run(const ld_device *device, const ld_launch *launch, double *out_ms)
@@ -177,4 +200,52 @@ tvResult ld_device_run(const ld_device *device, const ld_launch *launch, double 
         code = ld_device_time(device, &timer, launch, 1, out_ms);
     ld_timer_close(device, &timer);
     return code;
+}
+
+/* ---- graphs ---- */
+
+static tvResult capture(const ld_device *device, const ld_timer *timer, const ld_launch *l, unsigned times,
+                        struct CUgraph_st **graph)
+{
+    enum { THREAD_LOCAL = 1 }; /* other threads may do what a capture does not allow */
+    tvResult code = device->driver->cuStreamBeginCapture(timer->stream, THREAD_LOCAL);
+    if (code != LD_CUDA_SUCCESS)
+        return ld_fail(LD_RULE_L_DRV_04, code, "%s cannot record launches", device->name);
+    code = launch(device, l, times, timer->stream);
+    tvResult ended = device->driver->cuStreamEndCapture(timer->stream, graph);
+    return code != LD_CUDA_SUCCESS ? code : fails(device, ended);
+}
+
+tvResult ld_graph_open(const ld_device *device, const ld_timer *timer, const ld_launch *l, unsigned times,
+                       ld_graph *out)
+{
+    struct CUgraph_st *graph = NULL;
+    *out = (ld_graph){.times = 0};
+    tvResult code = capture(device, timer, l, times, &graph);
+    if (code == LD_CUDA_SUCCESS) {
+        code = fails(device, device->driver->cuGraphInstantiateWithFlags(&out->exec, graph, 0));
+        out->device = code == LD_CUDA_SUCCESS ? device : NULL;
+        out->times = times;
+    }
+    if (graph)
+        device->driver->cuGraphDestroy(graph);
+    return code;
+}
+
+void ld_graph_close(ld_graph *graph)
+{
+    if (graph->device)
+        graph->device->driver->cuGraphExecDestroy(graph->exec);
+    *graph = (ld_graph){.times = 0};
+}
+
+tvResult ld_graph_time(const ld_graph *graph, const ld_timer *timer, double *out_ms)
+{
+    const ld_device *device = graph->device;
+    tvResult code = device->driver->cuEventRecord(timer->start, timer->stream);
+    if (code == LD_CUDA_SUCCESS)
+        code = device->driver->cuGraphLaunch(graph->exec, timer->stream);
+    if (code == LD_CUDA_SUCCESS)
+        code = device->driver->cuEventRecord(timer->end, timer->stream);
+    return fails(device, code == LD_CUDA_SUCCESS ? read_timer(device, timer, out_ms) : code);
 }

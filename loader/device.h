@@ -41,18 +41,33 @@ typedef struct ld_launch {
     void **params;
 } ld_launch;
 
-/* Two events, to measure with. The caller closes the timer in any case, before the device. */
+/* Two events, to measure with, and a stream of its own for graphs. The caller closes the timer in any case, before the
+   device. */
 typedef struct ld_timer {
     struct CUevent_st *start, *end;
+    struct CUstream_st *stream;
 } ld_timer;
 tvResult ld_timer_open(const ld_device *device, ld_timer *out);
 void ld_timer_close(const ld_device *device, ld_timer *timer);
 
 /* Launches so many times, one launch behind the other, and waits for the end of the last. out_ms: how long the device
-   took for all of them. */
+   took for all of them, or for the host to launch them if that takes longer. */
 tvResult ld_device_time(const ld_device *device, const ld_timer *timer, const ld_launch *launch, unsigned times,
                         double *out_ms);
 /* The same for one launch, with a timer of its own. */
 tvResult ld_device_run(const ld_device *device, const ld_launch *launch, double *out_ms);
+
+/* Launches, one behind the other, that the device executes without the host. Parameters have the values that they had
+   when the graph was opened. The caller closes the graph before the timer. */
+typedef struct ld_graph {
+    const ld_device *device; /* NULL: not open */
+    struct CUgraphExec_st *exec;
+    unsigned times;
+} ld_graph;
+tvResult ld_graph_open(const ld_device *device, const ld_timer *timer, const ld_launch *launch, unsigned times,
+                       ld_graph *out);
+void ld_graph_close(ld_graph *graph);
+/* Executes the graph and waits for its end. out_ms: how long the device took for all launches. */
+tvResult ld_graph_time(const ld_graph *graph, const ld_timer *timer, double *out_ms);
 
 #endif

@@ -9,6 +9,8 @@
 
 struct CUctx_st;
 struct CUevent_st;
+struct CUgraph_st;
+struct CUgraphExec_st;
 struct CUlinkState_st;
 
 /* LD_CUDA_NO_DEVICE and so on. */

@@ -7,6 +7,7 @@
 #include "bytecode/print/print.h"
 #include "codegen/analysis/reduced.h"
 #include "codegen/facts/facts.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/homes.h"
@@ -123,6 +124,7 @@ static cg_layout layout_of_memory(cg_func *c, const cg_ptr_op *p)
                                    p->load ? cg_reduced_bits(c, p->load) : 0);
 }
 
+/* A sector that a thread reads by two accesses, one after the other, comes from memory once. */
 bool cg_pointers_go_as_well(cg_func *c, const cg_ptr_op *p, const cg_layout *l)
 {
     cg_shape s = cg_shape_of(p->pointers->type);
@@ -134,9 +136,11 @@ bool cg_pointers_go_as_well(cg_func *c, const cg_ptr_op *p, const cg_layout *l)
     if (!s.rank || cg_pointee_shift(p->pointers->type) < 0 || !axes || !axes[fast].run
         || (cg_layout_has_replicas(l) && !cg_layout_has_replicas(&own)))
         return false;
-    uint32_t vector = cg_layout_vector(l, from, most, reg_bit);
+    uint32_t vector = cg_layout_vector(l, from, most, reg_bit), regs = cg_layout_vector(l, from, s.bits[fast], reg_bit);
+    bool in_two = !p->value && !cg_layout_has_replicas(l) && bytes << vector == CG_ACCESS_BYTES
+                  && bytes << regs == CG_SECTOR_BYTES;
     return vector >= cg_layout_vector(&own, from, most, reg_bit)
-           && bytes << cg_layout_beside(l, from, s.bits[fast], vector) >= CG_SECTOR_BYTES;
+           && (in_two || bytes << cg_layout_beside(l, from, s.bits[fast], vector) >= CG_SECTOR_BYTES);
 }
 
 /* Would each lane of a warp that stores in this layout reach another sector, although elements that are likely to be

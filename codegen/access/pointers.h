@@ -22,7 +22,8 @@ cg_ptr_op cg_ptr_op_of(const ct_op *op);
 uint32_t cg_pointer_vector(cg_func *c, const cg_ptr_op *p, uint32_t *out_dim);
 /* The layout in which the elements of the op reach memory best. */
 cg_layout cg_pointer_layout(cg_func *c, const cg_ptr_op *p);
-/* Are they reached in l in accesses as long as in that one, which fill sectors of 32 bytes? */
+/* Are they reached in l in accesses as long as in that one, which fill sectors of 32 bytes, or, in loads, in two
+   accesses to each sector? */
 bool cg_pointers_go_as_well(cg_func *c, const cg_ptr_op *p, const cg_layout *l);
 /* Accesses of a thread to a tile in l, and whether those of a warp fill sectors, or rows; UINT32_MAX: not known. */
 uint32_t cg_pointer_accesses(cg_func *c, const cg_ptr_op *p, const cg_layout *l, bool *out_fills);

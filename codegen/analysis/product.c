@@ -301,7 +301,8 @@ bool cg_async_fits(const cg_product *p)
 static bool is_async(const cg_func *c, const ct_op *op, const cg_product *p)
 {
     bool takes = op->way == CT_DIRECT
-                 || ((c->target->features & CG_HAS_WGMMA) && p->atom.element_bits == 1 && p->acc == BC_F32);
+                 || ((c->target->features & CG_HAS_WGMMA) && (p->atom.element_bits == 1 || p->in == BC_TF32)
+                     && p->acc == BC_F32);
     return takes && cg_async_fits(p) && c->warp_bits >= cg_traits_of(CG_BY_WGMMA)->warps;
 }
 

@@ -102,6 +102,12 @@ static inline bool cg_has_atom(const cg_product *p)
     return cg_has_trait(p, CG_WITH_ATOM);
 }
 
+/* Can the product take its left operand as fragments from registers? Those of 16 bits lie in pairs. */
+static inline bool cg_takes_fragments(const cg_product *p)
+{
+    return p->atom.element_bits == 1 || (p->in == BC_TF32 && !p->scaled);
+}
+
 /* The detail of a product of K slice `number` of 2^bits; the ring holds only that slice. */
 typedef struct cg_k_part {
     uint32_t number, bits;
@@ -198,7 +204,7 @@ cg_layout cg_block_layout(const cg_func *c, const cg_product *p);
 /* Converts a layout of the result to a layout of the rows of A, or columns of B, that its elements need, at the
    first of 2^k elements along K. */
 cg_layout cg_lines_layout(const cg_product *p, bool left, uint32_t k, const cg_layout *l);
-/* The layout of A with 16-bit elements as fragments: four registers for an instruction, with two elements each. */
+/* The layout of A as fragments: four registers for an instruction, with one element of tf32 or two of 16 bits each. */
 cg_layout cg_fragment_layout(const cg_func *c, const cg_product *p);
 /* The same for a product by wgmma, independent of its operands; false: the op has no such fragments. */
 bool cg_mma_fragment_layout(const cg_func *c, const ct_op *op, cg_layout *out);

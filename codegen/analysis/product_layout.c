@@ -201,17 +201,18 @@ bool cg_mma_accumulator_layout(const cg_func *c, const ct_op *op, cg_layout *out
 cg_layout cg_fragment_layout(const cg_func *c, const cg_product *p)
 {
     cg_layout l = {.tile_bits = (uint8_t)(p->m + p->k + p->batch), .warp_bits = (uint8_t)c->warp_bits};
-    uint32_t one = 1;
-    l.reg[l.reg_bits++] = one;
+    uint32_t one = 1, beside = p->atom.element_bits; /* log2 of the neighbours along K in a register */
+    if (beside)
+        l.reg[l.reg_bits++] = one;
     put_rows(p, p->k, &l);
-    for (uint32_t i = 3; i < p->k; i++)
+    for (uint32_t i = 2 + beside; i < p->k; i++)
         l.reg[l.reg_bits++] = one << i;
     for (uint32_t i = 4 + p->along_m; i < p->m; i++)
         l.reg[l.reg_bits++] = one << (p->k + i);
     for (uint32_t i = 0; i < p->batch; i++)
         l.reg[l.reg_bits++] = one << (p->k + p->m + i);
-    l.lane[0] = one << 1;
-    l.lane[1] = one << 2;
+    l.lane[0] = one << beside;
+    l.lane[1] = one << (beside + 1);
     for (uint32_t i = 0; i < p->along_m; i++)
         l.warp[i] = one << (p->k + 4 + i);
     return p->instruction == CG_BY_REORDERED_MMA ? cg_in_order(p, &l, true) : l;

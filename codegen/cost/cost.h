@@ -81,6 +81,8 @@ bool cg_registers_along(cg_func *c, cg_held_fn *tell, void *user, uint32_t *out_
    memory. */
 bool cg_bits_held(cg_func *c, uint64_t *out_bits);
 
+/* Do the tiles of some loop take more than half of a multiprocessor's registers? */
+bool cg_block_is_alone(cg_func *c);
 /* Blocks on a multiprocessor: as many as the occupancy hint asks for, or fewer, so that a thread has enough
    registers for its tiles and some others. Missing registers are spilled, which costs more than additional blocks
    can hide. 0: no hint, or it cannot be followed. held: as above. */

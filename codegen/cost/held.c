@@ -127,6 +127,30 @@ bool cg_registers_held(cg_func *c, uint32_t *out_registers)
     return cg_registers_along(c, NULL, NULL, out_registers);
 }
 
+/* The registers that the loop's tiles take in any case: carried ones, and those of all its loads that are in flight
+   together. */
+static uint64_t registers_in_loop(cg_func *c, const ct_op *loop)
+{
+    const holding x = {.c = c};
+    const ct_block *body = loop->regions[0];
+    uint64_t bits = 0;
+    for (uint32_t i = 0; i < body->arg_count; i++)
+        bits += bits_of(&x, &body->args[i]);
+    for (const ct_op *op = body->first; op; op = op->next)
+        if (ct_is_load(op))
+            bits += bits_of(&x, &op->results[0]);
+    return bits / 32;
+}
+
+bool cg_block_is_alone(cg_func *c)
+{
+    const cg_machine *m = cg_machine_of(c->target);
+    bool alone = false;
+    for (const ct_op *op = c->ir->body->first; op && !alone; op = ct_next_op(op, c->ir->body))
+        alone = op->opcode == OP_for && 2 * registers_in_loop(c, op) * cg_all_threads(c) > m->registers;
+    return alone;
+}
+
 uint32_t cg_blocks_hinted(const cg_func *c, uint32_t held)
 {
     int64_t hint = cg_hint_of(c, CG_HINT_OCCUPANCY), most = c->target->threads / cg_all_threads(c);

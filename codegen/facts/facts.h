@@ -83,4 +83,9 @@ bool cg_find_facts(ct_func *f);
 bool cg_begin_facts(ct_func *f);
 void cg_learn(const ct_op *op, bc_arena *arena);
 
+/* Is every element of the value this number? */
+bool cg_is_number(const ct_value *v, int64_t value);
+/* The value that the op's first result equals, whatever its type. NULL: none is known (codegen/facts/given.c). */
+ct_value *cg_operand_given(const ct_op *op);
+
 #endif

@@ -17,6 +17,7 @@ typedef enum cg_block_order {
     CG_SIDE_BY_SIDE,  /* clusters that share a GPC have consecutive numbers */
     CG_IN_BANDS,      /* down bands of a few rows: blocks that start together lie in a square */
     CG_IN_WIDE_BANDS, /* along bands of a few columns */
+    CG_DIGIT_LAST,    /* the digit of a block's number that changes first changes last */
 } cg_block_order;
 
 typedef struct cg_func {
@@ -45,6 +46,7 @@ typedef struct cg_func {
     ct_func *ir;                       /* the kernel's IR, which passes rewrite */
     bool is_versioned;                 /* `align`: the kernel has two versions, of which one is executed */
     cg_block_order block_order;        /* `facts` */
+    uint32_t digit, rest;              /* `groups`: values of that digit, and of the others together */
     uint32_t cluster;                  /* `cluster`: thread blocks that compute a tile block together; 0: one does */
     bool paired;                       /* `cluster`: its two thread blocks multiply as a pair (tcgen05) */
     bool takes_over;                   /* `groups`: the kernel is persistent: passes/persist.h */

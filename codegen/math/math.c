@@ -13,9 +13,20 @@ typedef struct function {
     uint8_t form;
 } function;
 
-enum { CALLED, INLINE, BOTH, NEAR };
+enum { CALLED, INLINE, BOTH };
 static const function functions[] = {
 #define FUNCTION(op, f32, f64, operands, form) {#op, {cg_math_##f32, cg_math_##f64}, operands, form},
+#include "codegen/math/math.def"
+};
+
+typedef struct near_form {
+    const char *op;
+    cg_math_near_fn *emit;
+    bool wide;
+} near_form;
+
+static const near_form near_forms[] = {
+#define NEAR(op, name, wide) {#op, cg_math_##name, wide},
 #include "codegen/math/math.def"
 };
 
@@ -33,6 +44,34 @@ static void put_name(bc_text *out, const function *f, bool wide)
     bc_text_printf(out, "tv_%s_%s", f->op, wide ? "f64" : "f32");
 }
 
+static const near_form *near_form_of(const char *op, bool wide)
+{
+    for (size_t i = 0; i < sizeof near_forms / sizeof *near_forms; i++)
+        if (near_forms[i].wide == wide && strcmp(near_forms[i].op, op) == 0)
+            return &near_forms[i];
+    return NULL;
+}
+
+static void assign(const cg_real *k, cg_val to, cg_val from)
+{
+    cg_ins(k->c, "mov.b%u %v, %v", cg_class_bits(r_class(k)), to, from);
+}
+
+/* The function for all operands: the near form where that applies. */
+static cg_val whole(const cg_real *k, const function *f, const cg_val *operands)
+{
+    const near_form *n = near_form_of(f->op, k->wide);
+    if (!n)
+        return cg_reg(k->c, f->emit[k->wide](k, operands));
+    cg_val near, here = n->emit(k, operands[0], &near), result = cg_new(k->c, r_class(k));
+    uint32_t done = cg_label(k->c);
+    assign(k, result, here);
+    cg_ins(k->c, "@%v bra %l", near, done);
+    assign(k, result, cg_reg(k->c, f->emit[k->wide](k, operands)));
+    cg_place_label(k->c, done);
+    return result;
+}
+
 /* The .func goes before the kernel; what the kernel has so far is put aside meanwhile. */
 static void emit_called(cg_func *c, const function *f, bool wide)
 {
@@ -47,7 +86,7 @@ static void emit_called(cg_func *c, const function *f, bool wide)
         operands[i] = cg_new(c, operand_class(f, &k, i));
         cg_ins_first(c, "mov.b%u %v, %%a%u", cg_class_bits((cg_class)operands[i].cls), operands[i], i);
     }
-    cg_val result = cg_reg(c, f->emit[wide](&k, operands));
+    cg_val result = whole(&k, f, operands);
     bc_text *out = &c->emit->module_text;
     bc_text_printf(out, ".func (.reg .b%u %%result) ", wide ? 64u : 32u);
     put_name(out, f, wide);
@@ -69,10 +108,18 @@ static void emit_called(cg_func *c, const function *f, bool wide)
         cg_no_memory(c);
 }
 
-/* A call by all threads of a warp, or in a branch, by those that are there. */
+static const function *function_of(const char *op)
+{
+    for (size_t i = 0; i < FUNCTIONS; i++)
+        if (strcmp(functions[i].op, op) == 0)
+            return &functions[i];
+    return NULL;
+}
+
+/* A call by all threads of a warp, or, where there is a near form, in a branch by those that are there. */
 static cg_val call(cg_func *c, const function *f, bool wide, const cg_val *operands)
 {
-    const char *which = f->form == NEAR && wide ? "" : ".uni";
+    const char *which = near_form_of(f->op, wide) ? "" : ".uni";
     cg_val result = cg_new(c, wide ? CG_B64 : CG_B32), x[2] = {{0}, {0}};
     for (unsigned i = 0; i < f->operands; i++)
         x[i] = cg_reg(c, operands[i]);
@@ -85,35 +132,56 @@ static cg_val call(cg_func *c, const function *f, bool wide, const cg_val *opera
     return result;
 }
 
-/* In place where that gives the result, else by a call, which few threads execute. */
-static cg_val near_or_called(cg_func *c, const function *f, const cg_val *operands)
+/* ---- several at a time ---- */
+
+/* Registers of the operands that share a test. Enough that a warp need not wait for its own results; all of them, and
+   the results, are live until the test. */
+enum { GROUP = 8 };
+
+/* Where the near form is not the result of all operands, calls the function for each of them: it gives the same results
+   for the others. */
+static void compute_group(cg_func *c, const near_form *n, const cg_val *x, uint32_t count, cg_val *out)
 {
-    cg_real k = {c, true};
-    cg_val near, x = cg_reg(c, operands[0]), result = cg_new(c, CG_B64);
-    cg_val here = f->emit[1] == cg_math_sin ? cg_math_near_sin(&k, x, &near) : cg_math_near_cos(&k, x, &near);
+    cg_real k = {c, n->wide};
+    cg_val all = {0};
     uint32_t done = cg_label(c);
-    cg_ins(c, "mov.b64 %v, %v", result, here);
-    cg_ins(c, "@%v bra %l", near, done);
-    cg_ins(c, "mov.b64 %v, %v", result, call(c, f, true, &x));
+    for (uint32_t i = 0; i < count; i++) {
+        cg_val near, here = n->emit(&k, x[i], &near), both = i ? cg_new(c, CG_PRED) : near;
+        out[i] = cg_new(c, r_class(&k));
+        assign(&k, out[i], here);
+        if (i)
+            cg_ins(c, "and.pred %v, %v, %v", both, all, near);
+        all = both;
+    }
+    cg_ins(c, "@%v bra %l", all, done);
+    for (uint32_t i = 0; i < count; i++)
+        assign(&k, out[i], call(c, function_of(n->op), n->wide, &x[i]));
     cg_place_label(c, done);
-    return result;
+}
+
+bool cg_math_has_near(const char *op, bool wide)
+{
+    return near_form_of(op, wide);
+}
+
+void cg_math_together(cg_func *c, const char *op, bool wide, const cg_val *x, uint32_t count, cg_val *out)
+{
+    const near_form *n = near_form_of(op, wide);
+    uint32_t group = wide ? GROUP / 2 : GROUP;
+    for (uint32_t i = 0; i < count; i += group)
+        compute_group(c, n, x + i, count - i < group ? count - i : group, out + i);
 }
 
 bool cg_math_element(cg_func *c, const char *op, const char *variant, bool wide, const cg_val *operands,
                      cg_val *out_result)
 {
-    for (size_t i = 0; i < FUNCTIONS && !*variant; i++) {
-        const function *f = &functions[i];
-        if (strcmp(f->op, op) != 0)
-            continue;
-        cg_real k = {c, wide};
-        cg_val x[2] = {{0}, {0}};
-        for (unsigned o = 0; o < f->operands; o++)
-            x[o] = cg_reg(c, operands[o]);
-        *out_result = f->form == BOTH || (f->form == INLINE && !wide) ? f->emit[wide](&k, x)
-                      : f->form == NEAR && wide                       ? near_or_called(c, f, operands)
-                                                                      : call(c, f, wide, operands);
-        return true;
-    }
-    return false;
+    const function *f = *variant ? NULL : function_of(op);
+    cg_real k = {c, wide};
+    cg_val x[2] = {{0}, {0}};
+    for (unsigned o = 0; f && o < f->operands; o++)
+        x[o] = cg_reg(c, operands[o]);
+    if (!f)
+        return false;
+    *out_result = f->form == BOTH || (f->form == INLINE && !wide) ? f->emit[wide](&k, x) : call(c, f, wide, x);
+    return true;
 }

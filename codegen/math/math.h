@@ -10,14 +10,20 @@ typedef cg_val cg_math_fn(const cg_real *k, const cg_val *x);
 #define FUNCTION(op, f32, f64, operands, form) cg_math_fn cg_math_##f32, cg_math_##f64;
 #include "codegen/math/math.def"
 
-/* The sine and the cosine of an f64 number where *out_near, a predicate, is true. */
-cg_val cg_math_near_sin(const cg_real *k, cg_val x, cg_val *out_near);
-cg_val cg_math_near_cos(const cg_real *k, cg_val x, cg_val *out_near);
+/* The same where *out_near, a predicate, is true. */
+typedef cg_val cg_math_near_fn(const cg_real *k, cg_val x, cg_val *out_near);
+#define NEAR(op, name, wide) cg_math_near_fn cg_math_##name;
+#include "codegen/math/math.def"
 
 /* The element-wise op on f32 or f64 elements; false: it is no function of math.def. variant is that of
    codegen/ops/maps.def. */
 bool cg_math_element(cg_func *c, const char *op, const char *variant, bool wide, const cg_val *operands,
                      cg_val *out_result);
+
+/* Has NEAR of math.def the function? */
+bool cg_math_has_near(const char *op, bool wide);
+/* Such a function of `count` operands, f32 or f64 in registers: computed side by side, with one test for several. */
+void cg_math_together(cg_func *c, const char *op, bool wide, const cg_val *x, uint32_t count, cg_val *out);
 
 /* 2 / pi in memory: an address that the function being emitted can read words at (codegen/math/two_over_pi.c). */
 cg_val cg_two_over_pi(cg_func *c);

@@ -180,26 +180,30 @@ static quadrant reduce(const cg_real *k, cg_val x)
     return result;
 }
 
-/* In f32: r as one number, each step rounded once, which is within a unit of it; the quadrant is in the last two bits
-   of q. */
-static cg_val reduce_f32(const cg_real *k, cg_val x, cg_val *out_q)
+/* In f32, for |x| up to 2^17, which *out_near tells: r as one number, each step rounded once, which is within a unit of
+   it; the quadrant, plus `turns`, is in the last two bits of q. */
+static cg_val near_reduce_f32(const cg_real *k, cg_val x, uint32_t turns, cg_val *out_q, cg_val *out_near)
 {
-    cg_func *c = k->c;
-    cg_val size = r_abs(k, x), near = r_test(k, "le", size, near_limit(k)), shift = r_number(k, 0x1.8p23);
-    cg_val q = r_fma(k, x, r_part(k, CG_TWO_PI_F32, 0), shift), n = r_sub(k, q, shift), r = x;
+    cg_val shift = r_number(k, 0x1.8p23 + turns), q = r_fma(k, x, r_part(k, CG_TWO_PI_F32, 0), shift);
+    cg_val n = r_sub(k, q, shift), r = x;
     for (unsigned i = 0; i < 3; i++)
         r = r_fma(k, n, r_minus_part(k, CG_PI_2_DOWN_F32, i), r);
-    uint32_t done = cg_label(c);
-    branch(c, near, done);
-    cg_val far_q, far = far_narrow(k, size, &far_q);
-    cg_val minus = cg_new(c, CG_PRED), negated = cg_int_op(c, "sub.s32", cg_reg(c, cg_const(CG_B32, 0)), far_q);
-    cg_ins(c, "setp.lt.s32 %v, %v, 0", minus, x);
-    cg_val turned = r_select(k, minus, r_neg(k, far), far);
-    assign(k, r, r_select(k, r_test(k, "lt", size, r_infinity(k)), turned, r_nan(k)));
-    assign(k, q, cg_select(c, minus, negated, far_q));
-    cg_place_label(c, done);
+    *out_near = r_test(k, "le", r_abs(k, x), near_limit(k));
     *out_q = q;
     return r;
+}
+
+/* The same for all others. */
+static cg_val far_reduce_f32(const cg_real *k, cg_val x, uint32_t turns, cg_val *out_q)
+{
+    cg_func *c = k->c;
+    cg_val q, size = r_abs(k, x), r = far_narrow(k, size, &q), minus = cg_new(c, CG_PRED);
+    cg_val negated = cg_int_op(c, "sub.s32", cg_reg(c, cg_const(CG_B32, 0)), q);
+    cg_ins(c, "setp.lt.s32 %v, %v, 0", minus, x);
+    q = cg_select(c, minus, negated, q);
+    *out_q = turns ? cg_int_op(c, "add.s32", q, cg_const(CG_B32, turns)) : q;
+    r = r_select(k, minus, r_neg(k, r), r);
+    return r_select(k, r_test(k, "lt", size, r_infinity(k)), r, r_nan(k));
 }
 
 /* ---- sine and cosine ---- */
@@ -314,14 +318,12 @@ cg_val cg_math_tan(const cg_real *k, const cg_val *x)
     return ends(k, x[0], true, r_add(k, quotient.high, quotient.low));
 }
 
-/* In f32: a polynomial each, of what reduce_f32 gives, in the order of operations that gives the bits of CUDA's
+/* In f32: a polynomial each, of what reduction gives, in the order of operations that gives the bits of CUDA's
    functions. */
-static cg_val turned_sine_f32(const cg_real *k, cg_val x, uint32_t turns)
+static cg_val sine_in_quadrant(const cg_real *k, cg_val r, cg_val q)
 {
     cg_func *c = k->c;
-    cg_val q, r = reduce_f32(k, x, &q), z = r_mul(k, r, r), one = r_number(k, 1);
-    if (turns)
-        q = cg_int_op(c, "add.s32", q, cg_const(CG_B32, turns));
+    cg_val z = r_mul(k, r, r), one = r_number(k, 1);
     cg_val cube = r_fma(k, r, z, r_number(k, 0)); /* +0 for -0, so that the sum is -0 */
     cg_val s = r_fma(k, r_polynomial(k, CG_SIN_F32, z), cube, r);
     cg_val t = r_fma(k, r_polynomial(k, CG_COS_F32, z), z, one);
@@ -330,23 +332,56 @@ static cg_val turned_sine_f32(const cg_real *k, cg_val x, uint32_t turns)
     return cg_int_op(c, "xor.b32", r_select(k, bit_set(c, q, 1), t, s), sign);
 }
 
+static cg_val far_turned_sine_f32(const cg_real *k, cg_val x, uint32_t turns)
+{
+    cg_val q, r = far_reduce_f32(k, x, turns, &q);
+    return sine_in_quadrant(k, r, q);
+}
+
 cg_val cg_math_sin_f32(const cg_real *k, const cg_val *x)
 {
-    return turned_sine_f32(k, x[0], 0);
+    return far_turned_sine_f32(k, x[0], 0);
 }
 
 cg_val cg_math_cos_f32(const cg_real *k, const cg_val *x)
 {
-    return turned_sine_f32(k, x[0], 1);
+    return far_turned_sine_f32(k, x[0], 1);
+}
+
+static cg_val near_turned_sine_f32(const cg_real *k, cg_val x, uint32_t turns, cg_val *out_near)
+{
+    cg_val q, r = near_reduce_f32(k, x, turns, &q, out_near);
+    return sine_in_quadrant(k, r, q);
+}
+
+cg_val cg_math_near_sin_f32(const cg_real *k, cg_val x, cg_val *out_near)
+{
+    return near_turned_sine_f32(k, x, 0, out_near);
+}
+
+cg_val cg_math_near_cos_f32(const cg_real *k, cg_val x, cg_val *out_near)
+{
+    return near_turned_sine_f32(k, x, 1, out_near);
 }
 
 /* tan(r) or -1 / tan(r). */
-cg_val cg_math_tan_f32(const cg_real *k, const cg_val *x)
+static cg_val tangent_in_quadrant(const cg_real *k, cg_val r, cg_val q)
 {
-    cg_val q, r = reduce_f32(k, x[0], &q), z = r_mul(k, r, r), cube = r_mul(k, r, z);
-    cg_val t = r_fma(k, r_polynomial(k, CG_TAN_F32, z), cube, r);
+    cg_val z = r_mul(k, r, r), cube = r_mul(k, r, z), t = r_fma(k, r_polynomial(k, CG_TAN_F32, z), cube, r);
     cg_val inverse = r_neg(k, r_op(k, "rcp.approx.ftz", 1, t, t, t));
     return r_select(k, bit_set(k->c, q, 1), inverse, t);
+}
+
+cg_val cg_math_tan_f32(const cg_real *k, const cg_val *x)
+{
+    cg_val q, r = far_reduce_f32(k, x[0], 0, &q);
+    return tangent_in_quadrant(k, r, q);
+}
+
+cg_val cg_math_near_tan_f32(const cg_real *k, cg_val x, cg_val *out_near)
+{
+    cg_val q, r = near_reduce_f32(k, x, 0, &q, out_near);
+    return tangent_in_quadrant(k, r, q);
 }
 
 /* ---- atan2(y, x) ---- */

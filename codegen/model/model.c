@@ -216,7 +216,8 @@ static const char *order_of_blocks(const cg_func *c)
                                          [CG_LONGEST_FIRST] = "longest first",
                                          [CG_SIDE_BY_SIDE] = "clusters of a GPC side by side",
                                          [CG_IN_BANDS] = "in bands of rows",
-                                         [CG_IN_WIDE_BANDS] = "in bands of columns"};
+                                         [CG_IN_WIDE_BANDS] = "in bands of columns",
+                                         [CG_DIGIT_LAST] = "with the first digit last"};
     return orders[c->block_order];
 }
 

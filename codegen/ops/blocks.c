@@ -98,6 +98,18 @@ static void put_side_by_side(cg_func *c, cg_val *number)
     *number = r;
 }
 
+/* The n-th block, n = first * rest + r, gets the number first + digit * r: a permutation of the numbers below digit *
+   rest. Grids of another size keep their order. */
+static void put_digit_last(cg_func *c, cg_val *number)
+{
+    cg_val first = cg_new(c, CG_B32), r = cg_new(c, CG_B32), moved = cg_new(c, CG_B32), applies = cg_new(c, CG_PRED);
+    cg_ins(c, "div.u32 %v, %v, %u", first, *number, c->rest);
+    cg_ins(c, "rem.u32 %v, %v, %u", r, *number, c->rest);
+    cg_ins(c, "mad.lo.u32 %v, %v, %u, %v", moved, r, c->digit, first);
+    cg_ins(c, "setp.eq.u32 %v, %v, %u", applies, special(c, of_grid(c), 0), c->digit * c->rest);
+    *number = cg_select(c, applies, moved, *number);
+}
+
 static void put_in_order(cg_func *c, cg_val *numbers)
 {
     if (c->block_order == CG_LONGEST_FIRST)
@@ -108,6 +120,8 @@ static void put_in_order(cg_func *c, cg_val *numbers)
         put_in_wide_bands(c, &numbers[0], &numbers[1]);
     else if (c->block_order == CG_SIDE_BY_SIDE)
         put_side_by_side(c, &numbers[0]);
+    else if (c->block_order == CG_DIGIT_LAST)
+        put_digit_last(c, &numbers[0]);
 }
 
 static void set_results(cg_func *c, const ct_op *op, const cg_val *numbers)

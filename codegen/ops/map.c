@@ -532,6 +532,15 @@ static bool divides_to_nearest(const ct_op *op, bc_kind kind)
            && !attribute(op, "flush_to_zero", 0);
 }
 
+/* All elements of a thread side by side; false: one by one. */
+static bool map_together(cg_func *c, const ct_op *op, bc_kind kind, const cg_val *const *operands, uint32_t count,
+                         uint32_t idle, cg_val *out)
+{
+    if (divides_to_nearest(op, kind))
+        return cg_divide_together(c, kind, operands[0], operands[1], count, idle, out);
+    return cg_function_together(c, ct_op_name(op), kind, operands[0], count, idle, out);
+}
+
 cg_val *cg_map_regs(cg_func *c, const ct_op *op, const cg_layout *l)
 {
     const cg_val *operands[4] = {0};
@@ -550,8 +559,7 @@ cg_val *cg_map_regs(cg_func *c, const ct_op *op, const cg_layout *l)
             return NULL;
     }
     uint32_t idle = idle_bits(op, l, operands) | equal_bits(op, l);
-    if (out && divides_to_nearest(op, kind)
-        && cg_divide_together(c, kind, operands[0], operands[1], cg_layout_regs(l), idle, out))
+    if (out && map_together(c, op, kind, operands, cg_layout_regs(l), idle, out))
         return out;
     for (uint32_t r = 0; out && r < cg_layout_regs(l) && !c->failed; r++) {
         const cg_val *pair[4];

@@ -22,6 +22,12 @@ bool cg_divide_by_constant(cg_func *c, const ct_op *op, bool is_signed, const cg
 bool cg_divide_together(cg_func *c, bc_kind kind, const cg_val *a, const cg_val *b, uint32_t count, uint32_t idle,
                         cg_val *out);
 
+/* Computes a function of `count` elements that NEAR of codegen/math/math.def has, of f16 and bf16 in f32. Registers
+   whose numbers differ only in the bits of idle are equal and computed once. False: it has none
+   (codegen/ops/functions.c). */
+bool cg_function_together(cg_func *c, const char *name, bc_kind kind, const cg_val *x, uint32_t count, uint32_t idle,
+                          cg_val *out);
+
 /* f32 as f16 or bf16, with a PTX rounding modifier (".rn"). */
 cg_val cg_from_f32(cg_func *c, bc_kind kind, const char *rounding, cg_val x);
 /* Any float except f64 as f32, which is exact. */

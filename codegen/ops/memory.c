@@ -1,5 +1,6 @@
 /* Loads and stores through tiles of pointers. Source: memory reference, sections 3 and 4. */
 #include "codegen/access/pointers.h"
+#include "codegen/analysis/transposed.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/effects.h"
@@ -7,11 +8,19 @@
 #include "codegen/values/memory.h"
 #include "codegen/values/values.h"
 
+/* As a product takes it. */
+static cg_layout layout_to_load(cg_func *c, const ct_op *op, const cg_ptr_op *p)
+{
+    cg_layout l;
+    uint32_t fast, vector = cg_pointer_vector(c, p, &fast);
+    return vector && cg_transposing_home(c, op, fast, vector, &l) ? l : cg_pointer_layout(c, p);
+}
+
 void cg_assign_load_ptr_tko(cg_func *c, const ct_op *op)
 {
     cg_ptr_op p = cg_ptr_op_of(op);
     const cg_layout *decided = c->homes->decided[cg_result(op, 0)->id];
-    cg_layout l = decided ? *decided : cg_pointer_layout(c, &p);
+    cg_layout l = decided ? *decided : layout_to_load(c, op, &p);
     const ct_value *padding = ct_operand(op, F_load_ptr_tko_padding_value);
     cg_set_home(c, cg_result(op, 0), &l, p.pointers->type->rank ? CG_WEIGHT_MEMORY : 0);
     cg_want_pointers(c, &p, &l);

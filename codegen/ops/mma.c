@@ -73,12 +73,12 @@ static bool is_kept_in_loop(const cg_func *c, const ct_op *op, uint32_t register
 static bool wants_fragments(const cg_func *c, const ct_op *op, const cg_product *p, const cg_layout *home)
 {
     const ct_op *from = cg_source_of(p->lhs)->op;
-    if (p->atom.element_bits != 1 || (from && from->opcode == CT_staged))
+    if (!cg_takes_fragments(p) || (from && from->opcode == CT_staged))
         return false;
     cg_layout l = cg_fragment_layout(c, p);
     if (same_threads(home, &l) || !cg_step_fits(c, p))
         return true;
-    uint32_t registers = cg_layout_regs(&l) / 2;
+    uint32_t registers = cg_layout_regs(&l) >> p->atom.element_bits;
     bool is_kept = is_kept_in_loop(c, op, registers) || (c->groups && op->in_flight && have_room(c, op, registers));
     for (const ct_use *use = p->lhs->uses; use && !is_kept; use = use->next)
         is_kept = cg_is_product(use->op) && use->index == 0 && cg_result(use->op, 0)->type == p->result->type

@@ -83,12 +83,16 @@ void cg_pack_fragments(cg_func *c, const cg_product *p, const cg_operand *o, uin
 {
     bool is_low = p->m < CG_ATOM_ROW_BITS; /* registers 1 and 3 hold the rows from 8 on */
     for (uint32_t i = 0; i < 4; i++) {
-        const cg_val *two = o->fragments + (is_low ? part << 2 | (i & 2) : part << 3 | i << 1);
-        out[i] = cg_new(c, CG_B32);
-        if (is_low && i % 2)
+        const cg_val *of = o->fragments + ((is_low ? part << 1 | i >> 1 : part << 2 | i) << p->atom.element_bits);
+        if (is_low && i % 2) {
+            out[i] = cg_new(c, CG_B32);
             cg_ins(c, "mov.b32 %v, 0", out[i]);
-        else
-            cg_ins(c, "mov.b32 %v, {%r, %r}", out[i], two[0], two[1]);
+        } else if (!p->atom.element_bits) {
+            out[i] = cg_reg(c, of[0]);
+        } else {
+            out[i] = cg_new(c, CG_B32);
+            cg_ins(c, "mov.b32 %v, {%r, %r}", out[i], of[0], of[1]);
+        }
     }
 }
 

@@ -117,8 +117,7 @@ static cg_operand operand_of(cg_func *c, const cg_product *p, bool left, uint32_
         o.encoding = *ring;
         o.base = cg_tile_in_slot(cg_source_of(o.v)->op);
         o.across = cg_encoding_layout_of(o.v, &probe).reg[0] != 1;
-    } else if (left && p->atom.element_bits == 1 && p->instruction != CG_BY_TCGEN05
-               && cg_layout_equal(read, &fragments)) {
+    } else if (left && cg_takes_fragments(p) && p->instruction != CG_BY_TCGEN05 && cg_layout_equal(read, &fragments)) {
         o.source = CG_FROM_REGISTERS;
         return o;
     } else {

@@ -2,6 +2,7 @@
 #ifndef TILEVM_CODEGEN_OPS_SLOTS_H
 #define TILEVM_CODEGEN_OPS_SLOTS_H
 
+#include "codegen/access/pointers.h"
 #include "codegen/analysis/ring.h"
 
 /* The state of a ring during lowering: registers, unless the field says otherwise. */
@@ -57,5 +58,13 @@ cg_val cg_groups_slot(cg_func *c, const cg_ring *ring, cg_val number);
 cg_val cg_groups_barrier(cg_func *c, const cg_ring *ring, cg_val number, uint32_t offset);
 /* Signals that consumers have read a slot. */
 void cg_groups_arrive(cg_func *c, const cg_ring *ring, cg_val arrives, cg_val barrier);
+
+/* Do the op and the load that it was made from go through pointers? */
+static inline bool cg_copies_by_pointers(const ct_op *op)
+{
+    return op->from->opcode == OP_load_ptr_tko;
+}
+/* The pointers of such an op, in accesses that are no longer than a copy. */
+cg_ptr_op cg_copied_pointers(const ct_op *op);
 
 #endif

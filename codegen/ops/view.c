@@ -4,6 +4,7 @@
 #include "codegen/analysis/product.h"
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/reordered.h"
+#include "codegen/analysis/transposed.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/effects.h"
@@ -146,10 +147,11 @@ static cg_layout layout_to_load(cg_func *c, const ct_op *op, const cg_view_op *v
     enum { MOST_CHOICES = 3 }; /* log2 of the excerpts */
     cg_shape s = cg_shape_of(v->tile_type);
     cg_layout l;
-    if (cg_reordered_home(c, op, &l))
+    uint32_t cut = cg_cut_bits(v->tile), fast;
+    if (cg_reordered_home(c, op, &l)
+        || (cg_view_contiguous(v, &fast) && cg_transposing_home(c, op, fast, cg_view_vector(c, v, fast), &l)))
         return l;
     l = layout_of_words(c, v);
-    uint32_t cut = cg_cut_bits(v->tile), fast;
     uint8_t reg_bit[CG_MAX_VECTOR_BITS];
     if (!(cut & cg_layout_thread_images(&l)) || cg_count_bits(cut) > MOST_CHOICES || c->strip_bits
         || !cg_is_weak_access(op) || cg_view_is_half(v) || v->view->type->kind == BC_GATHER_SCATTER_VIEW)

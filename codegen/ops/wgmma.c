@@ -119,13 +119,33 @@ static bool starts_at_zero(const cg_val *acc, uint32_t count)
     return true;
 }
 
+/* Does an op in front of the product load a tile to registers? */
+static bool has_loads(const ct_op *product)
+{
+    bool found = false;
+    for (const ct_op *op = product->block->first; op != product && !found; op = op->next)
+        found = ct_is_load(op) && op->results[0].type->rank;
+    return found;
+}
+
+/* May the product add to the registers of its accumulator, which the loop around it carries? Beside tiles that are
+   loaded in the same iteration, and beside copies that start while it runs, ptxas needs registers of its choice for
+   the sums. Why it is right: the product is the only reader of the accumulator, whose registers get the next value at
+   the end of the iteration. */
+static bool adds_in_place(const ct_op *op)
+{
+    const ct_value *acc = cg_addend_of(op);
+    bool is_carried = !acc->op && acc->block == op->block && !acc->uses->next;
+    return op->in_place || (is_carried && !op->in_flight && !has_loads(op));
+}
+
 cg_val *cg_wgmma_sums(cg_func *c, const ct_op *op, const cg_val *acc, uint32_t count, bool *out_from_zero)
 {
     cg_val *d = cg_vals(c, count);
-    bool from_zero = *out_from_zero = starts_at_zero(acc, count);
+    bool from_zero = *out_from_zero = starts_at_zero(acc, count), in_place = adds_in_place(op);
     for (uint32_t i = 0; d && i < count; i++) { /* it adds in place */
         d[i] = acc[i];
-        if (op->in_place && !from_zero)
+        if (in_place && !from_zero)
             continue;
         d[i] = cg_new(c, CG_B32);
         if (!from_zero)
@@ -218,7 +238,7 @@ static void multiply_adding_up(cg_func *c, const work *w, cg_val *acc)
 static void take_left(cg_func *c, const ct_op *op, const cg_product *p, const cg_operand *o, uint32_t part, cg_val *out)
 {
     enum { WORDS = 4, HALF_BITS = 16 };
-    if (op->as_words)
+    if (op->as_words && p->atom.element_bits)
         for (uint32_t i = 0; i < WORDS; i++)
             out[i] = cg_join(c, o->fragments + 2 * (WORDS * part + i), 2, HALF_BITS);
     else

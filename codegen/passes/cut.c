@@ -13,12 +13,16 @@
    products and which needs three stages, as with 256 elements of K. It also applies to 16-bit operands of which fewer
    than four tiles fit (128x128x128), because warp specialisation needs four stages, and to products by mma.sync whose
    tiles come by tensor maps, for which two stages are enough. Other products have rings that hold K slices of a tile.
+   The tiles may be those of a batch, with leading dimensions of one that a reshape drops in front of the product.
 
    Why it is right: the loop carries only the sums and tokens, since the rest of its body is executed again for each
    slice; and the slices are added in the order in which the instruction would add them. */
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
+#include "codegen/analysis/ring.h"
 #include "codegen/analysis/turned.h"
+#include "codegen/analysis/view.h"
+#include "codegen/facts/facts.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/plan/budget.h"
 #include "codegen/passes/pass.h"
@@ -46,39 +50,68 @@ static bool is_flip(const ct_op *op)
            && ct_attr_of(op, F_permute_permutation)->ints->ptr[0] == 1;
 }
 
+/* Does the op only drop dimensions of one, such as that of a batch, in front of the others? Gives their number. */
+static bool is_drop(const ct_op *op, uint32_t *out_dropped)
+{
+    if (op->opcode != OP_reshape || op->operands[0]->type->rank < op->results[0].type->rank)
+        return false;
+    const bc_type *from = op->operands[0]->type, *to = op->results[0].type;
+    *out_dropped = from->rank - to->rank;
+    for (uint32_t d = 0; d < from->rank; d++)
+        if (from->shape[d] != (d < *out_dropped ? 1 : to->shape[d - *out_dropped]))
+            return false;
+    return true;
+}
+
+/* Is the op one that may stand between a load and its product? *k: the dimension that is K of its result; becomes that
+   of its operand. */
+static bool is_between(const ct_op *op, uint32_t *k)
+{
+    uint32_t dropped = 0;
+    if (is_flip(op))
+        *k = 1 - *k;
+    else if (is_drop(op, &dropped))
+        *k += dropped;
+    else
+        return op->opcode == OP_ftof;
+    return true;
+}
+
 /* Finds the load of the body whose tile is used for operand i only. False: there is none. */
 static bool find_load(cutting *x, uint32_t i)
 {
     const ct_value *v = x->product->operands[i];
-    x->k[i] = i ? 0 : 1;
+    x->k[i] = v->type->rank - 1 - i;
     for (uint32_t n = 0; n < CG_CUT_OPS && v->op && v->op->block == x->loop->regions[0] && v->uses && !v->uses->next;
          n++) {
         x->loads[i] = v->op;
         if (v->op->opcode == OP_load_view_tko)
             return true;
-        if (v->op->opcode != OP_ftof && !is_flip(v->op))
+        if (!is_between(v->op, &x->k[i]))
             return false;
-        x->k[i] = is_flip(v->op) ? 1 - x->k[i] : x->k[i];
         v = v->op->operands[0];
     }
     return false;
 }
 
-/* Is the tile a two-dimensional one of adjacent tiles, in the order of the tensor's dimensions? */
+/* Is the tile a two-dimensional one of adjacent tiles, or one of a batch of those, in the order of the tensor's
+   dimensions? */
 static bool is_even(const cutting *x, const ct_op *load)
 {
     const ct_value *view = ct_operand(load, ct_info(load)->address);
     const bc_type *type = view->type;
-    return type->kind == BC_PARTITION_VIEW && type->rank == 2 && type->dim_map[0] == 0 && type->dim_map[1] == 1
-           && view->op && view->op->opcode == OP_make_partition_view
+    for (uint32_t d = 0; type->kind == BC_PARTITION_VIEW && d < type->rank; d++)
+        if (type->dim_map[d] != d || (d + 2 < type->rank && type->shape[d] != 1))
+            return false;
+    return type->kind == BC_PARTITION_VIEW && type->rank >= 2 && view->op && view->op->opcode == OP_make_partition_view
            && !ct_is_inside(view->op->block, x->loop->regions[0]) && cg_is_weak_access(load);
 }
 
 /* Can the op be repeated for each slice? It must belong to the product, or give only scalars or tokens. */
 static bool may_repeat(const cutting *x, const ct_op *op)
 {
-    if (op == x->product || op == x->loads[0] || op == x->loads[1] || op->opcode == OP_ftof || is_flip(op)
-        || op->opcode == OP_continue)
+    uint32_t k = 0;
+    if (op == x->product || op == x->loads[0] || op == x->loads[1] || op->opcode == OP_continue || is_between(op, &k))
         return true;
     return ct_is_pure(op) && ct_gives_no_tiles(op);
 }
@@ -136,13 +169,37 @@ static uint32_t parts_of(const cutting *x, uint32_t wanted, uint32_t stages, uin
     return bytes_of_row(x) / parts >= least ? parts : 0;
 }
 
+/* Are the tiles of a batch better cut? Only if tensor maps may bring them: threads that copy tiles of more dimensions
+   take longer than more stages save. Rows must start at multiples of 16 bytes, and kernels with loops in branches are
+   not warp-specialised. */
+static bool suits_batch(const cutting *x)
+{
+    uint32_t fast;
+    if (x->loads[0]->results[0].type->rank == 2 && x->loads[1]->results[0].type->rank == 2)
+        return true;
+    for (const ct_op *op = x->loop->block->parent; op; op = op->block->parent)
+        if (!ct_is_loop(op))
+            return false;
+    if (!cg_find_facts(x->c->ir) || !cg_find_views(x->c->ir)) {
+        cg_no_memory(x->c);
+        return false;
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        cg_view_op v = cg_view_op_of(x->loads[i]);
+        if (!cg_view_contiguous(&v, &fast) || cg_view_vector(x->c, &v, fast) < cg_chunk_bits(v.tile_type))
+            return false;
+    }
+    return true;
+}
+
 static bool is_wanted(cutting *x)
 {
     enum { LEAST_SLOTS = 2 }; /* one is filled while the other is read */
     if (x->loop->opcode != OP_for || x->loop->plain || !find_product(x))
         return false;
     cg_product p = cg_product_of(x->c, x->product);
-    bool turned = x->k[0] != 1 || x->k[1] != 0; /* in memory */
+    uint32_t last = x->loads[0]->results[0].type->rank - 1u;
+    bool turned = x->k[0] != last || x->k[1] + 2u != x->loads[1]->results[0].type->rank; /* in memory */
     bool tf32 = p.in == BC_TF32 && !turned && cg_async_takes(x->c, x->product, &p) && cg_may_turn(x->c, x->product, &p);
     bool async = cg_has_trait(&p, CG_READS_PLACED) && !p.adds_up,
          by_maps = x->c->target->features & CG_HAS_MAPS_FOR_MMA && p.instruction == CG_BY_MMA;
@@ -150,7 +207,7 @@ static bool is_wanted(cutting *x)
                : async   ? parts_of(x, CG_CUT_GOOD_SLOTS, CG_CUT_GOOD_SLOTS, CG_LINE_BYTES)
                : by_maps ? parts_of(x, LEAST_SLOTS, LEAST_SLOTS, CG_LINE_BYTES / 2)
                          : 0;
-    return x->parts;
+    return x->parts && suits_batch(x);
 }
 
 /* ---- the inner loop ---- */
@@ -194,6 +251,12 @@ static ct_value *put_index(const cutting *x, const ct_op *inner, ct_value *k, ct
     return ct_build_add(&b, times, &inner->regions[0]->args[0]);
 }
 
+/* The dimension that is K of the result of an op between a load and its product; k: that of its operand. */
+static uint32_t k_of_result(const ct_op *op, uint32_t k)
+{
+    return is_flip(op) ? 1 - k : k + op->results[0].type->rank - op->operands[0]->type->rank;
+}
+
 /* Makes the load read a tile of the finer view; all values up to the product get the smaller type. */
 static bool cut_load(const cutting *x, uint32_t i, const ct_op *inner, ct_value *counted)
 {
@@ -211,7 +274,7 @@ static bool cut_load(const cutting *x, uint32_t i, const ct_op *inner, ct_value 
     ct_set_operand(load, ct_operand_range(load, ct_info(load)->address).first, &view->results[0]);
     ct_set_operand(load, at, index);
     for (ct_value *v = &load->results[0];; v = &v->uses->op->results[0]) {
-        k = v != &load->results[0] && is_flip(v->op) ? 1 - k : k;
+        k = v != &load->results[0] ? k_of_result(v->op, k) : k;
         if (!(v->type = ct_part_type(f, v->type, k, x->parts)))
             return false;
         if (v->uses->op == x->product)

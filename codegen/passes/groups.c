@@ -17,6 +17,7 @@
 
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/tensor.h"
+#include "codegen/analysis/transposed.h"
 #include "codegen/analysis/turned.h"
 #include "codegen/kernel/groups.h"
 #include "codegen/kernel/limits.h"
@@ -325,30 +326,12 @@ static void consume(const cg_splitting *x, const cg_ring_place *p)
 
 /* ---- the pass ---- */
 
-/* How the producers' threads share the copies of a tile that they transpose: a thread has blocks of four elements
-   along the contiguous dimension and 16 bytes along the other one, which it stores to shared memory in one access.
-   Two neighbouring threads have 8 elements along the contiguous dimension, and four threads have the chunks of 64
-   bytes along the other one, so that the chunks of eight threads are in different banks. The other threads follow
-   along the contiguous dimension. */
+/* How the producers' threads share the copies of a tile that they transpose. */
 static cg_layout transposing_layout(const cg_ring_load *load, uint32_t warp_bits)
 {
     const bc_type *tile = load->op->results[0].type;
     cg_shape s = cg_shape_of(tile);
-    uint32_t across = 2 * s.rank - 3 - load->fast, chunk = cg_chunk_bits(tile);
-    const struct {
-        uint32_t dim, from, to;
-    } parts[] = {{load->fast, 0, CG_BLOCK_BITS},
-                 {across, 0, chunk},
-                 {load->fast, CG_BLOCK_BITS, CG_BLOCK_BITS + 1},
-                 {across, chunk, chunk + 2},
-                 {load->fast, CG_BLOCK_BITS + 1, CG_MAX_TILE_BITS},
-                 {across, chunk + 2, CG_MAX_TILE_BITS}};
-    uint8_t order[CG_MAX_TILE_BITS];
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        for (uint32_t b = parts[i].from; b < s.bits[parts[i].dim] && b < parts[i].to; b++)
-            order[count++] = (uint8_t)(s.shift[parts[i].dim] + b);
-    return cg_layout_ordered(order, count, CG_BLOCK_BITS + chunk, warp_bits);
+    return cg_transposing_layout(&s, load->fast, CG_BLOCK_BITS, cg_chunk_bits(tile), warp_bits);
 }
 
 /* The places of the elements until they are transposed: four neighbours of each thread in turn, then the next four,

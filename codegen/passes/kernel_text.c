@@ -25,10 +25,21 @@ static bool has_hint(const cg_func *c)
     return cg_hint_of(c, CG_HINT_OCCUPANCY) && !c->groups;
 }
 
-/* Reports that fewer blocks share a multiprocessor than the hint requests. */
+/* Does a block have the multiprocessor to itself, in any case? Without being told, ptxas limits the registers of such a
+   kernel as if several blocks could share it, and delays loads until registers are free. */
+static bool is_alone(cg_func *c)
+{
+    return !c->groups && !cg_product_registers(c) && cg_block_is_alone(c);
+}
+
+/* Reports that fewer blocks share a multiprocessor than the hint requests, or that only one has room. */
 static void remark_occupancy(cg_func *c)
 {
     uint32_t held;
+    if (cg_remarks_wanted(c) && !has_hint(c) && is_alone(c))
+        cg_remark(c, NULL, CG_REMARK_Occupancy, TV_REMARK_ANALYSIS,
+                  "a multiprocessor has room for one block, which may use all its registers: the tiles of a loop take "
+                  "more than half of them");
     if (!cg_remarks_wanted(c) || !has_hint(c) || !cg_registers_held(c, &held))
         return;
     uint32_t blocks = cg_blocks_hinted(c, held);
@@ -89,6 +100,8 @@ static void put_blocks(cg_func *c, bc_text *out)
         cg_no_memory(c);
     else if (!c->groups)
         blocks = has_hint(c) ? cg_blocks_hinted(c, most_of(held, cg_product_registers(c))) : cg_blocks_that_suit(c);
+    if (!blocks && is_alone(c))
+        blocks = 1;
     if (blocks)
         bc_text_printf(out, ".minnctapersm %u\n", blocks < most ? blocks : most);
 }

@@ -1,7 +1,7 @@
 /* The lift pass turns a load through a tile of pointers into a load of a view if the elements have the pattern of a
    view's tile. Later passes can then do for it what they do for views: use tensor maps, check bounds once per tile, and
    compute indices from counters. It applies to loads that feed products. A gather whose rows follow each other becomes
-   a load of such a view, too.
+   a load of such a view, too. Where no check is needed, so does every other gather, and a scatter becomes a store.
 
        ptrs = %p + rows * stride + columns        view = tensor %p, shape [M, K], strides [stride, 1]
        for i { load ptrs + i * 64, mask ... }     for i { load view[row block, i] }
@@ -14,6 +14,7 @@
    one address and one bound per row instead of one per element. */
 #include "codegen/passes/lift.h"
 
+#include "codegen/analysis/view.h"
 #include "codegen/facts/facts.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
@@ -31,6 +32,7 @@ typedef struct lifting {
     bool asks[CG_LIFTED_LOADS]; /* conditions of the load must be checked at run time */
     ct_value *views[CG_LIFTED_LOADS];
     uint32_t count;
+    bool in_order; /* a gather or scatter has become an access of a view */
 } lifting;
 
 /* ---- values ---- */
@@ -492,12 +494,87 @@ static ct_block *lift_in(lifting *x, ct_block *block, bool anywhere)
     return gains(x->c) && !x->c->failed ? lift_asked(x) : NULL;
 }
 
+/* ---- gathers and scatters, where no check is needed ---- */
+
+/* Where a tile starts along dimension d, if that is known not to be negative, and no index of the tile wraps around. */
+static bool find_start(lifting *x, const cg_view_op *v, uint32_t d, cg_lift_dim *out)
+{
+    cg_lift_checks k = {.dry = true};
+    cg_lifted l = {0};
+    *out = (cg_lift_dim){.size = v->tile_type->shape[d], .is_masked = true};
+    bool found = cg_lift_find_start(x->c, &l, v->index[d], v->view->type->sparse_dim == d, &out->start)
+                 && !l.affine.widened_count;
+    if (found)
+        cg_lift_check_start(&k, &l, out);
+    return found && !k.any && !k.failed;
+}
+
+/* A view of the same tensor whose tiles start at multiples of the steps, in front of the view that gathers. */
+static ct_value *view_in_order(lifting *x, ct_op *gathers, const int64_t *steps)
+{
+    const bc_type *type = gathers->results[0].type;
+    ct_op *last = gathers->prev;
+    bool same = last && (last->opcode == OP_make_partition_view || last->opcode == OP_make_strided_view)
+                && last->operands[0] == gathers->operands[0] && last->results[0].type->padding == type->padding;
+    for (uint32_t d = 0; same && d < type->rank; d++)
+        same = cg_view_dim(last->results[0].type, d) == d && last->results[0].type->shape[d] == type->shape[d]
+               && cg_view_step(last->results[0].type, d) == steps[d];
+    ct_builder b = {x->c->ir, gathers, false};
+    return same ? &last->results[0]
+                : ct_build_op(&b,
+                              ct_tile_view_new(b.f, gathers, gathers->operands[0], type->shape, steps, type->padding));
+}
+
+/* A tile whose indices along the sparse dimension follow each other consists of the same elements as a tile of a
+   strided view of the same tensor, which has the same padding outside the tensor. */
+static void take_in_order(lifting *x, ct_op *op)
+{
+    cg_view_op v = cg_view_op_of(op);
+    ct_op *made = v.view->op;
+    uint32_t rank = v.tile_type->rank, first = (uint32_t)(v.index - ct_operands(op));
+    cg_lift_dim dims[CG_AFFINE_DIMS];
+    int64_t steps[CG_AFFINE_DIMS];
+    ct_builder b = {x->c->ir, op, false};
+    if (!made || made->opcode != OP_make_gather_scatter_view || rank > CG_AFFINE_DIMS)
+        return;
+    for (uint32_t d = 0; d < rank; d++) {
+        bool known = find_start(x, &v, d, &dims[d]);
+        if (!known && d == v.view->type->sparse_dim)
+            return;
+        steps[d] = known ? step_of(&dims[d]) : 0;
+    }
+    for (uint32_t d = 0; d < rank && !b.failed; d++)
+        if (steps[d]) {
+            ct_value *index = put_index(&b, &dims[d], bc_elem_kind(v.index[d]->type));
+            if (index)
+                ct_set_operand(op, first + d, index);
+        } else {
+            steps[d] = 1;
+        }
+    ct_value *view = b.failed ? NULL : view_in_order(x, made, steps);
+    if (!view) {
+        cg_no_memory(x->c);
+        return;
+    }
+    ct_set_operand(op, first - 1, view);
+    x->in_order = true;
+    cg_remark(x->c, op, CG_REMARK_Lifted, TV_REMARK_PASSED,
+              "its indices follow each other: accessed as tiles of a view");
+}
+
+static void take_all_in_order(lifting *x)
+{
+    for (ct_op *op = x->c->ir->body->first; op && !x->c->failed; op = ct_next_op(op, x->c->ir->body))
+        if (op->opcode == OP_load_view_tko || op->opcode == OP_store_view_tko)
+            take_in_order(x, op);
+}
+
 void cg_pass_lift(cg_func *c)
 {
     lifting *x = NULL;
     bool any = false, lifted;
     for (ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
-        any = any || ct_is_load(op);
+        any = any || ct_is_load(op) || op->opcode == OP_store_view_tko;
     if (!any)
         return;
     x = bc_new(&c->arena, lifting, 1);
@@ -510,7 +587,8 @@ void cg_pass_lift(cg_func *c)
     lifted = x->count;
     if (otherwise && !c->failed)
         lift_in(x, otherwise, true);
-    if (!lifted || c->failed)
+    take_all_in_order(x);
+    if ((!lifted && !x->in_order) || c->failed)
         return;
     cg_simplify(c);
     cg_set_warps(c);

@@ -38,12 +38,17 @@ typedef struct cg_lifted {
 bool cg_lift_find(cg_func *c, ct_op *load, cg_lifted *out);
 /* The same for a gather. */
 bool cg_lift_find_gather(cg_func *c, ct_op *load, cg_lifted *out);
-/* The same for a load of a view. The extents, strides or address of its tensor are not known to suit tensor maps. */
+/* The coordinate at which a tile starts along a dimension, where `index` is the op's index: the start, or, along the
+   sparse dimension, the start plus the position in the tile. False: the indices do not follow each other. */
+bool cg_lift_find_start(cg_func *c, cg_lifted *l, ct_value *index, bool sparse, cg_poly *out);
+/* cg_lift_find for a load of a view, the extents, strides or address of whose tensor are not known to suit tensor
+   maps. */
 bool cg_lift_find_view(ct_op *load, cg_lifted *out);
 
 /* Replaces terms that decrease with the counter of a loop by terms that increase with the remaining iterations
-   (codegen/passes/lift_mirror.c). False: the polynomial has too many terms then. */
-bool cg_lift_mirror(cg_func *c, cg_poly *p);
+   (codegen/passes/lift_mirror.c). cancels: the number of the last iteration is a sum of terms, which may cancel others;
+   otherwise it is one factor. False: the polynomial has too many terms then. */
+bool cg_lift_mirror(cg_func *c, cg_poly *p, bool cancels);
 
 /* Conditions that are checked at run time in front of an op. */
 typedef struct cg_lift_checks {
@@ -63,6 +68,9 @@ typedef struct cg_lift_checks {
 /* Adds the conditions under which the load is a load of the view, and those for copies of 2^byte_bits bytes; for 16
    bytes, also those for tensor maps. */
 void cg_lift_check(cg_lift_checks *k, const cg_lifted *l);
+/* Adds the conditions under which tiles start where the polynomial says along a dimension: it is not negative, and does
+   not wrap around. */
+void cg_lift_check_start(cg_lift_checks *k, const cg_lifted *l, const cg_lift_dim *dim);
 /* The operand of a make_tensor_view that gives an extent or stride; row: of which list. NULL: sizes[dim] does. */
 const ct_value *cg_lift_size(const ct_op *tensor, int row, const int64_t *sizes, uint32_t dim);
 /* Are all values that the view is created from available in front of the range? */

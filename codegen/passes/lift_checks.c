@@ -495,6 +495,12 @@ bool cg_lift_is_there(const cg_lift_checks *k, const cg_lifted *l)
     return there;
 }
 
+void cg_lift_check_start(cg_lift_checks *k, const cg_lifted *l, const cg_lift_dim *dim)
+{
+    check_factors(k, &dim->start);
+    check_sums(k, l, &dim->start, (dim->is_masked ? CG_LIFT_REACH : CG_LIFT_UNBOUND) - dim->size);
+}
+
 void cg_lift_check(cg_lift_checks *k, const cg_lifted *l)
 {
     if (l->tensor) {
@@ -504,8 +510,7 @@ void cg_lift_check(cg_lift_checks *k, const cg_lifted *l)
     check_view(k, l);
     for (uint32_t d = 0; d < l->rank; d++) {
         const cg_lift_dim *dim = &l->dims[d];
-        check_factors(k, &dim->start);
-        check_sums(k, l, &dim->start, (dim->is_masked ? CG_LIFT_REACH : CG_LIFT_UNBOUND) - dim->size);
+        cg_lift_check_start(k, l, dim);
         k->failed = k->failed || (d == l->contiguous && poly_divisor(&dim->start) < cg_lift_chunk_bits(l));
     }
     for (uint32_t i = 0; i < l->affine.widened_count; i++) {

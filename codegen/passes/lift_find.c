@@ -303,11 +303,10 @@ static cg_term size_term(const ct_op *tensor, int row, const int64_t *sizes, uin
     return t;
 }
 
-/* The coordinates of the tile along a dimension: a start, plus the position in the tile along the sparse dimension. */
-static bool find_coordinates(cg_func *c, cg_lifted *l, ct_value *index, bool sparse, cg_poly *out)
+bool cg_lift_find_start(cg_func *c, cg_lifted *l, ct_value *index, bool sparse, cg_poly *out)
 {
     bool follows = !sparse;
-    if (!cg_poly_of(&l->affine, index, out) || !cg_lift_mirror(c, out))
+    if (!cg_poly_of(&l->affine, index, out) || !cg_lift_mirror(c, out, true))
         return false;
     for (uint32_t i = out->count; i-- > 0;) {
         const cg_term *t = &out->terms[i];
@@ -359,7 +358,7 @@ bool cg_lift_find_gather(cg_func *c, ct_op *load, cg_lifted *out)
                              .is_masked = true};
         cg_term extent = size_term(tensor, F_make_tensor_view_dynamic_shape, type->shape, d);
         if (!cg_poly_add_term(&dim->extent, &extent)
-            || !find_coordinates(c, out, load->operands[first + d], view->type->sparse_dim == d, &dim->start))
+            || !cg_lift_find_start(c, out, load->operands[first + d], view->type->sparse_dim == d, &dim->start))
             return false;
         out->contiguous = dim->stride.times == 1 && !dim->stride.count ? d : out->contiguous;
     }
@@ -373,13 +372,13 @@ bool cg_lift_find(cg_func *c, ct_op *load, cg_lifted *out)
     *out = (cg_lifted){.load = load, .affine = {.wraps = true}};
     if (!may_be_lifted(load)
         || !cg_pointers_of(&out->affine, ct_operand(load, F_load_ptr_tko_source), &out->base, &out->rest)
-        || !cg_lift_mirror(c, &out->rest) || !find_dims(out))
+        || !cg_lift_mirror(c, &out->rest, false) || !find_dims(out))
         return false;
     ct_value *mask = ct_operand(load, F_load_ptr_tko_mask);
     if (mask && !cg_mask_of(&out->affine, mask, demands, CG_LIFT_DEMANDS, &count))
         return false;
     for (uint32_t i = 0; i < count; i++)
-        if (!cg_lift_mirror(c, &demands[i]))
+        if (!cg_lift_mirror(c, &demands[i], false))
             return false;
     return demand_all(out, demands, count) && unwrap(c, out) && find_starts(out) && is_from_outside(out);
 }

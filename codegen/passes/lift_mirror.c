@@ -66,7 +66,7 @@ static ct_op *loop_of(const ct_value *factor)
 
 /* Replaces a term that decreases with a counter by one that increases with the remaining iterations and one that
    does not depend on the counter. */
-static bool mirror(cg_func *c, const cg_term *t, cg_poly *out)
+static bool mirror(cg_func *c, const cg_term *t, bool cancels, cg_poly *out)
 {
     ct_op *loop = NULL;
     uint32_t at = 0;
@@ -82,18 +82,21 @@ static bool mirror(cg_func *c, const cg_term *t, cg_poly *out)
         rest.factors[i] = rest.factors[i + 1];
     rest.count--;
     const cg_poly others = {1, {rest}};
-    cg_poly both = {2,
-                    {{.times = 1, .count = 1, .dim = CG_NO_DIM, .factors = {left->op->operands[0]->op->operands[0]}},
-                     {.times = -1, .count = 1, .dim = CG_NO_DIM, .factors = {left}}}};
+    const cg_term fewer = {.times = -1, .count = 1, .dim = CG_NO_DIM, .factors = {left}};
+    ct_value *last = left->op->operands[0]->op->operands[0];
+    cg_poly both = {1, {{.times = 1, .count = 1, .dim = CG_NO_DIM, .factors = {last}}}};
+    cg_affine none = {0};
+    if ((cancels && !cg_poly_of(&none, last, &both)) || !cg_poly_add_term(&both, &fewer))
+        return false;
     return cg_poly_multiply(&others, &both, out);
 }
 
-bool cg_lift_mirror(cg_func *c, cg_poly *p)
+bool cg_lift_mirror(cg_func *c, cg_poly *p, bool cancels)
 {
     cg_poly sum = {0}, more;
     for (uint32_t i = 0; i < p->count; i++) {
         const cg_term *t = &p->terms[i];
-        bool falls = t->times < 0 && t->dim == CG_NO_DIM && mirror(c, t, &more);
+        bool falls = t->times < 0 && t->dim == CG_NO_DIM && mirror(c, t, cancels, &more);
         if (falls ? !cg_poly_add(&sum, &more, 1) : !cg_poly_add_term(&sum, t))
             return false;
     }

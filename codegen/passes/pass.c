@@ -128,7 +128,8 @@ static void say_kernel(const cg_func *c, bc_text *out)
                                          [CG_LONGEST_FIRST] = ", the longest blocks first",
                                          [CG_SIDE_BY_SIDE] = ", clusters side by side",
                                          [CG_IN_BANDS] = ", blocks in bands",
-                                         [CG_IN_WIDE_BANDS] = ", blocks in wide bands"};
+                                         [CG_IN_WIDE_BANDS] = ", blocks in wide bands",
+                                         [CG_DIGIT_LAST] = ", blocks with the first digit last"};
     bc_text_printf(out, ", %u threads", cg_all_threads(c));
     if (c->cluster)
         bc_text_printf(out, ", clusters of %u", c->cluster);

@@ -9,8 +9,9 @@
 
    Integer results are computed as the op defines them, in the width and signedness of their type
    (codegen/facts/evaluate.c); floats are left alone. Identities such as `x + 0`, `x * 1`, `max` of ranges that do not
-   overlap, and a conversion and its inverse become their operand. `fpowi` by 2 or 3 becomes one or two products.
-   Unreachable storage is removed too.
+   overlap, a conversion and its inverse, `x + y - x` and `max(x, min(x, y))` become what they equal
+   (codegen/facts/given.c): a tile whose elements cancel need not be loaded. `fpowi` by 2 or 3 becomes one or two
+   products. Unreachable storage is removed too.
 
    A weak load whose tile is never read is removed. Why it is right: it changes neither memory nor a value, and what its
    token orders, its operand token orders as well.
@@ -23,103 +24,6 @@
 #include "codegen/facts/facts.h"
 #include "codegen/plan/budget.h"
 #include "codegen/passes/pass.h"
-
-/* ---- ops that give an operand ---- */
-
-static bool is_constant(const ct_value *v, int64_t value)
-{
-    return v->fact->constant && v->fact->value == value;
-}
-
-/* The operand, if both operands are the same. */
-static ct_value *twin(const ct_op *op)
-{
-    return op->operands[0] == op->operands[1] ? op->operands[0] : NULL;
-}
-
-/* The operand that the op leaves unchanged: a if b is `idle`, or, with `either`, b if a is. */
-static ct_value *beside(const ct_op *op, int64_t idle, bool either)
-{
-    ct_value *a = op->operands[0], *b = op->operands[1];
-    return is_constant(b, idle) ? a : either && is_constant(a, idle) ? b : NULL;
-}
-
-/* The larger or smaller operand, if the ranges do not overlap. is_signed: or if both ways to read the bits agree. */
-static ct_value *chosen(const ct_op *op, uint64_t signedness, bool larger)
-{
-    ct_value *a = op->operands[0], *b = op->operands[1];
-    cg_range x = cg_range_of(a), y = cg_range_of(b);
-    if (a == b)
-        return a;
-    if (signedness != BC_Signedness_signed && (x.low < 0 || y.low < 0))
-        return NULL;
-    return x.low >= y.high ? (larger ? a : b) : y.low >= x.high ? (larger ? b : a) : NULL;
-}
-
-/* The operand of the op that this op reverses. */
-static ct_value *undone(const ct_op *op, bc_opcode done)
-{
-    const ct_op *before = op->operands[0]->op;
-    return before && before->opcode == (uint8_t)done ? before->operands[0] : NULL;
-}
-
-/* x != 0 of an extended i1 is that i1. */
-static ct_value *narrowed(const ct_op *op)
-{
-    bool asks = ct_attr_u(op, F_cmpi_comparison_predicate) == BC_ComparisonPredicate_not_equal;
-    return asks && is_constant(op->operands[1], 0) ? undone(op, OP_exti) : NULL;
-}
-
-/* x & (2^n - 1) is x, if x has no other bits. */
-static ct_value *masked(const ct_op *op)
-{
-    for (uint32_t i = 0; i < 2; i++) {
-        const cg_fact *mask = op->operands[i]->fact;
-        cg_range x = cg_range_of(op->operands[1 - i]);
-        if (mask->constant && mask->value >= 0 && !(mask->value & (mask->value + 1)) && x.low >= 0
-            && x.high <= mask->value)
-            return op->operands[1 - i];
-    }
-    ct_value *idle = beside(op, -1, true);
-    return idle ? idle : twin(op);
-}
-
-static ct_value *selected(const ct_op *op)
-{
-    const cg_fact *which = op->operands[0]->fact;
-    if (op->operands[1] == op->operands[2])
-        return op->operands[1];
-    return which->constant ? op->operands[which->value ? 1 : 2] : NULL;
-}
-
-/* The value that equals the result, whatever its type. NULL: there is none. */
-static ct_value *operand_given(const ct_op *op)
-{
-    switch ((int)op->opcode) {
-    case OP_ori: return twin(op) ? twin(op) : beside(op, 0, true);
-    case OP_addi:
-    case OP_xori: return beside(op, 0, true);
-    case OP_subi:
-    case OP_shli:
-    case OP_shri:
-    case OP_offset: return beside(op, 0, false);
-    case OP_muli: return beside(op, 1, true);
-    case OP_divi: return beside(op, 1, false);
-    case OP_andi: return masked(op);
-    case OP_maxi: return chosen(op, ct_attr_u(op, F_maxi_signedness), true);
-    case OP_mini: return chosen(op, ct_attr_u(op, F_mini_signedness), false);
-    case OP_cmpi: return narrowed(op);
-    case OP_select: return selected(op);
-    case OP_trunci: return undone(op, OP_exti);
-    case OP_int_to_ptr: return undone(op, OP_ptr_to_int);
-    case OP_ptr_to_int: return undone(op, OP_int_to_ptr);
-    case OP_ptr_to_ptr:
-        return op->operands[0]->type == op->results[0].type ? op->operands[0] : undone(op, OP_ptr_to_ptr);
-    case OP_reshape:
-    case OP_broadcast: return op->operands[0];
-    default: return NULL;
-    }
-}
 
 /* ---- constants ---- */
 
@@ -161,8 +65,8 @@ static ct_value *power_of(cg_func *c, ct_op *op)
 {
     bc_kind kind = bc_elem_kind(op->results[0].type);
     ct_value *x = op->operands[0];
-    bool cube = is_constant(op->operands[1], 3) && (kind == BC_F32 || kind == BC_F64);
-    if (!cube && !is_constant(op->operands[1], 2))
+    bool cube = cg_is_number(op->operands[1], 3) && (kind == BC_F32 || kind == BC_F64);
+    if (!cube && !cg_is_number(op->operands[1], 2))
         return NULL;
     ct_value *square = put_product(c, op, x, x);
     return square && cube ? put_product(c, op, square, x) : square;
@@ -186,7 +90,7 @@ static void simplify(cg_func *c, ct_op *op)
         bool known = is_known(op, i);
         ct_value *v = known                    ? constant_for(c, op, i)
                       : op->opcode == OP_fpowi ? power_of(c, op)
-                      : i == 0                 ? operand_given(op)
+                      : i == 0                 ? cg_operand_given(op)
                                                : NULL;
         if (known && !v)
             cg_no_memory(c);

@@ -47,8 +47,12 @@ cg_bands cg_bands_of(cg_func *c)
     uint32_t along_y = 0;
     if (c->block_order == CG_BY_NUMBER && !cg_find_shared_by_rows(c->ir, &c->arena, &bands.product, &along_y))
         cg_no_memory(c);
-    if (!bands.product || !cg_blocks_are_apart(c->ir))
+    if (c->block_order != CG_BY_NUMBER || !cg_blocks_are_apart(c->ir))
         return (cg_bands){0};
+    if (!bands.product) {
+        cg_digits digits;
+        return cg_find_digits(c->ir, &digits) ? (cg_bands){.digits = digits} : (cg_bands){0};
+    }
     const bc_type *type = bands.product->results[0].type;
     const int64_t *sides = &type->shape[type->rank - 2];
     bands.wide = sides[along_y] > sides[1 - along_y];
@@ -58,6 +62,13 @@ cg_bands cg_bands_of(cg_func *c)
 
 void cg_order_in_bands(cg_func *c, const cg_bands *bands, bool alone)
 {
+    if (bands->digits.first) {
+        c->block_order = CG_DIGIT_LAST;
+        c->digit = bands->digits.first;
+        c->rest = bands->digits.rest;
+        cg_remark(c, bands->digits.number, CG_REMARK_BlockOrder, TV_REMARK_PASSED,
+                  "rows before columns, or batch by batch: blocks that start together lie side by side in memory");
+    }
     if (!bands->product || !(alone || bands->narrow))
         return;
     c->block_order = bands->wide ? CG_IN_WIDE_BANDS : CG_IN_BANDS;

@@ -3,6 +3,7 @@
 #ifndef TILEVM_CODEGEN_PLAN_BLOCK_ORDER_H
 #define TILEVM_CODEGEN_PLAN_BLOCK_ORDER_H
 
+#include "codegen/analysis/digits.h"
 #include "codegen/kernel/kernel.h"
 
 /* Is the order in which blocks start unobservable? A block could observe it by waiting for another one, and could
@@ -15,6 +16,7 @@ typedef struct cg_bands {
     const ct_op *product; /* NULL: there is none, or blocks could observe the order */
     bool wide;            /* consecutive blocks should differ in x, and share the larger operand */
     bool narrow;          /* the data that neighbours along x do not share far exceeds the memory bandwidth */
+    cg_digits digits;     /* the order for other kernels, which divide a block's number; first is 0: there is none */
 } cg_bands;
 /* Only for a kernel that is not yet divided into groups. */
 cg_bands cg_bands_of(cg_func *c);

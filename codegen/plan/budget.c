@@ -29,7 +29,8 @@ typedef struct tiles {
     bool is_together;   /* it is computed together with others */
     bool is_wide;       /* it is f64 */
     int64_t columns;    /* of the widest product */
-    uint32_t made;      /* the largest operand, computed in registers, of a product with at least 128 rows */
+    uint32_t made;      /* the largest operand, or both of tf32, computed in registers, of a product with at least 128
+                           rows */
     bool adds_up;       /* registers hold sums of products twice, one part at a time */
     bool reduces, once; /* once: no element is needed later */
 } tiles;
@@ -84,15 +85,31 @@ static bool loads_rows(const ct_op *op)
            && type->shape[type->rank - 1] >= CG_LONG_ROW;
 }
 
+/* Does the operand come from a load, also through conversions to tf32, which the product or copies can do? */
+static bool comes_loaded(const ct_value *operand)
+{
+    const ct_value *v = cg_source_of(operand);
+    while (v->op && v->op->opcode == OP_ftof)
+        v = cg_source_of(v->op->operands[0]);
+    return v->op && ct_is_load(v->op);
+}
+
+/* Both operands of 32 bits pass through registers if one of them is computed there. */
 static void look_at_operands(tiles *t, const ct_op *product)
 {
     enum { TWO_WARPGROUPS = 2 * CG_WARPGROUP_ROWS };
     const bc_type *type = product->results[0].type;
-    for (uint32_t i = 0; i < 2 && type->shape[type->rank - 2] >= TWO_WARPGROUPS; i++) {
-        const ct_value *operand = product->operands[i];
-        uint32_t bits = cg_is_loaded_operand(operand) ? 0 : cg_shape_of(operand->type).tile_bits;
-        t->made = bits > t->made ? bits : t->made;
-    }
+    uint32_t bits[2] = {0};
+    if (type->shape[type->rank - 2] < TWO_WARPGROUPS)
+        return;
+    for (uint32_t i = 0; i < 2; i++)
+        if (!cg_is_loaded_operand(product->operands[i]))
+            bits[i] = cg_shape_of(product->operands[i]->type).tile_bits;
+    uint32_t made = bits[0] > bits[1] ? bits[0] : bits[1];
+    bool both = bits[0] && bits[1] && bc_elem_kind(product->operands[0]->type) == BC_TF32
+                && !(comes_loaded(product->operands[0]) && comes_loaded(product->operands[1]));
+    made = both ? cg_log2_up(((uint64_t)1 << bits[0]) + ((uint64_t)1 << bits[1])) : made;
+    t->made = made > t->made ? made : t->made;
 }
 
 static void look_at(tiles *t, const cg_func *c, const ct_op *op)

@@ -191,6 +191,9 @@ static cg_ring rest_of(const cg_ring *ring, const cg_ring *kept)
 
 /* ---- how many slots ---- */
 
+/* What a block needs besides kept tiles: what each block takes, and scratch for one value of each warp. */
+enum { BESIDE = CG_SYSTEM_SHARED + 4 * (1 << CG_BLOCK_WARPS) };
+
 typedef struct slots {
     uint32_t kept, room; /* 0: none; the bytes that a block may use without reducing the number of resident blocks */
     const char *why;
@@ -206,7 +209,7 @@ static slots slots_in(const chain *x, const cg_kept_row *row, const cg_ring *kep
              most = iterations < row->most ? iterations : row->most, bytes = least * kept->slot_bytes + ahead * others;
     if (bytes > room || (iterations != UINT32_MAX && iterations > row->most))
         return (slots){0};
-    uint32_t share = sm / (sm / (bytes + CG_KEPT_BESIDE)) - CG_KEPT_BESIDE;
+    uint32_t share = sm / (sm / (bytes + BESIDE)) - BESIDE;
     share = share < room ? share : room;
     uint32_t count = (share - ahead * others) / kept->slot_bytes;
     return (slots){count < most ? count : most, share, row->why};
@@ -217,7 +220,7 @@ static uint32_t room_of(const chain *x, uint32_t threads, uint32_t scratch)
     uint32_t room = cg_room_beside(x->c, threads),
              fits = cg_shared_for_ring(x->c, x->loops[0]->block, ring_of(x->loops[0]), cg_shared_for_the_rest(x->c));
     room = room < fits ? room : fits;
-    return room > CG_KEPT_BESIDE + scratch ? room - CG_KEPT_BESIDE - scratch : 0;
+    return room > BESIDE + scratch ? room - BESIDE - scratch : 0;
 }
 
 /* others: the largest slot of the loops' other loads, in bytes. */

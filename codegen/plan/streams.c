@@ -16,6 +16,8 @@
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/reordered.h"
 #include "codegen/analysis/shared.h"
+#include "codegen/analysis/transposed.h"
+#include "codegen/cost/cost.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/ops/fold.h"
@@ -103,12 +105,16 @@ static const char *slot_of_pointers(cg_func *c, ct_op *op, const cg_layout *home
     uint32_t bits = cg_pointer_vector(c, &p, &fast);
     if (cg_pointee_shift(p.pointers->type) < 0)
         return "its elements have 4 bits";
-    if (p.pointers->type->rank && (!p.pointers->fact->axes || !p.pointers->fact->axes[fast].run))
+    const cg_axis *axis = p.pointers->fact->axes ? &p.pointers->fact->axes[fast] : NULL;
+    bool runs = axis && axis->run, by_one = !least && axis && axis->likely; /* copies of 4 bytes need no more */
+    if (p.pointers->type->rank && !runs && !by_one)
         return "its pointers are not known to be consecutive";
     if (bits < least)
         return "its accesses are shorter than 4 bytes";
-    cg_layout l = home ? *home : cg_pointer_layout(c, &p);
     cg_shape s = cg_shape_of(op->results[0].type);
+    cg_layout l = home              ? *home
+                  : runs || !s.rank ? cg_pointer_layout(c, &p)
+                                    : cg_layout_memory(&s, fast, bits, 0, c->warp_bits);
     uint8_t vector[8];
     if (s.rank && !home && cg_layout_vector(&l, s.shift[fast], bits, vector) < least)
         l = cg_layout_memory(&s, fast, least, least, c->warp_bits);
@@ -153,11 +159,27 @@ static bool is_scanned(const cg_func *c, const ct_value *tile, uint32_t vector, 
     return false;
 }
 
+/* The layout in which the product takes the tile that gets it through threads. False: there is no such product. */
+static bool is_multiplied(cg_func *c, ct_op *op, cg_layout *out)
+{
+    uint32_t fast;
+    if (cg_reordered_home(c, op, out))
+        return true;
+    if (op->opcode == OP_load_view_tko) {
+        cg_view_op v = cg_view_op_of(op);
+        return cg_view_contiguous(&v, &fast) && cg_transposing_home(c, op, fast, cg_view_vector(c, &v, fast), out);
+    }
+    cg_ptr_op p = cg_ptr_op_of(op);
+    p.most_bits = cg_chunk_bits(op->results[0].type);
+    uint32_t vector = cg_pointer_vector(c, &p, &fast);
+    return vector && cg_transposing_home(c, op, fast, vector, out);
+}
+
 /* Like cg_slot_of_threads, in the layout that suits the tile's users. */
 static const char *slot_of(cg_func *c, const cg_ring *ring, ct_op *op, cg_ring_load *out)
 {
     cg_layout wanted;
-    const cg_layout *home = cg_reordered_home(c, op, &wanted) ? &wanted : home_of(c, ring, op);
+    const cg_layout *home = is_multiplied(c, op, &wanted) ? &wanted : home_of(c, ring, op);
     const char *why = cg_slot_of_threads(c, op, home, out);
     cg_ring_load scanned;
     cg_layout l;
@@ -196,15 +218,29 @@ static bool is_nest(const ct_block *body)
     return false;
 }
 
-/* Does each copy have 16 bytes? Many short copies of a large tile take longer than the wait that they would save. */
-static bool are_long(const cg_ring *ring)
+/* Do the tiles of a block take at least half of a multiprocessor's registers, so that no other block hides its
+   waits? */
+static bool is_alone(cg_func *c)
 {
-    bool all = true;
-    for (uint32_t i = 0; i < ring->load_count; i++)
-        all = all
-              && cg_memory_bytes(bc_elem_kind(ring->loads[i].op->results[0].type)) << ring->loads[i].vector_bits
-                     == CG_ACCESS_BYTES;
-    return all;
+    uint64_t bits;
+    if (!cg_bits_held(c, &bits)) {
+        cg_no_memory(c);
+        return false;
+    }
+    return (double)bits / 32 * 2 >= cg_machine_of(c->target)->registers;
+}
+
+/* Does each copy have 16 bytes, or 8 in a block that is alone? Many short copies of a large tile take longer than the
+   wait that they would save. */
+static bool are_long(cg_func *c, const cg_ring *ring)
+{
+    uint32_t least = CG_ACCESS_BYTES;
+    for (uint32_t i = 0; i < ring->load_count; i++) {
+        const cg_ring_load *load = &ring->loads[i];
+        uint32_t bytes = cg_memory_bytes(bc_elem_kind(load->op->results[0].type)) << load->vector_bits;
+        least = bytes < least ? bytes : least;
+    }
+    return least == CG_ACCESS_BYTES || (least == CG_ACCESS_BYTES / 2 && is_alone(c));
 }
 
 /* Chooses the number of slots. With fewer than two, the loop stays unchanged, and a remark says so, unless its only
@@ -222,7 +258,7 @@ static void choose_stream_slots(const stream *x)
     cg_slot_budget budget = cg_slot_budget_of(c, &work);
     ring->slots = budget.slots;
     ring->why = budget.why;
-    if (ring->slots == 1 && work.iterations > 1 && are_long(ring))
+    if (ring->slots == 1 && work.iterations > 1 && are_long(c, ring))
         ring->end = CG_FREE_ONCE_READ;
     else if (ring->slots < 2)
         cg_remark_few_slots(c, x->loop,

@@ -25,7 +25,7 @@ enum {
     ACCELERATED = 0x10000 /* in a CUjit_target: of that architecture alone, which the linker gives more, too */
 };
 
-typedef enum object_kind { MODULE, LIBRARY, FUNCTION, KERNEL, LINK, MEMORY, EVENT } object_kind;
+typedef enum object_kind { MODULE, LIBRARY, FUNCTION, KERNEL, LINK, MEMORY, EVENT, STREAM, GRAPH } object_kind;
 
 typedef struct object {
     object_kind kind;
@@ -38,9 +38,12 @@ typedef struct object {
     bc_arena arena;  /* of the records */
     ld_record *records;
     size_t record_count;
-    const ld_record *record; /* functions, kernels */
-    double at_us;            /* events: the device's clock when it was recorded */
-    unsigned char *memory;   /* memory: host memory stands for the device's; its address is the same */
+    const ld_record *record;  /* functions, kernels */
+    double at_us;             /* events: the device's clock when it was recorded */
+    bool capturing;           /* streams */
+    struct object **launches; /* streams, graphs: functions and kernels, in the order of their launches */
+    size_t launch_count;
+    unsigned char *memory; /* memory: host memory stands for the device's; its address is the same */
     size_t size;
 } object;
 
@@ -177,6 +180,7 @@ static void drop(object *dead)
     free(dead->ptx);
     free(dead->cubin);
     free(dead->memory);
+    free(dead->launches);
     free(dead);
 }
 
@@ -1211,9 +1215,19 @@ static tvLaunchConfig with_threads(const tvLaunchConfig *c, const ld_record *r)
     return all;
 }
 
+/* A captured launch takes its time whenever the graph is launched; nothing executes it. */
+static void capture(object *stream, object *function)
+{
+    object **launches = realloc(stream->launches, (stream->launch_count + 1) * sizeof(object *));
+    if (!launches)
+        abort();
+    launches[stream->launch_count++] = function;
+    stream->launches = launches;
+}
+
 static tvResult launch(struct CUfunc_st *f, const tvLaunchConfig *given, const char *how, void **params, void **extra)
 {
-    const object *o = find(f, FUNCTION);
+    object *o = find(f, FUNCTION), *stream = find(given->hStream, STREAM);
     o = o ? o : find(f, KERNEL);
     if (!o)
         return leave(LD_CUDA_INVALID_HANDLE);
@@ -1226,6 +1240,10 @@ static tvResult launch(struct CUfunc_st *f, const tvLaunchConfig *given, const c
     int code = assemble_in(o->owner, "cuLaunchKernel");
     if (code)
         return leave(code);
+    if (stream && stream->capturing) {
+        capture(stream, o);
+        return leave(0);
+    }
     take_time(o);
     unsigned long long first = 0;
     unsigned char byte;
@@ -1276,6 +1294,100 @@ LAUNCH(cuLaunchKernel)
 LAUNCH(cuLaunchKernel_ptsz)
 LAUNCH_EX(cuLaunchKernelEx)
 LAUNCH_EX(cuLaunchKernelEx_ptsz)
+
+/* ---- streams and graphs ---- */
+
+tvResult cuStreamCreate(struct CUstream_st **stream, unsigned flags)
+{
+    (void)flags;
+    ENTER("cuStreamCreate");
+    *stream = (struct CUstream_st *)make(STREAM, NULL);
+    return leave(0);
+}
+
+tvResult cuStreamDestroy_v2(struct CUstream_st *stream)
+{
+    ENTER("cuStreamDestroy");
+    object *o = find(stream, STREAM);
+    if (o)
+        drop(o);
+    return leave(o ? 0 : LD_CUDA_INVALID_HANDLE);
+}
+
+tvResult cuStreamBeginCapture_v2(struct CUstream_st *stream, unsigned mode)
+{
+    (void)mode;
+    ENTER("cuStreamBeginCapture");
+    object *o = find(stream, STREAM);
+    if (!o || o->capturing)
+        return leave(LD_CUDA_INVALID_HANDLE);
+    o->capturing = true;
+    return leave(0);
+}
+
+/* A graph that has the launches of `from`, which loses them. */
+static object *make_graph(object *from)
+{
+    object *made = make(GRAPH, NULL);
+    made->launches = from->launches;
+    made->launch_count = from->launch_count;
+    from->launches = NULL;
+    from->launch_count = 0;
+    return made;
+}
+
+tvResult cuStreamEndCapture(struct CUstream_st *stream, struct CUgraph_st **graph)
+{
+    ENTER("cuStreamEndCapture");
+    object *o = find(stream, STREAM);
+    if (!o || !o->capturing)
+        return leave(LD_CUDA_INVALID_HANDLE);
+    o->capturing = false;
+    *graph = (struct CUgraph_st *)make_graph(o);
+    return leave(0);
+}
+
+tvResult cuGraphInstantiateWithFlags(struct CUgraphExec_st **exec, struct CUgraph_st *graph, unsigned long long flags)
+{
+    (void)flags;
+    ENTER("cuGraphInstantiateWithFlags");
+    object *o = find(graph, GRAPH);
+    if (!o)
+        return leave(LD_CUDA_INVALID_HANDLE);
+    *exec = (struct CUgraphExec_st *)make_graph(o);
+    return leave(0);
+}
+
+tvResult cuGraphLaunch(struct CUgraphExec_st *exec, struct CUstream_st *stream)
+{
+    ENTER("cuGraphLaunch");
+    object *o = find(exec, GRAPH);
+    if (!o || !find(stream, STREAM))
+        return leave(LD_CUDA_INVALID_HANDLE);
+    for (size_t i = 0; i < o->launch_count; i++)
+        take_time(o->launches[i]);
+    return leave(0);
+}
+
+static tvResult destroy_graph(const void *handle)
+{
+    object *o = find(handle, GRAPH);
+    if (o)
+        drop(o);
+    return leave(o ? 0 : LD_CUDA_INVALID_HANDLE);
+}
+
+tvResult cuGraphExecDestroy(struct CUgraphExec_st *exec)
+{
+    ENTER("cuGraphExecDestroy");
+    return destroy_graph(exec);
+}
+
+tvResult cuGraphDestroy(struct CUgraph_st *graph)
+{
+    ENTER("cuGraphDestroy");
+    return destroy_graph(graph);
+}
 
 /* ---- control ---- */
 

@@ -22,7 +22,7 @@ matmul="matmul.tbc --grid 4,3 --names A,B,C A=ones(f16,[128,96]) B=ones(f16,[96,
 run 0 "$tilevm" bench $matmul --device cuda
 says 'matmul.tbc: 4x3x1 tile blocks on cuda:0, No GPU 0 (sm_90), caches warm'
 says 'multiprocessors up to 1980 MHz, memory 2619 MHz; what they were during the run is not known'
-says 'time        250.0 us, median of 1000 samples of 2 launches; 95 % interval 250.0 us to 250.0 us (+-0.0 %)'
+says 'time        250.0 us, median of 2000 samples of 2 launches; 95 % interval 250.0 us to 250.0 us (+-0.0 %)'
 says '2.359 MFLOP of products, 9.437 GFLOP/s: less than 0.1 % of 1071 TFLOP/s'
 says 'memory      67.58 kB at least, 270.3 MB/s'
 says 'bound by    none of these limits; the nearest is DRAM'
@@ -213,6 +213,14 @@ run 2 "$tilevm" bench $vadd --threshold 101
 run 2 env FAKECUDA_FAIL=cuLaunchKernel=719 "$tilevm" bench $vadd --device cuda
 run 2 env FAKECUDA_FAIL=cuEventCreate=2 "$tilevm" bench $vadd --device cuda
 run 2 env FAKECUDA_FAIL=cuMemsetD8=1 "$tilevm" bench $vadd --device cuda --cold
+run 2 env FAKECUDA_FAIL=cuStreamCreate=2 "$tilevm" bench $vadd --device cuda
+run 2 env FAKECUDA_FAIL=cuStreamBeginCapture=900 "$tilevm" bench $vadd --device cuda
+says 'cannot record launches'
+run 2 env FAKECUDA_FAIL=cuStreamEndCapture=901 "$tilevm" bench $vadd --device cuda
+run 2 env FAKECUDA_FAIL=cuGraphInstantiateWithFlags=2 "$tilevm" bench $vadd --device cuda
+run 2 env FAKECUDA_FAIL=cuGraphLaunch=719 "$tilevm" bench $vadd --device cuda
+says 'the kernel failed on'
+run 0 env FAKECUDA_FAIL=cuGraphLaunch=719 "$tilevm" bench $vadd --device cuda --cold
 run 2 env FAKECUDA_MEMORY=100000000 "$tilevm" bench $vadd --device cuda --cold
 if [ -e left ]; then failed=$((failed + 1)); echo 'something was left:' && cat left; else passed=$((passed + 1)); fi
 

@@ -85,29 +85,43 @@ void bench_bed_close(bench_bed *bed)
 
 /* ---- samples ---- */
 
-static bool sample_gpu(bench_bed *bed, const bench_subject *s, unsigned launches, double *out_us, io_error *error)
+/* Several launches are one graph, so that neither the host's pace nor the state of its queues has an effect. */
+static tvResult time_launches(bench_bed *bed, bench_subject *s, double *out_ms)
 {
     const ld_device *gpu = &bed->device.gpu;
     ld_launch l = {.function = s->kernel.function, .shared_bytes = s->kernel.shared_bytes, .params = bed->params};
-    double ms;
     memcpy(l.grid, s->grid, sizeof l.grid);
     memcpy(l.block, s->kernel.block, sizeof l.block);
+    if (s->launches == 1)
+        return ld_device_time(gpu, &bed->timer, &l, 1, out_ms);
+    if (s->graph.times != s->launches) {
+        ld_graph_close(&s->graph);
+        tvResult code = ld_graph_open(gpu, &bed->timer, &l, s->launches, &s->graph);
+        if (code != LD_CUDA_SUCCESS)
+            return code;
+    }
+    return ld_graph_time(&s->graph, &bed->timer, out_ms);
+}
+
+static bool sample_gpu(bench_bed *bed, bench_subject *s, double *out_us, io_error *error)
+{
+    double ms;
     if ((bed->options->restore && run_device_copy_there(&bed->device) != LD_CUDA_SUCCESS)
-        || (bed->flush && ld_device_fill(gpu, bed->flush, 0, bed->flush_bytes) != LD_CUDA_SUCCESS)
-        || ld_device_time(gpu, &bed->timer, &l, launches, &ms) != LD_CUDA_SUCCESS)
+        || (bed->flush && ld_device_fill(&bed->device.gpu, bed->flush, 0, bed->flush_bytes) != LD_CUDA_SUCCESS)
+        || time_launches(bed, s, &ms) != LD_CUDA_SUCCESS)
         return device_fails(error);
-    *out_us = ms * 1e3 / launches;
+    *out_us = ms * 1e3 / s->launches;
     return true;
 }
 
-static bool sample_cpu(bench_bed *bed, const bench_subject *s, unsigned launches, double *out_us, io_error *error)
+static bool sample_cpu(bench_bed *bed, const bench_subject *s, double *out_us, io_error *error)
 {
     size_t count;
     const void *const *params = tv_call_params(bed->job->call, &count);
     double seconds = 0;
     if (bed->host_flush)
-        memset(bed->host_flush, (int)(launches & 0xff), bed->flush_bytes);
-    for (unsigned i = 0; i < launches; i++) {
+        memset(bed->host_flush, (int)(s->launches & 0xff), bed->flush_bytes);
+    for (unsigned i = 0; i < s->launches; i++) {
         tv_vm_stats stats;
         tv_status status = tv_vm_run(s->vm, s->symbol, s->grid, params, count, bed->job->sink);
         if (status != TV_OK)
@@ -115,12 +129,11 @@ static bool sample_cpu(bench_bed *bed, const bench_subject *s, unsigned launches
         tv_vm_get_stats(s->vm, &stats);
         seconds += stats.seconds;
     }
-    *out_us = seconds * 1e6 / launches;
+    *out_us = seconds * 1e6 / s->launches;
     return true;
 }
 
-bool bench_bed_sample(bench_bed *bed, const bench_subject *subject, unsigned launches, double *out_us, io_error *error)
+bool bench_bed_sample(bench_bed *bed, bench_subject *subject, double *out_us, io_error *error)
 {
-    return bed->on_gpu ? sample_gpu(bed, subject, launches, out_us, error)
-                       : sample_cpu(bed, subject, launches, out_us, error);
+    return bed->on_gpu ? sample_gpu(bed, subject, out_us, error) : sample_cpu(bed, subject, out_us, error);
 }

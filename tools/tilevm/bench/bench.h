@@ -41,6 +41,7 @@ typedef struct bench_subject {
     tv_vm *vm;
     int registers, local_bytes; /* of a thread; below 0: not known */
     unsigned launches;          /* of one sample */
+    ld_graph graph;             /* of these launches, if a sample has several on a GPU */
     double *samples;            /* microseconds of a launch, in the order of the rounds; owned */
     size_t count, capacity;
     bench_summary summary;
@@ -93,8 +94,8 @@ typedef struct bench_bed {
 /* The job has been prepared. The caller closes the bed in any case. */
 bool bench_bed_open(bench_bed *bed, run_job *job, const bench_options *options, io_error *error);
 void bench_bed_close(bench_bed *bed);
-/* One sample: that many launches, one after the other. out_us: the time of one launch. */
-bool bench_bed_sample(bench_bed *bed, const bench_subject *subject, unsigned launches, double *out_us, io_error *error);
+/* One sample: subject->launches, one after the other. out_us: the time of one of them. */
+bool bench_bed_sample(bench_bed *bed, bench_subject *subject, double *out_us, io_error *error);
 
 void bench_limits_read(const ld_device *device, bench_limits *out);
 /* Operations per second of matrix products of such elements, and of other arithmetic; 0: not known. */

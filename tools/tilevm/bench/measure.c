@@ -3,15 +3,16 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "tools/tilevm/bench/bench.h"
 #include "tools/tilevm/cli/progress.h"
 
 enum {
     LEAST_ROUNDS = 10,
-    MOST_ROUNDS = 1000,
-    WHATEVER_ROUNDS = 3,    /* taken however long they take */
-    LEAST_SAMPLED = 500000, /* us of a subject: clocks change slowly, and samples that follow each other share one */
+    MOST_ROUNDS = 4000,
+    WHATEVER_ROUNDS = 3,     /* taken however long they take */
+    LEAST_SAMPLED = 1000000, /* us of a subject: clocks change slowly, and samples that follow each other share one */
     WARM_UP_US = 300000,
     WINDOW_US = 100000, /* two in a row that agree end the warm-up */
     OTHERS = 10,        /* warm-up takes a tenth of that */
@@ -32,6 +33,18 @@ typedef struct measuring {
 static double seconds_since(uint64_t start_ns)
 {
     return (double)(cli_clock_ns() - start_ns) * 1e-9;
+}
+
+/* A GPU that works all the time may reach its power limit, where its clocks go down and up every second. It rests as
+   long as it has worked. */
+static bool sample(measuring *m, bench_subject *s, double *out_us, io_error *error)
+{
+    if (!bench_bed_sample(m->bed, s, out_us, error))
+        return false;
+    double seconds = *out_us * s->launches * 1e-6, whole = floor(seconds);
+    if (m->bed->on_gpu)
+        nanosleep(&(struct timespec){.tv_sec = (time_t)whole, .tv_nsec = (long)((seconds - whole) * 1e9)}, NULL);
+    return true;
 }
 
 /* ---- warm-up ---- */
@@ -71,7 +84,7 @@ static bool warm_up(measuring *m, bench_subject *s, io_error *error)
     uint64_t start = cli_clock_ns();
     s->launches = 1;
     for (unsigned i = 0; i < LEAST_WARM_UP || (i < MOST_WARM_UP && (all < wanted || !d.steady)); i++) {
-        if (!bench_bed_sample(m->bed, s, s->launches, &us, error))
+        if (!sample(m, s, &us, error))
             return false;
         all += us * s->launches;
         if (s == m->subjects && m->bed->on_gpu)
@@ -97,7 +110,7 @@ static bool take_sample(measuring *m, bench_subject *s, io_error *error)
         s->samples = larger;
         s->capacity = capacity;
     }
-    if (!bench_bed_sample(m->bed, s, s->launches, &us, error))
+    if (!sample(m, s, &us, error))
         return false;
     s->samples[s->count++] = us;
     return true;
@@ -136,8 +149,9 @@ static bool look_back(measuring *m, size_t rounds, bool *out_enough, io_error *e
 /* Summarizes after every round at first; later, when one more sample changes little, less often. */
 static bool is_time_to_look(const bench_options *o, size_t rounds)
 {
-    enum { EVERY = 10 };
-    return o->repeat ? rounds == o->repeat : rounds < 5 * EVERY || rounds % EVERY == 0;
+    enum { EVERY = 10, MANY = 50 };
+    size_t every = rounds < MANY ? 1 : rounds < EVERY * MANY ? EVERY : EVERY * EVERY;
+    return o->repeat ? rounds == o->repeat : rounds % every == 0;
 }
 
 static void shuffle(bench_random *random, size_t *order, size_t count)

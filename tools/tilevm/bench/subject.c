@@ -279,6 +279,7 @@ bool bench_subject_take(bench_bed *bed, const char *name, bc_text *made, const u
 
 void bench_subject_free(bench_subject *s)
 {
+    ld_graph_close(&s->graph);
     if (s->kernel.module)
         run_device_unload(&s->kernel);
     tv_vm_free(s->vm);
