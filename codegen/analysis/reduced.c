@@ -4,6 +4,7 @@
 #include "codegen/kernel/limits.h"
 
 typedef struct search {
+    bool may_store;
     const ct_value *seen[CG_FOLLOWED];
     uint32_t count;
     uint32_t reduced, rows; /* index bits: of reductions; of rows that are broadcast along the others */
@@ -97,7 +98,7 @@ static bool stays_in_place(search *s, const ct_value *v)
         if (use->op->opcode == OP_reduce) {
             cg_shape shape = cg_shape_of(v->type);
             s->reduced |= cg_dim_mask(&shape, (uint32_t)ct_attr_u(use->op, F_reduce_dim));
-        } else if (!count && !stores(use)) {
+        } else if (!count && !(s->may_store && stores(use))) {
             return false;
         }
         for (uint32_t i = 0; i < count; i++)
@@ -126,9 +127,9 @@ static bool fills_registers(const cg_func *c, const bc_type *tile)
     return (words << cg_shape_of(tile).tile_bits) / cg_threads(c) >= CG_HALF_OF_REGISTERS;
 }
 
-uint32_t cg_reduced_bits(const cg_func *c, const ct_op *load)
+uint32_t cg_reduced_bits(const cg_func *c, const ct_op *load, uint32_t bytes)
 {
-    search s = {.count = 0};
+    search s = {.may_store = bytes >= CG_ACCESS_BYTES};
     const ct_value *base = base_of(load);
     uint32_t loads = 0;
     if (c->strip_bits || fills_registers(c, load->results[0].type) || !stays_in_place(&s, &load->results[0]))
