@@ -52,6 +52,19 @@ JAX_BESIDE ?=
 bench-gpu-jax: all
 	$(Q)$(PYTHON) tests/jax/bench_jax.py $(OUT)/jax-gpu $(JAX_BESIDE) ours=$(OUT)/tileiras --csv $(OUT)/jax-gpu.csv
 
+JAX_KERNELS = $(BUILD)/jax-kernels
+## jax-kernels: compile these functions for arrays in DRAM and in L2, without a GPU, for bench-gpu-jax-kernels
+##   PYTHON: one with jax 0.12; JAX_BESIDE="nvidia=PATH": other tileiras
+.PHONY: jax-kernels
+jax-kernels: all $(OUT)/libtilevm.so
+	$(Q)PYTHONPATH=tools/python TILEVM_LIBRARY=$(abspath $(OUT))/libtilevm.so PYTHONDONTWRITEBYTECODE=1 \
+	    $(PYTHON) tests/jax/collect_kernels.py $(JAX_KERNELS) $(JAX_BESIDE) ours=$(OUT)/tileiras
+
+## bench-gpu-jax-kernels: time those kernels on a GPU, where PYTHON needs torch, but no JAX
+.PHONY: bench-gpu-jax-kernels
+bench-gpu-jax-kernels:
+	$(Q)$(PYTHON) tests/jax/time_kernels.py $(JAX_KERNELS) --csv $(JAX_KERNELS)/jax.csv
+
 ## check-jax: compile functions of JAX with our tileiras, without a GPU, and compare their results with JAX's
 .PHONY: check-jax
 check-jax: all $(OUT)/libtilevm.so

@@ -29,8 +29,8 @@ typedef struct tiles {
     bool is_together;   /* it is computed together with others */
     bool is_wide;       /* it is f64 */
     int64_t columns;    /* of the widest product */
-    uint32_t made;      /* the largest operand, or both of tf32, computed in registers, of a product with at least 128
-                           rows */
+    uint32_t made;      /* the largest operand, computed in registers, of a product with at least 128 rows; or both
+                           operands, of tf32 */
     bool adds_up;       /* registers hold sums of products twice, one part at a time */
     bool reduces, once; /* once: no element is needed later */
 } tiles;
@@ -100,15 +100,15 @@ static void look_at_operands(tiles *t, const ct_op *product)
     enum { TWO_WARPGROUPS = 2 * CG_WARPGROUP_ROWS };
     const bc_type *type = product->results[0].type;
     uint32_t bits[2] = {0};
-    if (type->shape[type->rank - 2] < TWO_WARPGROUPS)
-        return;
     for (uint32_t i = 0; i < 2; i++)
         if (!cg_is_loaded_operand(product->operands[i]))
             bits[i] = cg_shape_of(product->operands[i]->type).tile_bits;
     uint32_t made = bits[0] > bits[1] ? bits[0] : bits[1];
     bool both = bits[0] && bits[1] && bc_elem_kind(product->operands[0]->type) == BC_TF32
                 && !(comes_loaded(product->operands[0]) && comes_loaded(product->operands[1]));
-    made = both ? cg_log2_up(((uint64_t)1 << bits[0]) + ((uint64_t)1 << bits[1])) : made;
+    made = both ? cg_log2_up(((uint64_t)1 << bits[0]) + ((uint64_t)1 << bits[1]))
+           : type->shape[type->rank - 2] >= TWO_WARPGROUPS ? made
+                                                           : 0;
     t->made = made > t->made ? made : t->made;
 }
 
@@ -223,7 +223,7 @@ static warps choose_warps(const cg_func *c, tiles t)
         uint32_t strips = t.most - CG_STRIP_BITS;
         return (warps){.bits = strips + warps_of_strips(&t), .strip_bits = strips};
     }
-    uint32_t chain = t.product && t.product == t.most ? cg_mma_chain_warps(c->ir) : 0, hint;
+    uint32_t chain = t.product && t.product == t.most ? cg_mma_chain_warps(c) : 0, hint;
     if (chain)
         return (warps){.bits = chain};
     bool is_hinted = hinted_warps(c, &hint);
@@ -311,7 +311,7 @@ static bool needs_room(const cg_func *c, const tiles *t)
            && !t->is_wide
            && (STEPS * t->step > ((uint64_t)c->target->shared_kib << 10) / HALF
                || (!may_share(t->columns) && are_fed(c->ir)))
-           && cg_mma_chain_warps(c->ir);
+           && cg_mma_chain_warps(c);
 }
 
 uint32_t cg_least_blocks(const cg_func *c)
