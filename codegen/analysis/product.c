@@ -7,6 +7,7 @@
 #include "codegen/analysis/scaling.h"
 #include "codegen/analysis/tcgen05.h"
 #include "codegen/analysis/tcgen05_scales.h"
+#include "codegen/kernel/limits.h"
 
 /* Bytes of shared memory for one step of the instruction along K of an operand, including alignment. */
 static uint64_t step_bytes(const cg_product *p, bool left)
@@ -146,6 +147,31 @@ ct_op *cg_only_product(const ct_block *block)
     return found;
 }
 
+/* Does the use read its value before the product of the same block starts, into registers of its own, or is it the
+   product's addend? */
+static bool is_read_by_then(const ct_use *use, const ct_op *product)
+{
+    if (use->op == product)
+        return product->operands[use->index] == cg_addend_of(product);
+    return use->op->block == product->block && ct_is_map(use->op) && ct_is_before(use->op, product);
+}
+
+const ct_value *cg_carried_sum(const ct_op *product)
+{
+    const ct_block *body = product->block;
+    const ct_value *sum = &product->results[0];
+    if (sum->uses && sum->uses->op->opcode == CT_mma_await)
+        sum = &sum->uses->op->results[0];
+    const ct_use *next = sum->uses;
+    if (!body->parent || body->parent->opcode != OP_for || !next || next->next || next->op != body->last)
+        return NULL;
+    const ct_value *arg = &body->args[next->index + 1];
+    for (const ct_use *use = arg->uses; use; use = use->next)
+        if (!is_read_by_then(use, product))
+            return NULL;
+    return arg;
+}
+
 const ct_op *cg_largest_product(const ct_func *f)
 {
     const ct_op *found = NULL;
@@ -230,13 +256,15 @@ static uint32_t sums_of(const ct_block *block)
     return sum;
 }
 
-uint32_t cg_mma_chain_warps(const ct_func *f)
+uint32_t cg_mma_chain_warps(const cg_func *c)
 {
     enum {
-        FOR_FOUR_WARPS = 1 << 14, /* accumulators that four warps hold beside fragments */
-        FOR_A_WARP = 192 << 5     /* with more, each warp has a part of the columns, and rows are spread over several
-                                     warps */
+        BLOCKS = 2, /* of which the accumulators that four warps hold beside fragments take half of the registers */
+        FOR_A_WARP = 192 << 5 /* with more, each warp has a part of the columns, and rows are spread over several
+                                 warps */
     };
+    int64_t blocks = cg_hint_of(c, CG_HINT_OCCUPANCY), most = CG_REGISTERS / 2 / (blocks > BLOCKS ? blocks : BLOCKS);
+    const ct_func *f = c->ir;
     uint32_t warps = 0;
     for (const ct_op *op = f->body->first; op; op = ct_next_op(op, f->body)) {
         const ct_op *before = cg_is_product(op) ? cg_product_before(op) : NULL;
@@ -247,7 +275,7 @@ uint32_t cg_mma_chain_warps(const ct_func *f)
         uint32_t held = sums_of(op->block),
                  pair = ((uint32_t)1 << cg_shape_of(result).tile_bits) + ((uint32_t)1 << cg_shape_of(other).tile_bits);
         held = held > pair ? held : pair;
-        uint32_t wanted = held > FOR_FOUR_WARPS ? 3 : 2;
+        uint32_t wanted = held > most ? 3 : 2;
         uint32_t rows = m < 4 ? 0 : wanted < m - 4 ? wanted : m - 4;
         wanted = rows >= CG_WARPGROUP_BITS && held >> rows > FOR_A_WARP ? wanted : rows;
         warps = wanted > warps ? wanted : warps;
@@ -296,11 +324,18 @@ bool cg_async_fits(const cg_product *p)
     return fits_row(p, CG_BY_WGMMA);
 }
 
+/* Does wgmma multiply tf32 from scratch in less time than mma.sync? Beside a loop that is divided into groups, another
+   loop has one block on a multiprocessor, which waits longer for it if rows along K are shorter than a line. */
+static bool suits_scratch(const cg_func *c, const cg_product *p)
+{
+    return p->in == BC_TF32 && (!c->groups || cg_memory_bytes(p->in) << p->k >= CG_LINE_BYTES);
+}
+
 /* Can an asynchronous instruction compute the product, which has an atom? */
 static bool is_async(const cg_func *c, const ct_op *op, const cg_product *p)
 {
     bool takes = op->way == CT_DIRECT
-                 || ((c->target->features & CG_HAS_WGMMA) && (p->atom.element_bits == 1 || p->in == BC_TF32)
+                 || ((c->target->features & CG_HAS_WGMMA) && (p->atom.element_bits == 1 || suits_scratch(c, p))
                      && p->acc == BC_F32);
     return takes && cg_async_fits(p) && c->warp_bits >= cg_traits_of(CG_BY_WGMMA)->warps;
 }

@@ -138,6 +138,9 @@ static inline const ct_value *cg_addend_of(const ct_op *product)
     enum { ACCUMULATOR = 2 };
     return product->operands[ACCUMULATOR];
 }
+/* The argument that the product's result becomes in the loop's next iteration. The product may write the registers of
+   the argument, because nothing reads them once it has started. NULL: no loop carries the result, or something does. */
+const ct_value *cg_carried_sum(const ct_op *product);
 /* Is there a product in the block or in its regions? */
 bool cg_has_products(const ct_block *block);
 /* The first product directly in the block; NULL: there is none. */
@@ -227,7 +230,7 @@ cg_feed cg_scratch_feed(const cg_product *p, bool left, bool along_last);
 
 /* log2 of the preferred number of warps for a function with products that pass their results to other products in
    registers; 0: it has no such products. */
-uint32_t cg_mma_chain_warps(const ct_func *f);
+uint32_t cg_mma_chain_warps(const cg_func *c);
 /* The encoding that the operand would get if no other reader had to be considered. */
 cg_encoding cg_regular_encoding(const cg_product *p, bool left, bool across);
 /* Can an asynchronous instruction read the operand from this encoding? across: K counts rows. NULL: from an encoding

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "codegen/kernel/groups.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/ops/mma.h"
 #include "codegen/ptx/ptx.h"
@@ -128,27 +130,48 @@ static bool has_loads(const ct_op *product)
     return found;
 }
 
-/* May the product add to the registers of its accumulator, which the loop around it carries? Beside tiles that are
-   loaded in the same iteration, and beside copies that start while it runs, ptxas needs registers of its choice for
-   the sums. Why it is right: the product is the only reader of the accumulator, whose registers get the next value at
-   the end of the iteration. */
-static bool adds_in_place(const ct_op *op)
+/* Can a thread have `count` sums of the loop and, in a register each, the elements of all tiles that it waits for
+   there? If not, ptxas would spill the latter, each when it has arrived, and it had better spill sums. */
+static bool have_registers(cg_func *c, const ct_block *body, uint32_t count)
 {
-    const ct_value *acc = cg_addend_of(op);
-    bool is_carried = !acc->op && acc->block == op->block && !acc->uses->next;
-    return op->in_place || (is_carried && !op->in_flight && !has_loads(op));
+    int64_t hint = c->groups ? 0 : cg_hint_of(c, CG_HINT_OCCUPANCY), threads = hint * cg_all_threads(c);
+    int64_t most = threads > CG_REGISTERS / CG_THREAD_REGISTERS ? CG_REGISTERS / threads : CG_THREAD_REGISTERS;
+    for (const ct_op *op = body->first; op; op = ct_next_op(op, body)) {
+        const cg_value *tile = ct_is_load(op) ? cg_value_of(c, cg_result(op, 0)) : NULL;
+        count += tile && tile->form == CG_TILE ? cg_layout_regs(tile->home) : 0;
+    }
+    return count <= most;
+}
+
+/* May the sums be computed in the registers in which the loop carries them? Otherwise, ptxas moves all of them twice in
+   each iteration. Yet it needs registers of its choice for the sums beside tiles that are loaded in the same iteration,
+   and beside copies that start while the product runs if threads compute one of its operands. In chains with groups,
+   other warps multiply during the moves. */
+static bool may_stay(cg_func *c, const ct_op *op, uint32_t count)
+{
+    const cg_product *p = cg_value_of(c, cg_result(op, 0))->product;
+    bool reads_slots = cg_encoding_of(p->lhs) && cg_encoding_of(p->rhs);
+    return (!op->in_flight && !has_loads(op) && !cg_addend_of(op)->op)
+           || (((p->chained && !c->groups) || reads_slots) && have_registers(c, op->block, count));
+}
+
+/* The registers in which the loop carries the sum, if the product may write them; otherwise NULL. */
+static const cg_val *carried_registers(cg_func *c, const ct_op *op, uint32_t count)
+{
+    const cg_layout *home = cg_value_of(c, cg_result(op, 0))->home;
+    const ct_value *arg = c->strips ? NULL : cg_carried_sum(op);
+    return arg && cg_value_of(c, arg)->home == home && may_stay(c, op, count) ? cg_get(c, arg, home) : NULL;
 }
 
 cg_val *cg_wgmma_sums(cg_func *c, const ct_op *op, const cg_val *acc, uint32_t count, bool *out_from_zero)
 {
     cg_val *d = cg_vals(c, count);
-    bool from_zero = *out_from_zero = starts_at_zero(acc, count), in_place = adds_in_place(op);
-    for (uint32_t i = 0; d && i < count; i++) { /* it adds in place */
-        d[i] = acc[i];
-        if (in_place && !from_zero)
-            continue;
-        d[i] = cg_new(c, CG_B32);
-        if (!from_zero)
+    bool from_zero = *out_from_zero = starts_at_zero(acc, count);
+    bool in_place = op->in_place && !from_zero;
+    const cg_val *carried = in_place ? acc : carried_registers(c, op, count);
+    for (uint32_t i = 0; d && i < count; i++) {
+        d[i] = carried ? carried[i] : cg_new(c, CG_B32);
+        if (!from_zero && d[i].id != acc[i].id)
             cg_ins(c, "mov.b32 %v, %v", d[i], acc[i]);
     }
     return d;
@@ -234,11 +257,19 @@ static void multiply_adding_up(cg_func *c, const work *w, cg_val *acc)
         }
 }
 
-/* Fragment `part` of the left operand: packed, or as the words that it was loaded as. */
+/* Is the left operand taken as the words that it was loaded as? ptxas would pack an operand that does not change in the
+   loop in each iteration, with a move for each word. With groups, some loops are slower with words (codegen/passes/
+   overlap.c), so that passes decide. */
+static bool is_in_words(const cg_func *c, const ct_op *op)
+{
+    return op->as_words || (!c->groups && !ct_is_inside(op->operands[0]->block, op->block));
+}
+
+/* Fragment `part` of the left operand: packed, or as words. */
 static void take_left(cg_func *c, const ct_op *op, const cg_product *p, const cg_operand *o, uint32_t part, cg_val *out)
 {
     enum { WORDS = 4, HALF_BITS = 16 };
-    if (op->as_words && p->atom.element_bits)
+    if (p->atom.element_bits && is_in_words(c, op))
         for (uint32_t i = 0; i < WORDS; i++)
             out[i] = cg_join(c, o->fragments + 2 * (WORDS * part + i), 2, HALF_BITS);
     else

@@ -5,8 +5,8 @@
    bytes if they go through pointers), and read memory that the loop does not write.
 
    Where stages of whole tiles are too large, a stage holds a K slice. A tile that is converted, unpacked or scaled on
-   its way to a product uses a second ring if each thread has at least 16 bytes of the tile, or one word of bytes. Each
-   thread reads its own copies from that ring, as in kernels without products (codegen/plan/streams.c). Loads into
+   its way to a product uses a second ring if each thread has at least 16 bytes of the tile, or whole words of bytes.
+   Each thread reads its own copies from that ring, as in kernels without products (codegen/plan/streams.c). Loads into
    registers are chosen in codegen/plan/early_find.c. The plan, which holds the rings, becomes the loop's detail; the
    groups pass or the expand pass carries it out. Every load of a loop gets a remark. The rules are in
    docs/internals/codegen/pipelining.md.
@@ -243,12 +243,12 @@ static bool is_wide(const cg_ring_load *load, uint32_t bytes_of_thread)
     return bytes_of_thread >= 16 && load->vector_bits == cg_chunk_bits(load->op->results[0].type);
 }
 
-/* Does each thread have all its bytes by a single copy, and would registers hold several of them in a word? Such tiles
-   are not prefetched into registers (codegen/plan/early_find.c). */
-static bool is_word(const cg_ring_load *load, uint32_t bytes_of_thread)
+/* Would registers hold several elements of the tile in a word? Such tiles are not prefetched into registers
+   (codegen/plan/early_find.c). Each copy has at least a word. */
+static bool is_in_words(const cg_ring_load *load, uint32_t bytes_of_thread)
 {
     uint32_t bytes = cg_memory_bytes(bc_elem_kind(load->op->results[0].type));
-    return bytes == 1 && bytes_of_thread >= CG_COPY_BYTES && bytes_of_thread == bytes << load->vector_bits;
+    return bytes == 1 && bytes_of_thread >= CG_COPY_BYTES && bytes << load->vector_bits >= CG_COPY_BYTES;
 }
 
 /* Products without an instruction leave no registers for tiles that threads read. */
@@ -262,7 +262,7 @@ static const char *is_worth_a_slot(cg_query *q)
 {
     const bc_type *type = q->out->op->results[0].type;
     uint32_t bytes = (cg_memory_bytes(bc_elem_kind(type)) << cg_shape_of(type).tile_bits) / cg_threads(q->c);
-    return is_wide(q->out, bytes) || is_word(q->out, bytes) ? NULL : "each thread has too little of it";
+    return is_wide(q->out, bytes) || is_in_words(q->out, bytes) ? NULL : "each thread has too little of it";
 }
 
 /* For slots from which each thread reads its own copies, in loops with products. */

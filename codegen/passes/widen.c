@@ -12,6 +12,13 @@
 
        mmaf a, b, c : bf16, f32             ->      mmaf (ftof a), (ftof b), c : f32, f32
 
+   On targets with wgmma, products of 8-bit floats that would use `mma.sync`, because they are chained or an operand is
+   computed, become products of f16, which wgmma reads in either order and takes from the registers of another product.
+   Each element is then converted once, instead of once in each warp that reads it:
+
+       p = ftof s : f8                              p = ftof (ftof s : f8) : f16
+       mmaf p, v, c : f8, f32               ->      mmaf p, (ftof v : f16), c : f16, f32
+
    Asynchronous instructions take as long for f32 sums as for f16 sums, and all later passes deal with f32 sums: rings,
    warp specialisation, products in flight. Small products, which use `mma.sync`, keep f16 sums, as do targets without
    them, some of which compute f16 sums twice as fast.
@@ -70,12 +77,14 @@ static bool widen(cg_func *c, ct_op *op)
 
 /* ---- operands ---- */
 
-/* Computes a product of bf16 or tf32 as one of f32, to which both convert exactly. False: out of memory. */
-static bool widen_operands(cg_func *c, ct_op *op)
+/* Converts the operands of a product to a type that holds them exactly, each where it is computed. False: out of
+   memory. */
+static bool widen_operands(cg_func *c, ct_op *op, bc_kind kind)
 {
-    ct_builder b = {c->ir, op, false};
     for (uint32_t i = 0; i < 2; i++) {
-        const bc_type *wide = ct_shaped_type(c->ir, op->operands[i]->type, BC_F32);
+        const ct_op *maker = op->operands[i]->op;
+        ct_builder b = {c->ir, maker ? maker->next : op, false};
+        const bc_type *wide = ct_shaped_type(c->ir, op->operands[i]->type, kind);
         ct_value *operand = wide ? ct_build(&b, OP_ftof, wide, &op->operands[i], 1) : NULL;
         if (!operand)
             return false;
@@ -89,6 +98,26 @@ static bool lacks_instruction(const cg_func *c, const ct_op *op)
 {
     bc_kind kind = op->opcode == OP_mmaf ? bc_elem_kind(op->operands[0]->type) : BC_F32;
     return (kind == BC_BF16 || kind == BC_TF32) && !(c->target->features & CG_HAS_LONG_MMA);
+}
+
+/* Is the operand, or the value of which it is a view, the result of an element-wise op? */
+static bool is_computed(const ct_value *operand)
+{
+    const ct_op *maker = cg_source_of(operand)->op;
+    return maker && ct_is_map(maker);
+}
+
+/* Is it a product of 8-bit floats that asynchronous instructions compute only from f16? They read bytes only from
+   rings, with K contiguous. Computed operands are in no ring. In a chain, the second product's left operand consists of
+   sums, of which a thread has two neighbours instead of four, and its right operand rarely has K contiguous. */
+static bool suits_halves(const cg_func *c, const ct_op *op)
+{
+    bc_kind kind = op->opcode == OP_mmaf ? bc_elem_kind(op->operands[0]->type) : BC_F32;
+    if ((kind != BC_F8E4M3FN && kind != BC_F8E5M2) || !(c->target->features & CG_HAS_WGMMA)
+        || c->warp_bits < CG_WARPGROUP_BITS)
+        return false;
+    cg_product p = cg_product_of(c, op);
+    return p.atom.widened && cg_async_fits(&p) && (p.chained || is_computed(p.lhs) || is_computed(p.rhs));
 }
 
 /* ---- sums that loops carry ---- */
@@ -157,11 +186,10 @@ static bool widen_products(cg_func *c, ct_block *block)
         for (uint32_t i = 0; sums && op->opcode == OP_for && ct_ends_in_one_place(op) && i < op->result_count; i++)
             if (is_wide_inside(op, i) && !carry_wide(c, op, i))
                 cg_no_memory(c);
-        bool by_f32 = lacks_instruction(c, op);
-        if (!by_f32 && !(sums && is_wide(c, op)))
-            continue;
-        any = true;
-        if (!(by_f32 ? widen_operands(c, op) : widen(c, op)))
+        bool by_f32 = lacks_instruction(c, op), operands = by_f32 || suits_halves(c, op),
+             sum = !by_f32 && sums && is_wide(c, op);
+        any = any || operands || sum;
+        if ((operands && !widen_operands(c, op, by_f32 ? BC_F32 : BC_F16)) || (sum && !widen(c, op)))
             cg_no_memory(c);
     }
     return any;

@@ -17,24 +17,31 @@ typedef struct warps {
 
 /* Properties of a kernel's tiles. Sizes are log2 of elements. */
 typedef struct tiles {
-    uint32_t most;      /* the largest tile that needs registers */
-    uint32_t bytes;     /* the longest of these, as log2 of bytes */
-    uint32_t rows;      /* the largest tile of long rows that a load gives */
-    uint32_t product;   /* the largest product */
-    uint64_t sums;      /* elements of the sums that the products of one block hold at a time, not log2, */
-    uint64_t step;      /* and bytes that the block loads */
-    uint32_t held;      /* the same sums as log2, rounded up */
-    bool has_products;  /* including scaled ones */
-    uint32_t block;     /* if the largest product has no instruction: the elements of it that a thread should have */
-    bool is_together;   /* it is computed together with others */
-    bool is_wide;       /* it is f64 */
-    int64_t columns;    /* of the widest product */
-    uint32_t made;      /* the largest operand, or both of tf32, computed in registers, of a product with at least 128
-                           rows */
-    bool is_tall;       /* the largest product has few columns, and wgmma reads lines of 16-bit elements */
-    bool adds_up;       /* registers hold sums of products twice, one part at a time */
-    bool reduces, once; /* once: no element is needed later */
+    uint32_t most;     /* the largest tile that needs registers */
+    uint32_t bytes;    /* the longest of these, as log2 of bytes */
+    uint32_t rows;     /* the largest tile of long rows that a load gives */
+    uint32_t product;  /* the largest product */
+    uint64_t sums;     /* elements of the sums that the products of one block hold at a time, not log2, */
+    uint64_t step;     /* and bytes that the block loads */
+    uint32_t held;     /* the same sums as log2, rounded up */
+    bool has_products; /* including scaled ones */
+    uint32_t block;    /* if the largest product has no instruction: the elements of it that a thread should have */
+    bool is_together;  /* it is computed together with others */
+    bool is_wide;      /* it is f64 */
+    int64_t columns;   /* of the widest product */
+    uint32_t made;     /* the largest operand, computed in registers, of a product with at least 128 rows; or both
+                           operands, of tf32 */
+    bool is_tall;      /* the largest product has few columns, and wgmma reads lines of 16-bit elements */
+    bool adds_up;      /* registers hold sums of products twice, one part at a time */
+    uint32_t reduced;  /* the largest tile that is reduced, and one more; 0: none is */
+    bool by_turns;     /* loops reduce some of them */
+    bool once;         /* no element is needed later */
 } tiles;
+
+static uint32_t larger(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
 
 /* The number of elements of the sums that the products of the block hold. */
 static uint64_t sums_of(const ct_block *block)
@@ -104,22 +111,29 @@ static void look_at_operands(tiles *t, const ct_op *product)
     enum { TWO_WARPGROUPS = 2 * CG_WARPGROUP_ROWS };
     const bc_type *type = product->results[0].type;
     uint32_t bits[2] = {0};
-    if (type->shape[type->rank - 2] < TWO_WARPGROUPS)
-        return;
     for (uint32_t i = 0; i < 2; i++)
         if (!cg_is_loaded_operand(product->operands[i]))
             bits[i] = cg_shape_of(product->operands[i]->type).tile_bits;
     uint32_t made = bits[0] > bits[1] ? bits[0] : bits[1];
     bool both = bits[0] && bits[1] && bc_elem_kind(product->operands[0]->type) == BC_TF32
                 && !(comes_loaded(product->operands[0]) && comes_loaded(product->operands[1]));
-    made = both ? cg_log2_up(((uint64_t)1 << bits[0]) + ((uint64_t)1 << bits[1])) : made;
+    made = both ? cg_log2_up(((uint64_t)1 << bits[0]) + ((uint64_t)1 << bits[1]))
+           : type->shape[type->rank - 2] >= TWO_WARPGROUPS ? made
+                                                           : 0;
     t->made = made > t->made ? made : t->made;
+}
+
+static void look_at_reduce(tiles *t, const ct_op *reduce)
+{
+    t->reduced = larger(t->reduced, cg_shape_of(reduce->operands[0]->type).tile_bits + 1);
+    t->by_turns = t->by_turns || ct_loop_around(reduce);
 }
 
 static void look_at(tiles *t, const cg_func *c, const ct_op *op)
 {
-    t->reduces = t->reduces || op->opcode == OP_reduce;
-    t->once = t->once && !bc_is_loop(op->opcode) && !t->reduces;
+    if (op->opcode == OP_reduce)
+        look_at_reduce(t, op);
+    t->once = t->once && !bc_is_loop(op->opcode) && !t->reduced;
     for (uint32_t r = 0; bc_is_loop(op->opcode) && r < op->region_count; r++) {
         uint64_t sums = sums_of(op->regions[r]);
         uint32_t held = cg_log2_up(sums);
@@ -178,14 +192,13 @@ static uint32_t elements_of(uint32_t warp_bits)
     return warp_bits + CG_LANE_BITS + CG_THREAD_ELEMENTS_BITS;
 }
 
-/* Enough warps that a thread holds at most 64 elements of the largest tile, or 32 if tiles are reduced: with four
-   warps on an H200, rows of 4096 came nearer to the memory's bandwidth than rows of 8192. For long rows that are
-   loaded, 16 warps suffice. With products, a thread holds up to 128 elements, because a larger part of the product
-   per warp means fewer reads of shared memory per mma; that does not apply if an equally large operand is computed
-   in registers, or to a product of 16 bits with few columns, whose warpgroups share the right operand (256x64,
-   microseconds on an H200 with four and eight warps: with steps of 64 and more 766 and 612, 188 and 170, 158 and 160;
-   of 32 378 and 400). Fewer warps than usual
-   only if lanes would have no elements. */
+/* Enough warps that a thread holds at most 64 elements of the largest tile, but 32 of one that is reduced, or of the
+   largest one if a loop reduces any: with four warps on an H200, rows of 4096 came nearer to the memory's bandwidth
+   than rows of 8192. For long rows that are loaded, 16 warps suffice. With products, a thread holds up to 128 elements,
+   because a larger part of the product per warp means fewer reads of shared memory per mma; that does not apply if
+   equally large operands are computed in registers, or to a product of 16 bits with few columns, whose warpgroups share
+   the right operand (256x64, microseconds on an H200 with four and eight warps: with steps of 64 and more 766 and 612,
+   188 and 170, 158 and 160; of 32 378 and 400). Fewer warps than usual only if lanes would have no elements. */
 static uint32_t warps_that_suit(const tiles *t)
 {
     const uint32_t many = elements_of(CG_MANY_WARPS), lanes = t->most > CG_LANE_BITS ? t->most - CG_LANE_BITS : 0;
@@ -196,9 +209,10 @@ static uint32_t warps_that_suit(const tiles *t)
                        || (t->product >= many && (t->made >= many || t->is_tall))
                    ? CG_MANY_WARPS
                    : CG_USUAL_WARPS;
-    if (t->reduces && !t->has_products && t->rows == t->most && t->most + 1 >= elements_of(CG_MANY_WARPS + 1))
+    if (t->reduced && !t->has_products && t->rows == t->most && t->most + 1 >= elements_of(CG_MANY_WARPS + 1))
         return CG_MANY_WARPS + 1;
-    return t->most + t->reduces >= many ? CG_MANY_WARPS : lanes < CG_USUAL_WARPS ? lanes : CG_USUAL_WARPS;
+    uint32_t suits = t->by_turns ? t->most + 1 : larger(t->most, t->reduced);
+    return suits >= many ? CG_MANY_WARPS : lanes < CG_USUAL_WARPS ? lanes : CG_USUAL_WARPS;
 }
 
 /* log2 of the warps that a hint requests. Versions before 13.5 support 4 and 8 warps only, and round other numbers.
@@ -229,7 +243,7 @@ static warps choose_warps(const cg_func *c, tiles t)
         uint32_t strips = t.most - CG_STRIP_BITS;
         return (warps){.bits = strips + warps_of_strips(&t), .strip_bits = strips};
     }
-    uint32_t chain = t.product && t.product == t.most ? cg_mma_chain_warps(c->ir) : 0, hint;
+    uint32_t chain = t.product && t.product == t.most ? cg_mma_chain_warps(c) : 0, hint;
     if (chain)
         return (warps){.bits = chain};
     bool is_hinted = hinted_warps(c, &hint);
@@ -243,12 +257,25 @@ static warps choose_warps(const cg_func *c, tiles t)
     return (warps){.bits = !is_hinted || is_too_much ? warps_that_suit(&t) : hint};
 }
 
+static bool has_loops(const cg_func *c)
+{
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
+        if (ct_is_loop(op))
+            return true;
+    return false;
+}
+
 void cg_set_warps(cg_func *c)
 {
     tiles t = tiles_of(c);
     warps chosen = choose_warps(c, t);
-    uint32_t part = chosen.bits + CG_LANE_BITS, at_once = part < t.most ? cg_elements_at_once(c, t.most) : t.most;
-    bool by_strips = cg_is_strip_map(c);
+    uint32_t hint;
+    bool by_strips = cg_is_strip_map(c), is_hinted = hinted_warps(c, &hint);
+    if (!chosen.strip_bits && !is_hinted)
+        chosen.bits = cg_warps_of_map(c, t.most, chosen.bits);
+    uint32_t part = chosen.bits + CG_LANE_BITS,
+             most_registers = is_hinted && !by_strips && !has_loops(c) ? CG_THREAD_REGISTERS : 0,
+             at_once = part < t.most ? cg_elements_at_once(c, t.most, most_registers) : t.most;
     if (part + at_once < t.most && by_strips) { /* maps: more strips with fewer elements */
         chosen.strip_bits += t.most - part - at_once;
         chosen.bits += t.most - part - at_once;
@@ -319,7 +346,7 @@ static bool needs_room(const cg_func *c, const tiles *t)
            && !t->is_wide
            && (STEPS * t->step > ((uint64_t)c->target->shared_kib << 10) / HALF
                || (!may_share(t->columns) && are_fed(c->ir)))
-           && cg_mma_chain_warps(c->ir);
+           && cg_mma_chain_warps(c);
 }
 
 uint32_t cg_least_blocks(const cg_func *c)
@@ -395,7 +422,8 @@ static const slot_row slot_rows[] = {
 static uint32_t blocks_asked_for(cg_func *c)
 {
     enum { REGISTER_BITS = 32 };
-    uint32_t hint = cg_blocks_hinted(c, cg_product_registers(c));
+    const uint32_t few = (uint32_t)cg_machine_of(c->target)->registers_few;
+    uint32_t hint = cg_blocks_hinted(c, cg_product_registers(c) + few);
     uint64_t bits;
     if (!hint || tiles_of(c).has_products)
         return hint;
@@ -403,7 +431,7 @@ static uint32_t blocks_asked_for(cg_func *c)
         cg_no_memory(c);
         return hint;
     }
-    uint32_t blocks = cg_blocks_hinted(c, (uint32_t)(bits / REGISTER_BITS / cg_threads(c)));
+    uint32_t blocks = cg_blocks_hinted(c, (uint32_t)(bits / REGISTER_BITS / cg_threads(c)) + few);
     return blocks < hint ? blocks : hint;
 }
 
@@ -412,6 +440,14 @@ uint32_t cg_room_beside(cg_func *c, uint32_t threads)
     uint32_t own = cg_threads(c), blocks = threads > own ? threads / own : 1;
     uint32_t hint = blocks_asked_for(c);
     return ((uint32_t)c->target->shared_kib << 10) / (hint > blocks ? hint : blocks);
+}
+
+/* The fewest stages, at least two, with which a few blocks have enough bytes on their way. If a launch has a block for
+   each tile, no block uses them: they only take memory from other blocks, and from L1, through which its loads go. */
+static uint32_t stages_enough(const cg_func *c, uint32_t slot_bytes)
+{
+    uint32_t ahead = (uint32_t)cg_machine_of(c->target)->bytes_ahead, blocks = CG_MOST_BLOCKS;
+    return 2 + (ahead - 1) / (blocks * slot_bytes);
 }
 
 /* The bytes of a block that the row says; fewer if two blocks, for which the hint asks, would then have three stages.
@@ -428,8 +464,9 @@ static cg_slot_budget slots_of(cg_func *c, const slot_row *r, const cg_slot_work
     uint32_t share = r->threads == ANY ? bytes_of_row(c, r, w) : cg_room_beside(c, r->threads),
              room = share > w->rest ? share - w->rest : 0;
     room = room < w->fits ? room : w->fits;
-    uint32_t slots = room / w->slot_bytes;
-    slots = slots < r->most ? slots : r->most;
+    uint32_t slots = room / w->slot_bytes, most = r->kind == CG_TURNS ? stages_enough(c, w->slot_bytes) : r->most;
+    most = most < r->most ? most : r->most;
+    slots = slots < most ? slots : most;
     return (cg_slot_budget){.slots = slots, .room = room, .why = r->why};
 }
 
