@@ -115,15 +115,15 @@ cg_slot_budget cg_budget_with_own(cg_func *c, const ct_block *body, const cg_rin
     return b;
 }
 
-/* Does the body multiply tiles of few rows or columns, with copies as long as possible? A kernel with such tiles
-   probably has fewer blocks than there are multiprocessors. Shorter copies pass through the L1 cache, which gets
-   the shared memory that stages leave. */
+/* Does an asynchronous instruction multiply tiles of few rows or columns, with copies as long as possible? A kernel with
+   such tiles probably has fewer blocks than there are multiprocessors. Shorter copies pass through the L1 cache, which
+   gets the shared memory that stages leave. */
 static bool is_narrow(const ct_block *body, const cg_ring *ring)
 {
     const ct_op *product = cg_only_product(body);
     const bc_type *type = product ? product->results[0].type : NULL;
     bool narrow = false;
-    for (uint32_t i = 1; type && i <= 2; i++)
+    for (uint32_t i = 1; type && ring->async && i <= 2; i++)
         narrow = narrow || type->shape[type->rank - i] <= CG_NARROW_SIDE;
     for (uint32_t i = 0; i < ring->load_count; i++)
         narrow = narrow && ring->loads[i].vector_bits == cg_chunk_bits(ring->loads[i].op->results[0].type);
@@ -132,9 +132,9 @@ static bool is_narrow(const ct_block *body, const cg_ring *ring)
 
 /* The number of stages of a loop whose products read all that is prefetched: as a row of budget.def says. In narrow
    kernels, each block should have enough bytes in flight for its multiprocessor, as far as the stages leave shared
-   memory for all blocks that registers allow. Microseconds on an H200, M = 16 to 32, K = N = 8192, with four stages
-   and with that: bf16 32x128x16 145 and 100, f16 32x32x32 73 and 59, e4m3 16x64x32 70 and 48. For tiles of 64x64x16,
-   of which a kernel has many, more stages are slower (208 and 216). */
+   memory for all blocks that registers allow. Microseconds on an H200 with four stages and with that: bf16 32x128x16,
+   M = 27, K = N = 8192, 145 and 100. Other products gain with few blocks (e4m3 16x64x32, 70 and 48), but more stages
+   slow down many blocks (f16 32x16x32, 171 and 181; 64x64x16, 208 and 216). */
 cg_slot_budget cg_budget_of_products(cg_func *c, const ct_block *body, const cg_ring *ring, const cg_slot_work *work)
 {
     const cg_machine *m = cg_machine_of(c->target);
