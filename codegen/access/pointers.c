@@ -124,9 +124,10 @@ static cg_layout layout_of_product(const cg_ptr_op *p, const cg_layout *wish, ui
 static cg_layout layout_of_memory(cg_func *c, const cg_ptr_op *p)
 {
     cg_shape s = cg_shape_of(p->pointers->type);
-    uint32_t bits, fast = fast_dim(c, p, &bits);
+    uint32_t bits, fast = fast_dim(c, p, &bits),
+                   bytes = cg_memory_bytes((bc_kind)p->pointers->type->elem->elem->kind) << bits;
     return cg_layout_memory_beside(&s, fast, bits, cg_pointee_shift(p->pointers->type) < 0, c->warp_bits,
-                                   p->load ? cg_reduced_bits(c, p->load) : 0);
+                                   p->load ? cg_reduced_bits(c, p->load, bytes) : 0);
 }
 
 /* A sector that a thread reads by two accesses, one after the other, comes from memory once. */

@@ -4,6 +4,7 @@
 #include "codegen/kernel/limits.h"
 
 typedef struct search {
+    bool may_store;
     const ct_value *seen[CG_FOLLOWED];
     uint32_t count;
     uint32_t reduced, rows; /* index bits: of reductions; of rows that are broadcast along the others */
@@ -42,19 +43,21 @@ static bool has_failed(const search *s)
     return s->count > CG_FOLLOWED;
 }
 
-/* ---- tiles that are only reduced ---- */
+/* ---- tiles that are reduced ---- */
 
-/* Is the value computed from constants and indices alone, in the layout in which it is read? */
-static bool is_made(const ct_value *v, uint32_t depth)
+/* Is the value computed from constants and indices alone, in the layout in which it is read? left: ops that may be
+   looked at. */
+static bool is_made(const ct_value *v, uint32_t *left)
 {
     const ct_op *op = v->op;
     if (!v->type->rank)
         return true;
-    if (!depth || !op || op->opcode >= OP_LIMIT || op->opcode == OP_permute
+    if (!*left || !op || op->opcode >= OP_LIMIT || op->opcode == OP_permute
         || !(ct_is_map(op) || bc_op_in(op->opcode, BC_OPS(RESHAPE) | BC_OPS(MOVE) | BC_OPS(SAME))))
         return false;
+    --*left;
     for (uint32_t i = 0; i < op->operand_count; i++)
-        if (!is_made(op->operands[i], depth - 1))
+        if (!is_made(op->operands[i], left))
             return false;
     return true;
 }
@@ -64,9 +67,10 @@ static void look_beside(search *s, const ct_op *map)
 {
     for (uint32_t i = 0; i < map->operand_count; i++) {
         const ct_value *v = map->operands[i];
+        uint32_t left = CG_FOLLOWED;
         while (v->op && v->op->opcode == OP_reshape)
             v = v->op->operands[0];
-        if (!v->op || v->op->opcode != OP_broadcast || is_made(v, CG_OPERAND_STEPS))
+        if (!v->op || v->op->opcode != OP_broadcast || is_made(v, &left))
             continue;
         cg_shape from = cg_shape_of(v->op->operands[0]->type), to = cg_shape_of(v->type);
         for (uint32_t d = 0; d < to.rank; d++)
@@ -74,7 +78,17 @@ static void look_beside(search *s, const ct_op *map)
     }
 }
 
-static bool is_only_reduced(search *s, const ct_value *v)
+static bool stores(const ct_use *use)
+{
+    const ct_op *op = use->op;
+    const ct_value *stored = op->opcode == OP_store_ptr_tko    ? ct_operand(op, F_store_ptr_tko_value)
+                             : op->opcode == OP_store_view_tko ? ct_operand(op, F_store_view_tko_tile)
+                                                               : NULL;
+    return stored && stored == op->operands[use->index];
+}
+
+/* Is the value only reduced, or stored as it is? */
+static bool stays_in_place(search *s, const ct_value *v)
 {
     if (!is_new(s, v))
         return !has_failed(s);
@@ -84,22 +98,16 @@ static bool is_only_reduced(search *s, const ct_value *v)
         if (use->op->opcode == OP_reduce) {
             cg_shape shape = cg_shape_of(v->type);
             s->reduced |= cg_dim_mask(&shape, (uint32_t)ct_attr_u(use->op, F_reduce_dim));
-        } else if (!count) {
+        } else if (!count && !(s->may_store && stores(use))) {
             return false;
         }
         for (uint32_t i = 0; i < count; i++)
-            if (!is_only_reduced(s, next[i]))
+            if (!stays_in_place(s, next[i]))
                 return false;
         if (count && next[0]->op == use->op)
             look_beside(s, use->op);
     }
     return true;
-}
-
-static uint32_t bits_of(const ct_value *tile)
-{
-    search s = {.count = 0};
-    return is_only_reduced(&s, tile) && !(s.reduced & s.rows) ? s.reduced : 0;
 }
 
 /* The pointer from which the op's view or pointers are made. */
@@ -111,17 +119,30 @@ static const ct_value *base_of(const ct_op *load)
     return v;
 }
 
-uint32_t cg_reduced_bits(const cg_func *c, const ct_op *load)
+/* Does the tile leave no registers of a thread for the indices of more columns? */
+static bool fills_registers(const cg_func *c, const bc_type *tile)
 {
-    uint32_t bits = bits_of(&load->results[0]), loads = 0;
-    const ct_value *base = bits ? base_of(load) : NULL;
-    for (const ct_op *op = c->ir->body->first; op && bits; op = ct_next_op(op, c->ir->body)) {
+    enum { REGISTER_BITS = 32 };
+    uint32_t bits = cg_class_bits(cg_elem_class(tile)), words = bits > REGISTER_BITS ? bits / REGISTER_BITS : 1;
+    return (words << cg_shape_of(tile).tile_bits) / cg_threads(c) >= CG_HALF_OF_REGISTERS;
+}
+
+uint32_t cg_reduced_bits(const cg_func *c, const ct_op *load, uint32_t bytes)
+{
+    search s = {.may_store = bytes >= CG_ACCESS_BYTES};
+    const ct_value *base = base_of(load);
+    uint32_t loads = 0;
+    if (c->strip_bits || fills_registers(c, load->results[0].type) || !stays_in_place(&s, &load->results[0]))
+        return 0; /* strips are the upper numbers of warps: a row should not take several */
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body)) {
         if (op == load || !(ct_is_load(op) || op->opcode == CT_staged) || base_of(op) != base)
             continue;
-        if (++loads > CG_REDUCED_LOADS || bits_of(&op->results[0]) != bits)
+        s.count = 0;
+        if (++loads > CG_REDUCED_LOADS || op->results[0].type != load->results[0].type
+            || !stays_in_place(&s, &op->results[0]))
             return 0;
     }
-    return bits;
+    return s.reduced & s.rows ? 0 : s.reduced;
 }
 
 /* ---- results ---- */

@@ -159,8 +159,9 @@ cg_layout cg_view_layout(cg_func *c, const cg_view_op *v)
     uint32_t fast = s.rank - 1, bits = 0;
     if (cg_view_contiguous(v, &fast))
         bits = aligned_bits(c, v, fast, NULL);
+    uint32_t bytes = cg_memory_bytes(bc_elem_kind(v->tile_type)) << bits;
     return cg_layout_memory_beside(&s, fast, bits, cg_view_is_half(v), c->warp_bits,
-                                   v->tile && !v->owned ? cg_reduced_bits(c, v->tile->op) : 0);
+                                   v->tile && !v->owned ? cg_reduced_bits(c, v->tile->op, bytes) : 0);
 }
 
 /* log2 of the contiguous elements that a thread accesses at once in this layout, and of those that adjacent lanes,
