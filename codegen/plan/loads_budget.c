@@ -115,9 +115,9 @@ cg_slot_budget cg_budget_with_own(cg_func *c, const ct_block *body, const cg_rin
     return b;
 }
 
-/* Does an asynchronous instruction multiply tiles of few rows or columns, with copies as long as possible? A kernel with
-   such tiles probably has fewer blocks than there are multiprocessors. Shorter copies pass through the L1 cache, which
-   gets the shared memory that stages leave. */
+/* Does an asynchronous instruction multiply tiles of few rows or columns, with copies as long as possible? A kernel
+   with such tiles probably has fewer blocks than there are multiprocessors. Shorter copies pass through the L1 cache,
+   which gets the shared memory that stages leave. */
 static bool is_narrow(const ct_block *body, const cg_ring *ring)
 {
     const ct_op *product = cg_only_product(body);
