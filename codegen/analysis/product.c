@@ -296,9 +296,8 @@ bool cg_cuts_sums(const cg_func *c, const ct_op *op)
    (codegen/ops/mma_plain.c). */
 static bool is_blocked(const cg_func *c, cg_product *p)
 {
-    enum { LEAST = 2 }; /* log2 of a thread's elements */
     if (p->scaled || p->in != p->acc || (p->in != BC_F32 && p->in != BC_F64) || p->k < CG_BLOCK_K_BITS
-        || p->m + p->n + p->batch < CG_LANE_BITS + c->warp_bits + LEAST)
+        || p->m + p->n + p->batch < CG_LANE_BITS + c->warp_bits + CG_BLOCK_LEAST_BITS)
         return false;
     p->atom.k_bits = CG_BLOCK_K_BITS;
     return cg_step_fits(c, p);

@@ -8,8 +8,8 @@
 enum { CG_ATOM_ROW_BITS = 4 }; /* log2 of the rows that mma.sync multiplies */
 /* log2 of a warpgroup's warps; for asynchronous products of mixed signs */
 enum { CG_WARPGROUP_BITS = 2, CG_PTX_OF_MIXED = 84 };
-/* log2 of the elements of K that a blocked product takes at a time */
-enum { CG_BLOCK_K_BITS = 2 };
+/* log2 of the elements of K that a blocked product takes at a time; of the fewest elements that a thread has of it */
+enum { CG_BLOCK_K_BITS = 2, CG_BLOCK_LEAST_BITS = 2 };
 /* log2 of the elements along K and the columns that an asynchronous product sums up where it adds up */
 enum { CG_ADD_UP_K_BITS = 7, CG_ADD_UP_N_BITS = 7 };
 

@@ -73,6 +73,11 @@ static accesses accesses_of(cg_func *c, const ct_op *op, const bc_type *tile, co
                       .lines = lines_of(&l, from, r.run, bytes)};
 }
 
+uint32_t cg_access_bytes(cg_func *c, const ct_op *op, const bc_type *tile, const cg_layout *layout)
+{
+    return (uint32_t)accesses_of(c, op, tile, layout).bytes;
+}
+
 /* The passes through L1: each pass serves one line, or the bytes of one line. */
 static double passes_of(const accesses *a)
 {

@@ -60,6 +60,8 @@ cg_work cg_work_of(cg_func *c, const cg_machine *machine, const ct_op *op);
 /* Adds the cost of the instructions that move a tile in that layout, including copies (codegen/cost/access.c). */
 void cg_add_accesses(cg_func *c, const cg_machine *m, const ct_op *op, const bc_type *tile, const cg_layout *layout,
                      cg_work *w);
+/* The bytes of a lane in the longest access of the op to a tile in that layout. */
+uint32_t cg_access_bytes(cg_func *c, const ct_op *op, const bc_type *tile, const cg_layout *layout);
 /* Bytes of global memory that the op moves; 0: none. *out_memory: the view or pointers that it accesses. */
 double cg_bytes_moved(const ct_op *op, const ct_value **out_memory);
 /* The bytes that go through shared memory in the time in which threads wait at so many barriers: a smaller tile may be
@@ -83,10 +85,21 @@ bool cg_bits_held(cg_func *c, uint64_t *out_bits);
 
 /* Do the tiles of some loop take more than half of a multiprocessor's registers? */
 bool cg_block_is_alone(cg_func *c);
-/* Blocks on a multiprocessor: as many as the occupancy hint asks for, or fewer, so that a thread has enough
-   registers for its tiles and some others. Missing registers are spilled, which costs more than additional blocks
-   can hide. 0: no hint, or it cannot be followed. held: as above. */
-uint32_t cg_blocks_hinted(const cg_func *c, uint32_t held);
+/* The registers that ptxas needs for a thread whose tiles take `held`: it also has addresses, indices and, beside
+   products, operands on their way. */
+uint32_t cg_registers_wanted(const cg_func *c, uint32_t held);
+/* How many times as many registers as there are a thread may want before one block with all registers multiplies
+   faster than two that spill. Nothing else is done while a single block waits. */
+static inline double cg_worth_spilling(const cg_machine *m)
+{
+    enum { PARTS = 2 };
+    return 1 + PARTS / m->registers_saved;
+}
+
+/* Blocks on a multiprocessor: as many as the occupancy hint asks for, or fewer, so that a thread has so many
+   registers. Missing registers are spilled, which costs more than a third block can hide, and sometimes more than a
+   second one can. 0: no hint, or it cannot be followed. */
+uint32_t cg_blocks_hinted(const cg_func *c, uint32_t wanted);
 
 /* The known facts about a launch. */
 typedef struct cg_launch {
@@ -135,6 +148,8 @@ typedef struct cg_loop_cost {
 typedef struct cg_kernel_cost {
     const cg_machine *machine;
     uint32_t threads, registers, shared, blocks; /* of a thread, at most; of a block; on a multiprocessor */
+    uint32_t wanted;                             /* registers of a thread with which no loop with products spills
+                                                    any; 0: there is none */
     cg_loop_cost *loops;
     uint32_t loop_count;
     double us;     /* of a launch; negative: the grid or the iterations of a loop are not known */

@@ -3,6 +3,8 @@
    The other registers that ptxas needs are not known. */
 #include "codegen/cost/cost.h"
 
+#include "codegen/analysis/product.h"
+#include "codegen/analysis/ring.h"
 #include "codegen/kernel/groups.h"
 
 typedef struct holding {
@@ -14,16 +16,37 @@ typedef struct holding {
     void *user;
 } holding;
 
-/* The bits of a value in a thread; without layouts, in all threads. */
+/* The bits of an element. Of a tile that is loaded, or a view of it, they are those in memory, but those of a register
+   if accesses are shorter than that. */
+static uint64_t element_bits(const holding *x, const ct_value *v)
+{
+    enum { REGISTER_BYTES = 4, BYTE_BITS = 8 };
+    const ct_value *tile = cg_source_of(v);
+    uint64_t bits = cg_class_bits(cg_elem_class(v->type)), bytes = cg_memory_bytes(bc_elem_kind(v->type));
+    if (!tile->op || !ct_is_load(tile->op) || bytes >= REGISTER_BYTES)
+        return bits;
+    bool alone = cg_access_bytes(x->c, tile->op, tile->type, cg_value_of(x->c, tile)->home) < REGISTER_BYTES;
+    return BYTE_BITS * (alone ? REGISTER_BYTES : bytes);
+}
+
+/* Do products read the tile where copies put it? */
+static bool is_in_slot(const ct_value *v)
+{
+    const ct_op *op = cg_source_of(v)->op;
+    return op && op->opcode == CT_staged && !op->in_registers;
+}
+
+/* The bits of a value in a thread; without layouts, in all threads. Tiles that products read are in shared memory, as
+   far as can be known before it is divided. */
 static uint64_t bits_of(const holding *x, const ct_value *v)
 {
-    if (!bc_is_tile(v->type) || !v->type->rank || cg_is_loaded_operand(v))
+    if (!bc_is_tile(v->type) || !v->type->rank || (x->anew && cg_is_loaded_operand(v)))
         return 0;
-    uint64_t bits = cg_class_bits(cg_elem_class(v->type));
     if (x->anew)
-        return x->anew[v->id] ? 0 : bits << cg_shape_of(v->type).tile_bits;
+        return x->anew[v->id] ? 0 : (uint64_t)cg_class_bits(cg_elem_class(v->type)) << cg_shape_of(v->type).tile_bits;
     const cg_value *value = cg_value_of(x->c, v);
-    return value->form == CG_TILE ? bits << value->home->reg_bits : 0;
+    bool is_read = is_in_slot(v) || cg_encoding_of(v); /* by products, from shared memory */
+    return value->form == CG_TILE && !is_read ? element_bits(x, v) << value->home->reg_bits : 0;
 }
 
 static void hold(holding *x, const ct_value *v)
@@ -128,7 +151,7 @@ bool cg_registers_held(cg_func *c, uint32_t *out_registers)
 }
 
 /* The registers that the loop's tiles take in any case: carried ones, and those of all its loads that are in flight
-   together. */
+   together, but for operands of products, which are stored at once. */
 static uint64_t registers_in_loop(cg_func *c, const ct_op *loop)
 {
     const holding x = {.c = c};
@@ -137,7 +160,7 @@ static uint64_t registers_in_loop(cg_func *c, const ct_op *loop)
     for (uint32_t i = 0; i < body->arg_count; i++)
         bits += bits_of(&x, &body->args[i]);
     for (const ct_op *op = body->first; op; op = op->next)
-        if (ct_is_load(op))
+        if (ct_is_load(op) && !cg_is_loaded_operand(&op->results[0]))
             bits += bits_of(&x, &op->results[0]);
     return bits / 32;
 }
@@ -151,13 +174,21 @@ bool cg_block_is_alone(cg_func *c)
     return alone;
 }
 
-uint32_t cg_blocks_hinted(const cg_func *c, uint32_t held)
+uint32_t cg_registers_wanted(const cg_func *c, uint32_t held)
 {
+    const cg_machine *m = cg_machine_of(c->target);
+    return held + (uint32_t)(cg_has_products(c->ir->body) ? m->registers_usual : m->registers_few);
+}
+
+uint32_t cg_blocks_hinted(const cg_func *c, uint32_t wanted)
+{
+    enum { TWO = 2 };
     int64_t hint = cg_hint_of(c, CG_HINT_OCCUPANCY), most = c->target->threads / cg_all_threads(c);
     const cg_machine *m = cg_machine_of(c->target);
-    double room = m->registers / cg_all_threads(c) / (held + m->registers_few);
+    double worth = cg_has_products(c->ir->body) ? cg_worth_spilling(m) : 1;
+    double room = m->registers / cg_all_threads(c) / wanted;
     int64_t blocks = hint < most ? hint : most;
     if (blocks > 1 && room < (double)blocks)
-        blocks = room < 2 ? 0 : (int64_t)room;
+        blocks = room >= TWO ? (int64_t)room : room * worth >= TWO ? TWO : 0;
     return (uint32_t)blocks;
 }

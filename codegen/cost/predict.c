@@ -362,11 +362,10 @@ static double walk_kernel(walk *x, double blocks)
 
 /* ---- what shares a multiprocessor ---- */
 
-static uint32_t registers_of(const cg_func *c, const cg_machine *m, uint32_t held, bool multiplies)
+static uint32_t registers_of(const cg_func *c, const cg_machine *m, uint32_t wanted)
 {
-    double threads = cg_all_threads(c), wanted = held + (multiplies ? m->registers_usual : m->registers_few);
-    double registers = wanted < m->registers_most ? wanted : m->registers_most;
-    uint32_t blocks = cg_blocks_hinted(c, held);
+    double threads = cg_all_threads(c), registers = wanted < m->registers_most ? wanted : m->registers_most;
+    uint32_t blocks = cg_blocks_hinted(c, wanted);
     if (c->groups)
         registers = c->groups->launched ? c->groups->launched : m->registers_most;
     else if (blocks && m->registers / threads / blocks < registers)
@@ -374,11 +373,11 @@ static uint32_t registers_of(const cg_func *c, const cg_machine *m, uint32_t hel
     return (uint32_t)(m->registers / threads < registers ? m->registers / threads : registers);
 }
 
-static void fit(cg_func *c, cg_kernel_cost *k, uint32_t held, bool multiplies)
+static void fit(cg_func *c, cg_kernel_cost *k, uint32_t held)
 {
     const cg_machine *m = k->machine;
     k->threads = cg_all_threads(c);
-    k->registers = registers_of(c, m, held, multiplies);
+    k->registers = registers_of(c, m, cg_registers_wanted(c, held));
     double room[] = {m->shared_kib / (k->shared / 1024.0 + 1), m->registers / k->registers / k->threads,
                      (double)c->target->threads / k->threads, m->most_blocks};
     double least = m->most_blocks;
@@ -543,9 +542,27 @@ static uint32_t count_loops(const cg_func *c, bool *out_multiplies)
     return count;
 }
 
+/* The most registers that hold tiles in loops with products, where what is spilled is spilled again and again. */
+typedef struct hot {
+    const ct_op *loop; /* the last one that was seen */
+    bool multiplies;
+    uint32_t held;
+} hot;
+
+static void see_held(void *user, const ct_op *op, uint32_t registers)
+{
+    hot *x = user;
+    const ct_op *loop = ct_loop_around(op);
+    if (loop && loop != x->loop)
+        *x = (hot){.loop = loop, .multiplies = cg_product_in(loop->regions[0]), .held = x->held};
+    if (loop && x->multiplies && registers > x->held)
+        x->held = registers;
+}
+
 cg_kernel_cost *cg_predict(cg_func *c, const cg_launch *launch, uint32_t shared_bytes)
 {
     uint32_t held;
+    hot in_loops = {.held = 0};
     cg_machine *machine = bc_new(&c->arena, cg_machine, 1);
     walk x = {.c = c, .m = machine, .launch = launch, .known = true, .times = 1};
     uint32_t loops = count_loops(c, &x.multiplies);
@@ -553,13 +570,14 @@ cg_kernel_cost *cg_predict(cg_func *c, const cg_launch *launch, uint32_t shared_
     cg_kernel_cost *k = x.k = bc_new(&c->arena, cg_kernel_cost, 1);
     x.ready = bc_new(&c->arena, double, c->ir->value_count + 1u);
     if (!k || !x.ready || !machine || !(k->loops = bc_new(&c->arena, cg_loop_cost, loops + 1u))
-        || !cg_registers_held(c, &held))
+        || !cg_registers_along(c, see_held, &in_loops, &held))
         return NULL;
     cg_machine_for(c->target, launch->gpu, machine);
     k->machine = machine;
     k->shared = shared_bytes;
     k->us = -1;
-    fit(c, k, held, x.multiplies);
+    fit(c, k, held);
+    k->wanted = in_loops.held ? cg_registers_wanted(c, in_loops.held) : 0;
     x.warps = (double)(1u << cg_real_warp_bits(c));
     x.streams = c->groups && x.warps > SCHEDULERS ? x.warps / SCHEDULERS : 1;
     if (launch->grid[0] > 0 && launch->grid[1] > 0 && launch->grid[2] > 0)

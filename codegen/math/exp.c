@@ -407,8 +407,8 @@ cg_val cg_math_rsqrt(const cg_real *k, const cg_val *x)
     return r_select(k, small, r_mul(k, y, r_either(k, 0x1p30, 0x1p200)), y);
 }
 
-/* The same of a normal positive number, from the instruction's approximation, within 2^-20 of it: y + y e (1/2 + 3/8 e)
-   for e = 1 - x y^2. The upper half of y has so few bits that its square is exact. */
+/* The same of a normal number, NaN if it is negative, from the instruction's approximation, within 2^-20 of it: y + y e
+   (1/2 + 3/8 e) for e = 1 - x y^2. The upper half of y has so few bits that its square is exact. */
 cg_val cg_math_near_rsqrt(const cg_real *k, cg_val x, cg_val *out_near)
 {
     const uint32_t least = 0x00100000, infinite = 0x7ff00000; /* upper halves */
@@ -422,7 +422,8 @@ cg_val cg_math_near_rsqrt(const cg_real *k, cg_val x, cg_val *out_near)
            low = cg_new(c, CG_B32);
     cg_ins(c, "mov.b64 {%v, %v}, %v", low, high, x);
     *out_near = cg_new(c, CG_PRED);
-    cg_ins(c, "setp.lt.u32 %v, %v, %u", *out_near, cg_int_op(c, "sub.u32", high, cg_const(CG_B32, least)),
-           infinite - least);
+    high = cg_int_op(c, "and.b32", high, cg_const(CG_B32, 0x7fffffff));
+    high = cg_int_op(c, "sub.u32", high, cg_const(CG_B32, least));
+    cg_ins(c, "setp.lt.u32 %v, %v, %u", *out_near, high, infinite - least);
     return r_fma(k, r_mul(k, y, e), factor, y);
 }

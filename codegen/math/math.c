@@ -134,7 +134,7 @@ static cg_val call(cg_func *c, const function *f, bool wide, const cg_val *opera
 
 /* ---- several at a time ---- */
 
-/* Registers of the operands that share a test. Enough that a warp need not wait for its own results; all of them, and
+/* Operands of f32 that share a test. Enough that a warp need not wait for its own results; all of them, and
    the results, are live until the test. */
 enum { GROUP = 8 };
 
@@ -167,7 +167,7 @@ bool cg_math_has_near(const char *op, bool wide)
 void cg_math_together(cg_func *c, const char *op, bool wide, const cg_val *x, uint32_t count, cg_val *out)
 {
     const near_form *n = near_form_of(op, wide);
-    uint32_t group = wide ? GROUP / 2 : GROUP;
+    uint32_t group = wide ? GROUP / 4 : GROUP; /* of several temporary values, each of two registers */
     for (uint32_t i = 0; i < count; i += group)
         compute_group(c, n, x + i, count - i < group ? count - i : group, out + i);
 }

@@ -180,15 +180,15 @@ static quadrant reduce(const cg_real *k, cg_val x)
     return result;
 }
 
-/* In f32, for |x| up to 2^17, which *out_near tells: r as one number, each step rounded once, which is within a unit of
-   it; the quadrant, plus `turns`, is in the last two bits of q. */
+/* In f32, for |x| up to 2^17 and NaN, which *out_near tells: r as one number, each step rounded once, which is within a
+   unit of it; the quadrant, plus `turns`, is in the last two bits of q. */
 static cg_val near_reduce_f32(const cg_real *k, cg_val x, uint32_t turns, cg_val *out_q, cg_val *out_near)
 {
     cg_val shift = r_number(k, 0x1.8p23 + turns), q = r_fma(k, x, r_part(k, CG_TWO_PI_F32, 0), shift);
     cg_val n = r_sub(k, q, shift), r = x;
     for (unsigned i = 0; i < 3; i++)
         r = r_fma(k, n, r_minus_part(k, CG_PI_2_DOWN_F32, i), r);
-    *out_near = r_test(k, "le", r_abs(k, x), near_limit(k));
+    *out_near = r_test(k, "leu", r_abs(k, x), near_limit(k));
     *out_q = q;
     return r;
 }
@@ -254,9 +254,9 @@ static cg_val turned_sine(const cg_real *k, cg_val x, uint32_t turns)
     return ends(k, x, turns == 0, result);
 }
 
-/* The same for |x| < 2^28 in fewer operations. x = n pi/2 + r: x less n times the first part of pi/2 is exact, as both
-   are multiples of the last bit of one of them and the difference is small; what the next step rounds is low. sin(r) =
-   r + (r z S(z) + low), cos(r) = 1 + (z (z C(z) - 1/2) - r low). */
+/* The same for |x| < 2^28 and NaN in fewer operations. x = n pi/2 + r: x less n times the first part of pi/2 is exact,
+   as both are multiples of the last bit of one of them and the difference is small; what the next step rounds is low.
+   sin(r) = r + (r z S(z) + low), cos(r) = 1 + (z (z C(z) - 1/2) - r low). */
 static cg_val near_sine(const cg_real *k, cg_val x, uint32_t turns, cg_val *out_near)
 {
     cg_func *c = k->c;
@@ -275,7 +275,7 @@ static cg_val near_sine(const cg_real *k, cg_val x, uint32_t turns, cg_val *out_
     if (!turns)
         sine = r_select(k, r_test(k, "eq", x, r_number(k, 0)), x, sine); /* -0 */
     cg_val result = r_select(k, bit_set(c, q, 1), cosine, sine);
-    *out_near = r_test(k, "lt", r_abs(k, x), near_limit(k));
+    *out_near = r_test(k, "ltu", r_abs(k, x), near_limit(k));
     cg_val negated = r_neg(k, result);
     return r_select(k, bit_set(c, q, 2), negated, result);
 }

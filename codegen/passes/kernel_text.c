@@ -42,7 +42,7 @@ static void remark_occupancy(cg_func *c)
                   "more than half of them");
     if (!cg_remarks_wanted(c) || !has_hint(c) || !cg_registers_held(c, &held))
         return;
-    uint32_t blocks = cg_blocks_hinted(c, held);
+    uint32_t blocks = cg_blocks_hinted(c, cg_registers_wanted(c, held));
     int64_t hint = cg_hint_of(c, CG_HINT_OCCUPANCY), most = c->target->threads / cg_all_threads(c);
     if (blocks < (hint < most ? hint : most))
         cg_remark(c, NULL, CG_REMARK_Occupancy, TV_REMARK_MISSED,
@@ -99,7 +99,8 @@ static void put_blocks(cg_func *c, bc_text *out)
     else if (has_hint(c) && !cg_registers_held(c, &held))
         cg_no_memory(c);
     else if (!c->groups)
-        blocks = has_hint(c) ? cg_blocks_hinted(c, most_of(held, cg_product_registers(c))) : cg_blocks_that_suit(c);
+        blocks = has_hint(c) ? cg_blocks_hinted(c, most_of(cg_registers_wanted(c, held), cg_product_registers(c)))
+                             : cg_blocks_that_suit(c);
     if (!blocks && is_alone(c))
         blocks = 1;
     if (blocks)

@@ -301,7 +301,7 @@ static bool find(lifting *x, ct_op *op, bool anywhere, cg_lifted *l)
 }
 
 /* Finds all loads that can be lifted. anywhere: to views without further conditions on the divisors of rows and
-   addresses. */
+   addresses. If an iteration computes the index, such a view saves nothing. */
 static void find_all(lifting *x, const ct_block *block, bool anywhere)
 {
     x->count = 0;
@@ -312,7 +312,8 @@ static void find_all(lifting *x, const ct_block *block, bool anywhere)
         cg_lift_checks k = {.dry = true};
         cg_lift_check(&k, &x->loads[x->count]);
         x->asks[x->count] = k.any;
-        x->count += !k.failed && (!l->tensor || (k.any && !k.divides));
+        x->count += !k.failed && (!l->tensor || (k.any && !k.divides))
+                    && !(cg_lift_takes_lesser(l) && (anywhere || cg_lift_copied_as_is(x->c, l)));
     }
 }
 

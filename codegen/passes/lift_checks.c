@@ -100,12 +100,22 @@ static const ct_op *maker_of(const ct_value *v)
     return v->op;
 }
 
+/* The op, if v is the smaller one of two numbers with sign. */
+static const ct_op *lesser_of(const ct_value *v)
+{
+    const ct_op *op = maker_of(v);
+    return op && op->opcode == OP_mini && ct_attr_u(op, F_mini_signedness) == BC_Signedness_signed ? op : NULL;
+}
+
 /* An available value that v, which is at least 0, cannot exceed: v is that value minus a counter that starts at 0 or
-   above. NULL: there is none. */
+   above, or the smaller one of that value and another. NULL: there is none. */
 static const ct_value *most_of(const cg_lift_checks *k, const ct_value *v)
 {
     int64_t step;
-    const ct_op *op = maker_of(v);
+    const ct_op *op = maker_of(v), *lesser = lesser_of(v);
+    for (uint32_t i = 0; i < 2 && lesser; i++)
+        if (is_there(k, lesser->operands[i]))
+            return lesser->operands[i];
     bool is_left = op && op->opcode == OP_subi && range_of(v).low >= 0 && cg_counted_loop(op->operands[1], &step)
                    && range_of(op->operands[1]).low >= 0;
     return is_left && is_there(k, op->operands[0]) ? op->operands[0] : NULL;
@@ -169,8 +179,8 @@ static bool was_asked(cg_lift_checks *k, const ct_value *v)
     return false;
 }
 
-/* The factor must be at least 0. */
-static void check_factor(cg_lift_checks *k, const ct_value *v)
+/* The value must be at least 0. */
+static void check_sign(cg_lift_checks *k, const ct_value *v)
 {
     int64_t step;
     if (cg_counted_loop(v, &step) || range_of(v).low >= 0 || was_asked(k, v))
@@ -179,6 +189,27 @@ static void check_factor(cg_lift_checks *k, const ct_value *v)
     k->failed = k->failed || !is_there(k, v);
     if (!k->dry && !k->failed)
         ask(k, wide(k, v), BC_ComparisonPredicate_greater_than_or_equal, 0);
+}
+
+/* The factor must be at least 0. The smaller one of two numbers is if both are. */
+static void check_factor(cg_lift_checks *k, const ct_value *v)
+{
+    const ct_op *lesser = range_of(v).low < 0 && !is_there(k, v) ? lesser_of(v) : NULL;
+    for (uint32_t i = 0; i < (lesser ? 2u : 1u); i++)
+        check_sign(k, lesser ? lesser->operands[i] : v);
+}
+
+bool cg_lift_takes_lesser(const cg_lifted *l)
+{
+    const ct_op *loop = ct_loop_around(l->load);
+    for (uint32_t d = 0; loop && d < l->rank; d++)
+        for (uint32_t i = 0; i < l->dims[d].start.count; i++)
+            for (uint32_t f = 0; f < l->dims[d].start.terms[i].count; f++) {
+                const ct_value *v = l->dims[d].start.terms[i].factors[f];
+                if (range_of(v).low < 0 && lesser_of(v) && ct_is_inside(v->block, loop->regions[0]))
+                    return true;
+            }
+    return false;
 }
 
 static void check_factors(cg_lift_checks *k, const cg_poly *p)

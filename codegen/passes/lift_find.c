@@ -8,9 +8,11 @@
 
    A mask that is true exactly where start + position < extent selects the elements that a view with that extent reads
    if the start is not negative; the other elements are zero, as with the view's padding. */
+#include "codegen/access/pointers.h"
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
 #include "codegen/analysis/unread.h"
+#include "codegen/facts/facts.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/passes/lift.h"
 
@@ -281,6 +283,15 @@ static bool may_be_view(const ct_op *load, uint8_t padding)
     return cg_is_weak_access(load) && (padding == BC_NO_PADDING || padding == BC_PaddingValue_zero)
            && bc_kind_memory_bytes(bc_elem_kind(load->results[0].type))
            && feeds_product(&load->results[0], CG_LIFT_SEEN);
+}
+
+bool cg_lift_copied_as_is(cg_func *c, const cg_lifted *l)
+{
+    uint32_t along;
+    if (l->load->opcode != OP_load_ptr_tko)
+        return false;
+    cg_ptr_op p = cg_ptr_op_of(l->load);
+    return cg_pointer_vector(c, &p, &along) + (uint32_t)cg_pointee_shift(p.pointers->type) >= CG_LIFT_CHUNK_BITS;
 }
 
 bool cg_lift_find_view(ct_op *load, cg_lifted *out)

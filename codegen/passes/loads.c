@@ -467,11 +467,11 @@ static bool choose_block_slots(const candidate *p, bool others, bool is_inner)
                          .iterations = UINT32_MAX,
                          .fits = room};
     cg_slot_budget budget = p->own->load_count ? cg_budget_with_own(c, p->body, ring, p->own, &work)
-                                               : cg_slot_budget_of(c, &work);
+                                               : cg_budget_of_products(c, p->body, ring, &work);
     if (budget.slots < 2 && ring->load_count && p->own->load_count) {
         drop_own(p);
         work.slot_bytes = ring->slot_bytes;
-        budget = cg_slot_budget_of(c, &work);
+        budget = cg_budget_of_products(c, p->body, ring, &work);
     }
     ring->slots = p->own->slots = budget.slots;
     ring->why = p->own->why = budget.why;

@@ -230,43 +230,35 @@ static const char *hidden_by_several(const cg_ring_place *p)
     return computes_behind(p) ? "several blocks on a multiprocessor already hide the work after the product" : NULL;
 }
 
-/* Is there one ring and one group of consumers, and does no product pass its result to another? */
-static bool is_one_of_one(const cg_splitting *x)
+/* Does one ring feed all products, and does none pass its result to another? */
+static bool has_one_ring(const cg_splitting *x)
 {
-    enum { GROUP = 1 << (CG_WARPGROUP_BITS + CG_LANE_BITS) };
-    const cg_ring_place *p = &x->places[0];
-    return cg_threads(x->c) == GROUP && x->count == 1 && !cg_product_before(p->last) && p->product->way != CT_TURNED;
+    return x->count == 1 && !cg_product_before(x->places[0].last) && x->places[0].product->way != CT_TURNED;
 }
 
-double cg_step_cycles(const cg_splitting *x, const cg_ring_place *p)
+enum { GROUP = 1 << (CG_WARPGROUP_BITS + CG_LANE_BITS) };
+
+/* Does that ring feed one warpgroup? */
+static bool is_one_of_one(const cg_splitting *x)
 {
-    return (p->ring->async ? cg_async_cycles : cg_mma_cycles)(x->c->target, p->product);
+    return cg_threads(x->c) == GROUP && has_one_ring(x);
+}
+
+/* Has the flip pass swapped the operands, because tiles have few rows? Such a kernel probably has fewer blocks than
+   there are multiprocessors. */
+static bool is_swapped(const cg_ring_place *p)
+{
+    for (uint32_t i = 0; i < p->loop->result_count; i++) {
+        const ct_use *use = p->loop->results[i].uses;
+        if (use && !use->next && use->op->opcode == OP_permute)
+            return true;
+    }
+    return false;
 }
 
 static const cg_machine *machine_of(const cg_splitting *x)
 {
     return cg_machine_of(x->c->target);
-}
-
-/* For kernels with one tile per block: why several blocks on a multiprocessor are better, or NULL. Measured on an
-   H200, microseconds without and with maps: tall products in tiles of 64x64x64 53.5 and 85.5; gelu after 128x128x64
-   205 and 234; 64x256x64 1,812 and 1,924; scaled blocks of 64x128 158 and 223; narrow ones with 256 cycles a step
-   54.8 and 44.0. */
-static const char *waste_of_block(const cg_splitting *x)
-{
-    const cg_ring_place *p = &x->places[0];
-    if (!is_one_of_one(x) || cg_is_persistent(x, p) || cg_ring_rounds(p->ring) || p->computes)
-        return NULL;
-    return cg_step_cycles(x, p) < machine_of(x)->hidden_step
-               ? "steps are short, and several blocks on a multiprocessor hide each other's latency"
-               : hidden_by_several(p);
-}
-
-bool cg_has_short_steps(const cg_splitting *x)
-{
-    /* Threads have too little work between two slots. Microseconds without and with maps: 64x32x64 4,966 and 6,968;
-       on an H100 e4m3 64x16x64 112 and 228. */
-    return is_one_of_one(x) && cg_step_cycles(x, &x->places[0]) < machine_of(x)->slot_turn;
 }
 
 /* Do the bytes of a slot take longer from L2 than one warpgroup takes for a slot? If not, several blocks on a
@@ -277,6 +269,45 @@ static bool keeps_pace(const cg_splitting *x, const cg_ring_place *p)
     for (uint32_t i = 0; i < p->ring->load_count; i++)
         bytes += cg_ring_load_bytes(&p->ring->loads[i]);
     return bytes / machine_of(x)->l2_bytes >= machine_of(x)->slot_pace;
+}
+
+/* Does it feed more than one warpgroup, which share a multiprocessor with no other block? Without groups, several
+   blocks hide each other's latency if steps are short. Microseconds with and without groups on an H200, eight warps:
+   128x16x32 364 and 273; e5m2 64x64x64 116 and 87. With swapped operands, 32x128x16 56 and 60; with slots of 20 KB,
+   e4m3 128x32x128 183 and 200. */
+static bool is_one_of_several(const cg_splitting *x)
+{
+    const cg_ring_place *p = &x->places[0];
+    return cg_threads(x->c) > GROUP && has_one_ring(x) && p->ring->async && x->c->target->features & CG_HAS_WGMMA
+           && !is_swapped(p) && !keeps_pace(x, p);
+}
+
+double cg_step_cycles(const cg_splitting *x, const cg_ring_place *p)
+{
+    return (p->ring->async ? cg_async_cycles : cg_mma_cycles)(x->c->target, p->product);
+}
+
+/* For kernels with one tile per block: why several blocks on a multiprocessor are better, or NULL. Measured on an
+   H200, microseconds without and with maps: tall products in tiles of 64x64x64 53.5 and 85.5; gelu after 128x128x64
+   205 and 234; 64x256x64 1,812 and 1,924; scaled blocks of 64x128 158 and 223; narrow ones with 256 cycles a step
+   54.8 and 44.0. */
+static const char *waste_of_block(const cg_splitting *x)
+{
+    const cg_ring_place *p = &x->places[0];
+    bool one = is_one_of_one(x);
+    if (!(one || is_one_of_several(x)) || cg_is_persistent(x, p) || cg_ring_rounds(p->ring) || p->computes)
+        return NULL;
+    return cg_step_cycles(x, p) < machine_of(x)->hidden_step
+               ? "steps are short, and several blocks on a multiprocessor hide each other's latency"
+           : one ? hidden_by_several(p)
+                 : NULL;
+}
+
+bool cg_has_short_steps(const cg_splitting *x)
+{
+    /* Threads have too little work between two slots. Microseconds without and with maps: 64x32x64 4,966 and 6,968;
+       on an H100 e4m3 64x16x64 112 and 228. */
+    return (is_one_of_one(x) || is_one_of_several(x)) && cg_step_cycles(x, &x->places[0]) < machine_of(x)->slot_turn;
 }
 
 bool cg_only_waits_are_hidden(const cg_splitting *x)

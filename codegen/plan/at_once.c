@@ -9,7 +9,13 @@
    have too few registers to keep accesses of 16 bytes to a few tensors in flight.
 
    Only maps without loops whose tiles are rows go in strips. Other maps, in loops or on tiles of several dimensions,
-   get more warps. */
+   get more warps; without loops, if a hint says how many, only where the values of a thread would not fit in its
+   registers otherwise. (With loops, a launch may have few blocks.)
+
+   Small tiles get fewer warps than usual: as many as give each thread an access of 16 bytes, but at least those with
+   which the most blocks that share a multiprocessor fill it (two where it has 32 blocks and 64 warps). All blocks have
+   the same bytes on their way then, with fewer instructions for addresses. In loops whose blocks take tiles in turn,
+   they have the usual number, because the launch may have fewer blocks. */
 #include "codegen/analysis/order.h"
 #include "codegen/cost/cost.h"
 #include "codegen/plan/budget.h"
@@ -128,7 +134,31 @@ bool cg_is_map(const cg_func *c)
     return true;
 }
 
-uint32_t cg_elements_at_once(cg_func *c, uint32_t tile_bits)
+bool cg_takes_turns(const ct_op *loop)
+{
+    const ct_op *step = loop->opcode == OP_for ? ct_operand(loop, F_for_step)->op : NULL;
+    return !step || step->opcode != OP_constant;
+}
+
+static bool has_turns(const cg_func *c)
+{
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
+        if (ct_is_loop(op) && cg_takes_turns(op))
+            return true;
+    return false;
+}
+
+/* With more warps, accesses would be shorter; with fewer, the blocks that share a multiprocessor would not fill it. */
+uint32_t cg_warps_of_map(const cg_func *c, uint32_t tile_bits, uint32_t usual)
+{
+    uint32_t threads = tile_bits - (tile_bits < elements_of_an_access(c) ? tile_bits : elements_of_an_access(c)),
+             least = cg_log2_up(c->target->threads >> CG_LANE_BITS)
+                     - cg_log2_up((uint32_t)cg_machine_of(c->target)->most_blocks),
+             warps = threads > CG_LANE_BITS + least ? threads - CG_LANE_BITS : least;
+    return warps < usual && cg_is_map(c) && !has_turns(c) ? warps : usual;
+}
+
+uint32_t cg_elements_at_once(cg_func *c, uint32_t tile_bits, uint32_t most_registers)
 {
     uint64_t bits;
     if (!cg_is_map(c))
@@ -138,7 +168,8 @@ uint32_t cg_elements_at_once(cg_func *c, uint32_t tile_bits)
         return tile_bits;
     }
     const cg_machine *m = cg_machine_of(c->target);
-    double registers = m->registers / (c->target->threads / 2.0) - m->registers_few,
+    double of_thread = most_registers ? most_registers : m->registers / (c->target->threads / 2.0),
+           registers = of_thread - m->registers_few,
            held = (double)bits / 32 / (double)((uint64_t)1 << tile_bits); /* per element */
     uint32_t least = elements_of_an_access(c), most = least;
     while (most < tile_bits && held * (double)((uint64_t)2 << most) <= registers)

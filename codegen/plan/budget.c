@@ -17,23 +17,31 @@ typedef struct warps {
 
 /* Properties of a kernel's tiles. Sizes are log2 of elements. */
 typedef struct tiles {
-    uint32_t most;      /* the largest tile that needs registers */
-    uint32_t bytes;     /* the longest of these, as log2 of bytes */
-    uint32_t rows;      /* the largest tile of long rows that a load gives */
-    uint32_t product;   /* the largest product */
-    uint64_t sums;      /* elements of the sums that the products of one block hold at a time, not log2, */
-    uint64_t step;      /* and bytes that the block loads */
-    uint32_t held;      /* the same sums as log2, rounded up */
-    bool has_products;  /* including scaled ones */
-    uint32_t block;     /* if the largest product has no instruction: the elements of it that a thread should have */
-    bool is_together;   /* it is computed together with others */
-    bool is_wide;       /* it is f64 */
-    int64_t columns;    /* of the widest product */
-    uint32_t made;      /* the largest operand, computed in registers, of a product with at least 128 rows; or both
+    uint32_t most;     /* the largest tile that needs registers */
+    uint32_t bytes;    /* the longest of these, as log2 of bytes */
+    uint32_t rows;     /* the largest tile of long rows that a load gives */
+    uint32_t product;  /* the largest product */
+    uint64_t sums;     /* elements of the sums that the products of one block hold at a time, not log2, */
+    uint64_t step;     /* and bytes that the block loads */
+    uint32_t held;     /* the same sums as log2, rounded up */
+    bool has_products; /* including scaled ones */
+    uint32_t block;    /* if the largest product has no instruction: the elements of it that a thread should have */
+    bool is_together;  /* it is computed together with others */
+    bool is_wide;      /* it is f64 */
+    int64_t columns;   /* of the widest product */
+    uint32_t made;     /* the largest operand, computed in registers, of a product with at least 128 rows; or both
                            operands, of tf32 */
-    bool adds_up;       /* registers hold sums of products twice, one part at a time */
-    bool reduces, once; /* once: no element is needed later */
+    bool is_tall;      /* the largest product has few columns, and wgmma reads lines of 16-bit elements */
+    bool adds_up;      /* registers hold sums of products twice, one part at a time */
+    uint32_t reduced;  /* the largest tile that is reduced, and one more; 0: none is */
+    bool by_turns;     /* loops reduce some of them */
+    bool once;         /* no element is needed later */
 } tiles;
+
+static uint32_t larger(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
 
 /* The number of elements of the sums that the products of the block hold. */
 static uint64_t sums_of(const ct_block *block)
@@ -66,15 +74,18 @@ static bool has_company(const ct_op *op)
     return false;
 }
 
-/* log2 of the elements that a thread should have of an f32 or f64 product without an instruction; fewer of each if
-   several are computed together. */
+/* Whether the product is tall, and log2 of the elements that a thread should have of an f32 or f64 product without an
+   instruction; fewer of each if several are computed together. */
 static void look_at_block(tiles *t, const cg_func *c, const ct_op *op)
 {
+    const bc_type *type = op->results[0].type;
     bc_kind in = bc_elem_kind(op->operands[0]->type);
     cg_product p = cg_product_of(c, op);
     bool blocked = op->opcode == OP_mmaf && (in == BC_F32 || in == BC_F64) && !cg_has_atom(&p);
     t->is_wide = in == BC_F64;
     t->is_together = blocked && has_company(op);
+    t->is_tall = c->target->features & CG_HAS_WGMMA && cg_memory_bytes(in) == 2
+                 && type->shape[type->rank - 1] <= CG_FEW_COLUMNS && (2u << p.k) >= CG_LINE_BYTES;
     t->block = blocked ? (t->is_together ? CG_BLOCK_TOGETHER_BITS : CG_THREAD_ELEMENTS_BITS) - (uint32_t)t->is_wide : 0;
 }
 
@@ -112,10 +123,17 @@ static void look_at_operands(tiles *t, const ct_op *product)
     t->made = made > t->made ? made : t->made;
 }
 
+static void look_at_reduce(tiles *t, const ct_op *reduce)
+{
+    t->reduced = larger(t->reduced, cg_shape_of(reduce->operands[0]->type).tile_bits + 1);
+    t->by_turns = t->by_turns || ct_loop_around(reduce);
+}
+
 static void look_at(tiles *t, const cg_func *c, const ct_op *op)
 {
-    t->reduces = t->reduces || op->opcode == OP_reduce;
-    t->once = t->once && !bc_is_loop(op->opcode) && !t->reduces;
+    if (op->opcode == OP_reduce)
+        look_at_reduce(t, op);
+    t->once = t->once && !bc_is_loop(op->opcode) && !t->reduced;
     for (uint32_t r = 0; bc_is_loop(op->opcode) && r < op->region_count; r++) {
         uint64_t sums = sums_of(op->regions[r]);
         uint32_t held = cg_log2_up(sums);
@@ -161,10 +179,9 @@ static tiles tiles_of(const cg_func *c)
    gets four warps, as long as each thread has a few elements. */
 static uint32_t warps_of_blocks(const tiles *t)
 {
-    enum { FEW = 2 };
     uint32_t one = CG_LANE_BITS + t->block, bits = t->product > one ? t->product - one : 0;
     if (!t->is_together)
-        while (bits < CG_USUAL_WARPS && bits + CG_LANE_BITS + FEW < t->product)
+        while (bits < CG_USUAL_WARPS && bits + CG_LANE_BITS + CG_BLOCK_LEAST_BITS < t->product)
             bits++;
     return bits < CG_MANY_WARPS ? bits : CG_MANY_WARPS;
 }
@@ -175,11 +192,13 @@ static uint32_t elements_of(uint32_t warp_bits)
     return warp_bits + CG_LANE_BITS + CG_THREAD_ELEMENTS_BITS;
 }
 
-/* Enough warps that a thread holds at most 64 elements of the largest tile, or 32 if tiles are reduced: with four
-   warps on an H200, rows of 4096 came nearer to the memory's bandwidth than rows of 8192. For long rows that are
-   loaded, 16 warps suffice. With products, a thread holds up to 128 elements, because a larger part of the product
-   per warp means fewer reads of shared memory per mma; that does not apply if an equally large operand is computed
-   in registers. Fewer warps than usual only if lanes would have no elements. */
+/* Enough warps that a thread holds at most 64 elements of the largest tile, but 32 of one that is reduced, or of the
+   largest one if a loop reduces any: with four warps on an H200, rows of 4096 came nearer to the memory's bandwidth
+   than rows of 8192. For long rows that are loaded, 16 warps suffice. With products, a thread holds up to 128 elements,
+   because a larger part of the product per warp means fewer reads of shared memory per mma; that does not apply if
+   equally large operands are computed in registers, or to a product of 16 bits with few columns, whose warpgroups share
+   the right operand (256x64, microseconds on an H200 with four and eight warps: with steps of 64 and more 766 and 612,
+   188 and 170, 158 and 160; of 32 378 and 400). Fewer warps than usual only if lanes would have no elements. */
 static uint32_t warps_that_suit(const tiles *t)
 {
     const uint32_t many = elements_of(CG_MANY_WARPS), lanes = t->most > CG_LANE_BITS ? t->most - CG_LANE_BITS : 0;
@@ -187,12 +206,13 @@ static uint32_t warps_that_suit(const tiles *t)
         return warps_of_blocks(t);
     if (t->product >= elements_of(CG_USUAL_WARPS) && t->product == t->most)
         return t->product + (t->adds_up || t->is_wide) > many || t->held + t->is_wide > many
-                       || (t->product >= many && t->made >= many)
+                       || (t->product >= many && (t->made >= many || t->is_tall))
                    ? CG_MANY_WARPS
                    : CG_USUAL_WARPS;
-    if (t->reduces && !t->has_products && t->rows == t->most && t->most + 1 >= elements_of(CG_MANY_WARPS + 1))
+    if (t->reduced && !t->has_products && t->rows == t->most && t->most + 1 >= elements_of(CG_MANY_WARPS + 1))
         return CG_MANY_WARPS + 1;
-    return t->most + t->reduces >= many ? CG_MANY_WARPS : lanes < CG_USUAL_WARPS ? lanes : CG_USUAL_WARPS;
+    uint32_t suits = t->by_turns ? t->most + 1 : larger(t->most, t->reduced);
+    return suits >= many ? CG_MANY_WARPS : lanes < CG_USUAL_WARPS ? lanes : CG_USUAL_WARPS;
 }
 
 /* log2 of the warps that a hint requests. Versions before 13.5 support 4 and 8 warps only, and round other numbers.
@@ -230,17 +250,32 @@ static warps choose_warps(const cg_func *c, tiles t)
     uint32_t in_thread = t.product && t.held > t.most ? t.held : t.most,
              limit = t.product ? elements_of(hint) + 1 : CG_LANE_BITS + hint + cg_log2_up(CG_THREAD_REGISTERS);
     bool is_too_much = in_thread > limit;
-    if (t.block && t.product + 1 >= t.most) /* or too few */
+    if (t.block && t.product + 1 >= t.most) /* or too few, */
         is_too_much = is_too_much || hint > warps_of_blocks(&t) + 1;
+    if (t.block) /* or no block of the product */
+        is_too_much = is_too_much || t.product < CG_LANE_BITS + hint + CG_BLOCK_LEAST_BITS;
     return (warps){.bits = !is_hinted || is_too_much ? warps_that_suit(&t) : hint};
+}
+
+static bool has_loops(const cg_func *c)
+{
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
+        if (ct_is_loop(op))
+            return true;
+    return false;
 }
 
 void cg_set_warps(cg_func *c)
 {
     tiles t = tiles_of(c);
     warps chosen = choose_warps(c, t);
-    uint32_t part = chosen.bits + CG_LANE_BITS, at_once = part < t.most ? cg_elements_at_once(c, t.most) : t.most;
-    bool by_strips = cg_is_strip_map(c);
+    uint32_t hint;
+    bool by_strips = cg_is_strip_map(c), is_hinted = hinted_warps(c, &hint);
+    if (!chosen.strip_bits && !is_hinted)
+        chosen.bits = cg_warps_of_map(c, t.most, chosen.bits);
+    uint32_t part = chosen.bits + CG_LANE_BITS,
+             most_registers = is_hinted && !by_strips && !has_loops(c) ? CG_THREAD_REGISTERS : 0,
+             at_once = part < t.most ? cg_elements_at_once(c, t.most, most_registers) : t.most;
     if (part + at_once < t.most && by_strips) { /* maps: more strips with fewer elements */
         chosen.strip_bits += t.most - part - at_once;
         chosen.bits += t.most - part - at_once;
@@ -387,7 +422,8 @@ static const slot_row slot_rows[] = {
 static uint32_t blocks_asked_for(cg_func *c)
 {
     enum { REGISTER_BITS = 32 };
-    uint32_t hint = cg_blocks_hinted(c, cg_product_registers(c));
+    const uint32_t few = (uint32_t)cg_machine_of(c->target)->registers_few;
+    uint32_t hint = cg_blocks_hinted(c, cg_product_registers(c) + few);
     uint64_t bits;
     if (!hint || tiles_of(c).has_products)
         return hint;
@@ -395,7 +431,7 @@ static uint32_t blocks_asked_for(cg_func *c)
         cg_no_memory(c);
         return hint;
     }
-    uint32_t blocks = cg_blocks_hinted(c, (uint32_t)(bits / REGISTER_BITS / cg_threads(c)));
+    uint32_t blocks = cg_blocks_hinted(c, (uint32_t)(bits / REGISTER_BITS / cg_threads(c)) + few);
     return blocks < hint ? blocks : hint;
 }
 
@@ -406,13 +442,31 @@ uint32_t cg_room_beside(cg_func *c, uint32_t threads)
     return ((uint32_t)c->target->shared_kib << 10) / (hint > blocks ? hint : blocks);
 }
 
+/* The fewest stages, at least two, with which a few blocks have enough bytes on their way. If a launch has a block for
+   each tile, no block uses them: they only take memory from other blocks, and from L1, through which its loads go. */
+static uint32_t stages_enough(const cg_func *c, uint32_t slot_bytes)
+{
+    uint32_t ahead = (uint32_t)cg_machine_of(c->target)->bytes_ahead, blocks = CG_MOST_BLOCKS;
+    return 2 + (ahead - 1) / (blocks * slot_bytes);
+}
+
+/* The bytes of a block that the row says; fewer if two blocks, for which the hint asks, would then have three stages.
+   More blocks gain less than the stages that they cost. */
+static uint32_t bytes_of_row(cg_func *c, const slot_row *r, const cg_slot_work *w)
+{
+    uint32_t two = ((uint32_t)c->target->shared_kib << 10) / CG_FEW_BLOCKS, asked = cg_room_beside(c, cg_threads(c)),
+             hinted = (asked > two ? asked : two) - CG_SYSTEM_SHARED;
+    return hinted < r->bytes && hinted / w->slot_bytes >= CG_SLOTS_IN_FLIGHT ? hinted : r->bytes;
+}
+
 static cg_slot_budget slots_of(cg_func *c, const slot_row *r, const cg_slot_work *w)
 {
-    uint32_t share = r->threads == ANY ? r->bytes : cg_room_beside(c, r->threads),
+    uint32_t share = r->threads == ANY ? bytes_of_row(c, r, w) : cg_room_beside(c, r->threads),
              room = share > w->rest ? share - w->rest : 0;
     room = room < w->fits ? room : w->fits;
-    uint32_t slots = room / w->slot_bytes;
-    slots = slots < r->most ? slots : r->most;
+    uint32_t slots = room / w->slot_bytes, most = r->kind == CG_TURNS ? stages_enough(c, w->slot_bytes) : r->most;
+    most = most < r->most ? most : r->most;
+    slots = slots < most ? slots : most;
     return (cg_slot_budget){.slots = slots, .room = room, .why = r->why};
 }
 

@@ -8,10 +8,15 @@
 /* Chooses the kernel's number of warps: before all passes, and again after a pass that changes the tiles. */
 void cg_set_warps(cg_func *c);
 /* log2 of the elements of its largest tile, which has 2^tile_bits elements, that a thread of a map should compute at
-   once; tile_bits if the kernel is not a map (codegen/plan/at_once.c). */
-uint32_t cg_elements_at_once(cg_func *c, uint32_t tile_bits);
+   once; tile_bits if the kernel is not a map (codegen/plan/at_once.c). most_registers: those that a thread may have; 0:
+   as many as leave room for half the threads of a multiprocessor. */
+uint32_t cg_elements_at_once(cg_func *c, uint32_t tile_bits, uint32_t most_registers);
+/* log2 of the warps of a map, at most `usual`: those whose threads each have an access of full length. */
+uint32_t cg_warps_of_map(const cg_func *c, uint32_t tile_bits, uint32_t usual);
 /* Does it compute all its tiles element by element? */
 bool cg_is_map(const cg_func *c);
+/* Does the launch decide how many iterations each block has of the loop, because its step is not constant? */
+bool cg_takes_turns(const ct_op *loop);
 /* Is it a map that may finish some elements, in strips, before it begins the next ones? */
 bool cg_is_strip_map(const cg_func *c);
 /* For a kernel whose loops multiply without a tensor core instruction: the number of blocks that should share a
@@ -66,6 +71,7 @@ typedef enum cg_slot_kind {
     CG_BLOCKED,  /* which multiply without an instruction */
     CG_STREAMS,  /* loops without: each thread reads what it has copied itself */
     CG_MAPS,     /* the same in kernels that compute element by element */
+    CG_TURNS,    /* the same, whose blocks take tiles in turn, as many as the launch leaves to each */
     CG_NESTS,    /* the same, with other loops in them */
     CG_STRIPS    /* loops over strips */
 } cg_slot_kind;

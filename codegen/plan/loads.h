@@ -9,7 +9,9 @@
    cg_words_of_thread gives the number of words that a thread has of a tile. */
 const cg_ring_load *cg_ring_load_for(const cg_ring *ring, const ct_value *operand);
 uint32_t cg_words_of_thread(const cg_func *c, const bc_type *tile);
-/* The number of slots for a loop with that body that has both kinds of rings (codegen/plan/loads_budget.c). */
+/* The number of slots for a loop with that body: if products read all that is prefetched, and if it has both kinds of
+   rings (codegen/plan/loads_budget.c). */
+cg_slot_budget cg_budget_of_products(cg_func *c, const ct_block *body, const cg_ring *ring, const cg_slot_work *work);
 cg_slot_budget cg_budget_with_own(cg_func *c, const ct_block *body, const cg_ring *ring, const cg_ring *own,
                                   const cg_slot_work *work);
 

@@ -1,7 +1,10 @@
-/* How far loads run ahead in loops with other loads, which each thread copies for itself; see
+/* How far loads run ahead in loops with products, and with other loads, which each thread copies for itself; see
    codegen/passes/loads.c. */
-#include "codegen/cost/cost.h"
 #include "codegen/analysis/product.h"
+#include "codegen/analysis/ring.h"
+#include "codegen/analysis/shared.h"
+#include "codegen/cost/cost.h"
+#include "codegen/kernel/choices.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/plan/budget.h"
 #include "codegen/plan/loads.h"
@@ -55,10 +58,33 @@ static bool has_reordered(const ct_block *body)
     return false;
 }
 
+enum { LEAST_SLOTS = 2 };
+
+/* The number of stages, at most `most`, that fit if so many blocks share a multiprocessor. used: bytes of shared memory
+   that each block takes besides them. */
+static uint32_t slots_beside(cg_func *c, uint32_t blocks, uint32_t used, const cg_slot_work *work, uint32_t most)
+{
+    uint32_t share = cg_room_beside(c, blocks * cg_threads(c)), room = share > used ? share - used : 0;
+    room = room < work->fits ? room : work->fits;
+    return room / work->slot_bytes < most ? room / work->slot_bytes : most;
+}
+
+/* May the block have a multiprocessor for itself, so that the tiles that its threads read have stages? It may if it has
+   as many warps as several blocks usually have, or if the other ring, with as many stages as it needs, leaves no room
+   for another block. Four warps alone, whose tiles have stages, are slower than eight whose tiles have none (0.65 to
+   0.84 of the speed on an H200). */
+static bool may_be_alone(const cg_func *c, const cg_ring *ring)
+{
+    uint32_t half = ((uint32_t)c->target->shared_kib << 10) / CG_FEW_BLOCKS;
+    return cg_threads(c) >= CG_FEW_BLOCKS << (CG_USUAL_WARPS + CG_LANE_BITS)
+           || CG_SLOTS_IN_FLIGHT * ring->slot_bytes > half;
+}
+
 /* The number of stages for a loop whose threads also read tiles that they copied for themselves: as many as leave
    shared memory for all blocks on a multiprocessor for which there are registers. The estimate of registers may
    exceed the limit by an eighth, which ptxas saves. Such loops convert tiles between copies and products, while
-   other blocks multiply. Two blocks suffice for that; more are worthwhile only if each has three stages. Reordered
+   other blocks multiply. Two blocks suffice for that; more are worthwhile only if each has three stages. If two have
+   no stages, a block that may be alone gets three. Reordered
    products with few rows are limited by memory bandwidth: each block gets stages for the bytes of weights that must
    be in flight if it has the multiprocessor for itself. */
 cg_slot_budget cg_budget_with_own(cg_func *c, const ct_block *body, const cg_ring *ring, const cg_ring *own,
@@ -77,11 +103,52 @@ cg_slot_budget cg_budget_with_own(cg_func *c, const ct_block *body, const cg_rin
                       / cg_threads(c);
     cg_slot_budget b = {.room = work->fits, .why = "as many as leave room for the blocks that registers allow"};
     for (blocks = blocks < CG_MOST_BLOCKS ? blocks + !blocks : CG_MOST_BLOCKS; blocks; blocks--) {
-        uint32_t share = cg_room_beside(c, blocks * cg_threads(c)), room = share > used ? share - used : 0;
-        room = room < work->fits ? room : work->fits;
-        b.slots = room / work->slot_bytes < most ? room / work->slot_bytes : most;
+        b.slots = slots_beside(c, blocks, used, work, most);
         if (b.slots >= enough || blocks <= CG_FEW_BLOCKS)
             break;
+    }
+    uint32_t alone = slots_beside(c, 1, used, work, most);
+    if (b.slots < LEAST_SLOTS && alone >= enough && may_be_alone(c, ring)) {
+        b.slots = alone;
+        b.why = "as many as fit, because two blocks would have too few";
+    }
+    return b;
+}
+
+/* Does the body multiply tiles of few rows or columns, with copies as long as possible? A kernel with such tiles
+   probably has fewer blocks than there are multiprocessors. Shorter copies pass through the L1 cache, which gets
+   the shared memory that stages leave. */
+static bool is_narrow(const ct_block *body, const cg_ring *ring)
+{
+    const ct_op *product = cg_only_product(body);
+    const bc_type *type = product ? product->results[0].type : NULL;
+    bool narrow = false;
+    for (uint32_t i = 1; type && i <= 2; i++)
+        narrow = narrow || type->shape[type->rank - i] <= CG_NARROW_SIDE;
+    for (uint32_t i = 0; i < ring->load_count; i++)
+        narrow = narrow && ring->loads[i].vector_bits == cg_chunk_bits(ring->loads[i].op->results[0].type);
+    return narrow;
+}
+
+/* The number of stages of a loop whose products read all that is prefetched: as a row of budget.def says. In narrow
+   kernels, each block should have enough bytes in flight for its multiprocessor, as far as the stages leave shared
+   memory for all blocks that registers allow. Microseconds on an H200, M = 16 to 32, K = N = 8192, with four stages
+   and with that: bf16 32x128x16 145 and 100, f16 32x32x32 73 and 59, e4m3 16x64x32 70 and 48. For tiles of 64x64x16,
+   of which a kernel has many, more stages are slower (208 and 216). */
+cg_slot_budget cg_budget_of_products(cg_func *c, const ct_block *body, const cg_ring *ring, const cg_slot_work *work)
+{
+    const cg_machine *m = cg_machine_of(c->target);
+    cg_slot_budget b = cg_slot_budget_of(c, work);
+    if (work->kind != CG_PRODUCTS || b.slots < CG_SLOTS_IN_FLIGHT || !is_narrow(body, ring) || cg_choices_of(c)->stages)
+        return b;
+    uint32_t registers = cg_sum_registers(c) - (uint32_t)m->registers_mma + (uint32_t)m->registers_usual,
+             blocks = (uint32_t)m->registers / registers / cg_threads(c),
+             enough = (uint32_t)m->bytes_ahead / work->slot_bytes + 1;
+    enough = enough < CG_RING_SLOTS ? enough : CG_RING_SLOTS;
+    enough = slots_beside(c, blocks, CG_SYSTEM_SHARED + cg_scratch_least(c, body, ring), work, enough);
+    if (enough > b.slots) {
+        b.slots = enough;
+        b.why = "enough bytes in flight for a multiprocessor with one block";
     }
     return b;
 }

@@ -249,9 +249,10 @@ static void choose_stream_slots(const stream *x)
 {
     cg_func *c = x->c;
     cg_ring *ring = x->ring;
-    cg_slot_work work = {.kind = is_nest(x->body) ? CG_NESTS
-                                 : cg_is_map(c)   ? CG_MAPS
-                                                  : CG_STREAMS,
+    cg_slot_work work = {.kind = is_nest(x->body)          ? CG_NESTS
+                                 : !cg_is_map(c)           ? CG_STREAMS
+                                 : cg_takes_turns(x->loop) ? CG_TURNS
+                                                           : CG_MAPS,
                          .slot_bytes = ring->slot_bytes,
                          .iterations = cg_iterations_of(x->loop),
                          .fits = cg_shared_for_ring(c, x->body, ring, cg_shared_for_the_rest(c))};
@@ -316,7 +317,7 @@ void cg_find_streams(cg_func *c, ct_op *loop, bool products)
     cg_ring_place_loads(x.ring);
     choose_stream_slots(&x);
     bool runs_ahead = x.ring->slots >= 2 || x.ring->end == CG_FREE_ONCE_READ;
-    plan->not_for_one = cg_is_map(c) && loop->opcode == OP_for && !ct_operand(loop, F_for_step)->fact->constant;
+    plan->not_for_one = cg_is_map(c) && cg_takes_turns(loop);
     if (runs_ahead)
         loop->detail = plan;
     cg_ring_share_threads(x.ring);
