@@ -141,20 +141,16 @@ cg_layout cg_layout_memory(const cg_shape *s, uint32_t fastest, uint32_t vector_
     return cg_layout_memory_beside(s, fastest, vector_bits, least_bits, warp_bits, 0);
 }
 
-/* Puts the bits of `last` behind the others, in the same order otherwise, if at least `least` others are there. */
-static void put_last(uint8_t *order, uint32_t count, uint32_t last, uint32_t least)
+/* Puts the bits of `last` behind the others, in the same order otherwise. */
+static void put_last(uint8_t *order, uint32_t count, uint32_t last)
 {
     uint8_t all[CG_MAX_TILE_BITS];
-    uint32_t others = 0, filled;
-    for (uint32_t i = 0; i < count; i++)
-        if (!(last >> order[i] & 1))
-            all[others++] = order[i];
-    filled = others;
-    for (uint32_t i = 0; i < count; i++)
-        if (last >> order[i] & 1)
-            all[filled++] = order[i];
-    if (others >= least)
-        memcpy(order, all, count);
+    uint32_t filled = 0;
+    for (uint32_t part = 0; part < 2; part++)
+        for (uint32_t i = 0; i < count; i++)
+            if ((last >> order[i] & 1) == part)
+                all[filled++] = order[i];
+    memcpy(order, all, count);
 }
 
 cg_layout cg_layout_memory_beside(const cg_shape *s, uint32_t fastest, uint32_t vector_bits, uint32_t least_bits,
@@ -176,7 +172,7 @@ cg_layout cg_layout_memory_beside(const cg_shape *s, uint32_t fastest, uint32_t 
         vector_bits = s->bits[fastest];
     uint32_t of_warp = vector_bits + CG_LANE_BITS;
     if (of_warp < count)
-        put_last(order + of_warp, count - of_warp, last, warp_bits);
+        put_last(order + of_warp, count - of_warp, last);
     return cg_layout_ordered(order, s->tile_bits, vector_bits, warp_bits);
 }
 

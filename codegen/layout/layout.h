@@ -93,7 +93,7 @@ cg_layout cg_layout_blocked(const cg_shape *s, uint32_t fastest, uint32_t vector
 cg_layout cg_layout_memory(const cg_shape *s, uint32_t fastest, uint32_t vector_bits, uint32_t least_bits,
                            uint32_t warp_bits);
 
-/* The same, but no warps differ in the index bits of `last`, if there are enough others. */
+/* The same, where warps share the index bits of `last` only if there are no others. */
 cg_layout cg_layout_memory_beside(const cg_shape *s, uint32_t fastest, uint32_t vector_bits, uint32_t least_bits,
                                   uint32_t warp_bits, uint32_t last);
 
