@@ -5,6 +5,8 @@
 #include "codegen/analysis/ring.h"
 #include "codegen/cost/cost.h"
 
+#include <math.h>
+
 enum { LINE = 128, LANES = 1 << CG_LANE_BITS };
 
 /* The accesses to a tile: the number per warp for the whole tile, the bytes per lane, and the lines that the lanes
@@ -102,7 +104,8 @@ void cg_add_accesses(cg_func *c, const cg_machine *m, const ct_op *op, const bc_
     cg_bins bins;
     if (cg_find_bins(c, op, &bins)) { /* such additions are summed in shared memory, and added to global memory once */
         w->cycles[CG_SHARED_MEMORY] += a.count * CONFLICTS;
-        w->cycles[CG_ATOMICS] += bins.count / m->atomics;
+        double lines = ceil(bins.count * a.bytes / LINE), all = lines * m->line_atomics / m->multiprocessors;
+        w->cycles[CG_ATOMICS] += bins.count / (all < m->atomics ? all : m->atomics); /* all blocks add to them */
     } else if (is_atomic(op))
         w->cycles[CG_ATOMICS] += a.count * LANES / (a.lines == LANES ? m->scattered : m->atomics);
 }

@@ -494,6 +494,13 @@ static double both(double a, double b, double exponent)
     return longer > 0 ? longer * pow(1 + pow(shorter / longer, exponent), 1 / exponent) : 0;
 }
 
+/* Of blocks that take turns, the last ones of the multiprocessors do not end together, and fewer and fewer of them use
+   the memory. us: how long those of a multiprocessor take that run at the same time. */
+static double end_of(double us)
+{
+    return us / 2; /* on average */
+}
+
 static void predict_launch(walk *x, const cg_launch *launch)
 {
     const cg_machine *m = x->m;
@@ -514,7 +521,7 @@ static void predict_launch(walk *x, const cg_launch *launch)
     cycles = least > cycles ? least : cycles;
     double rests = cycles > 0 ? s.cycles[CG_TENSOR_CORES] / cycles : 0;
     double ghz = m->clock_ghz / (1 + rests * (m->clock_ghz / m->tensor_ghz - 1)), us = cycles / ghz / 1e3;
-    double from_memory = s.dram * parts / m->dram_tb / 1e6;
+    double from_memory = s.dram * parts / m->dram_tb / 1e6 + end_of(on_one > k->blocks ? s.full / ghz / 1e3 : 0);
     if (from_memory > us)
         k->bound = names[CG_DRAM];
     k->us = x->known ? m->launch_us + both(us, from_memory, m->bursts) : -1;

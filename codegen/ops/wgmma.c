@@ -145,13 +145,13 @@ static bool have_registers(cg_func *c, const ct_block *body, uint32_t count)
 
 /* May the sums be computed in the registers in which the loop carries them? Otherwise, ptxas moves all of them twice in
    each iteration. Yet it needs registers of its choice for the sums beside tiles that are loaded in the same iteration,
-   and beside copies that start while the product runs if threads compute one of its operands. In chains with groups,
-   other warps multiply during the moves. */
+   and beside copies that start while the product runs if threads compute one of its operands. With groups, other warps
+   multiply during the moves. */
 static bool may_stay(cg_func *c, const ct_op *op, uint32_t count)
 {
     const cg_product *p = cg_value_of(c, cg_result(op, 0))->product;
     bool reads_slots = cg_encoding_of(p->lhs) && cg_encoding_of(p->rhs);
-    return (!op->in_flight && !has_loads(op) && !cg_addend_of(op)->op)
+    return (!op->in_flight && !c->groups && !has_loads(op) && !cg_addend_of(op)->op)
            || (((p->chained && !c->groups) || reads_slots) && have_registers(c, op->block, count));
 }
 

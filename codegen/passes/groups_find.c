@@ -497,41 +497,11 @@ static bool wants_second(const cg_splitting *x)
            && !cg_choices_of(x->c)->warps;
 }
 
-/* Does one warpgroup have so many rows of each product of a chain that two could have them? */
-static bool may_have_second(const cg_splitting *x)
-{
-    enum { TWO_WARPGROUPS = 2 * CG_WARPGROUP_ROWS };
-    bool may = x->c->target->features & CG_HAS_WGMMA && x->c->warp_bits == CG_WARPGROUP_BITS && cg_mma_chain_warps(x->c)
-               && !cg_choices_of(x->c)->warps;
-    for (uint32_t i = 0; i < x->count && may; i++) {
-        const bc_type *first = x->places[i].product->results[0].type, *last = x->places[i].last->results[0].type;
-        may = first->shape[first->rank - 2] >= TWO_WARPGROUPS && last->shape[last->rank - 2] >= TWO_WARPGROUPS;
-    }
-    return may;
-}
-
-/* A chain whose sums four warps can hold has four, because two blocks without groups then share a multiprocessor. A
-   single block with groups has a second warpgroup of consumers instead: neither copies, and each has half of the
-   rows. */
-static bool find_with_second(cg_splitting *x, const cg_splitting *as_given)
-{
-    const char *why = x->why;
-    if (!may_have_second(x))
-        return false;
-    *x = *as_given;
-    x->c->warp_bits++;
-    if (find(x))
-        return true;
-    x->c->warp_bits--;
-    x->why = why;
-    return false;
-}
-
 bool cg_groups_find(cg_splitting *x)
 {
     const cg_splitting as_given = *x;
     if (!find(x))
-        return find_with_second(x, &as_given);
+        return false;
     if (!wants_second(x))
         return !x->places[0].computes || x->c->warp_bits > CG_WARPGROUP_BITS
                || cg_is_worth_computing(x->c, x->places[0].product, 0, true);

@@ -75,8 +75,8 @@ app() {
 }
 ours='2 kernels
 launches: 4 bytes, code 0
-_Z4vaddPKfS0_Pfi: 128 threads
-cuLaunchKernel _Z4vaddPKfS0_Pfi grid 2,1,1 block 128,1,1 shared 0: 200
+_Z4vaddPKfS0_Pfi: 64 threads
+cuLaunchKernel _Z4vaddPKfS0_Pfi grid 2,1,1 block 64,1,1 shared 0: 200
 _Z5countPii: 32 threads
 cuLaunchKernel _Z5countPii grid 1,1,1 block 32,1,1 shared 0: 7'
 # Of a cubin this driver knows blocks alone: its kernels write nothing.

@@ -89,7 +89,7 @@ static const example examples[] = {
      208,
      {"i32", "i32", "i32"},
      ROWS("i32") MASK("16") MASKED_COPY,
-     "ld.global.v2.b32"},
+     "ld.global.v4.b32"},
     {"pointers with any mask", 203, {"i32", "i32", "i32"}, ROWS("i32") MASK("1") MASKED_COPY, "ld.global.b32"},
     {"quotients by powers of two", 0, {"i32", "i32", "i32"}, DIVIDE("i32", ""), "shr.s32"},
     {"of 64 bits", 0, {"i64", "i64", "i32"}, DIVIDE("i64", ""), "shr.s64"},
