@@ -417,7 +417,8 @@ cg_val cg_math_near_rsqrt(const cg_real *k, cg_val x, cg_val *out_near)
     cg_val approximate = r_op(k, "rsqrt.approx.ftz", 1, x, x, x);
     cg_ins(c, "mov.b64 {%v, %v}, %v", lower, upper, approximate);
     cg_ins(c, "mov.b64 %v, {%r, %v}", y, cg_const(CG_B32, 0), upper);
-    cg_val e = r_fma(k, r_neg(k, x), r_mul(k, y, y), r_number(k, 1));
+    cg_val square = r_mul(k, y, y), minus = r_neg(k, x);
+    cg_val e = r_fma(k, minus, square, r_number(k, 1));
     cg_val factor = r_fma(k, e, r_number(k, 0.375), r_number(k, 0.5)), high = cg_new(c, CG_B32),
            low = cg_new(c, CG_B32);
     cg_ins(c, "mov.b64 {%v, %v}, %v", low, high, x);
