@@ -783,13 +783,19 @@ tvResult cuEventElapsedTime(float *ms, struct CUevent_st *start, struct CUevent_
     return leave(from && to ? 0 : LD_CUDA_INVALID_HANDLE);
 }
 
-tvResult cuEventDestroy_v2(struct CUevent_st *event)
+/* The end of a function that destroys an object. */
+static tvResult destroy(const void *handle, object_kind kind)
 {
-    ENTER("cuEventDestroy");
-    object *o = find(event, EVENT);
+    object *o = find(handle, kind);
     if (o)
         drop(o);
     return leave(o ? 0 : LD_CUDA_INVALID_HANDLE);
+}
+
+tvResult cuEventDestroy_v2(struct CUevent_st *event)
+{
+    ENTER("cuEventDestroy");
+    return destroy(event, EVENT);
 }
 
 /* ---- linking ---- */
@@ -1308,10 +1314,7 @@ tvResult cuStreamCreate(struct CUstream_st **stream, unsigned flags)
 tvResult cuStreamDestroy_v2(struct CUstream_st *stream)
 {
     ENTER("cuStreamDestroy");
-    object *o = find(stream, STREAM);
-    if (o)
-        drop(o);
-    return leave(o ? 0 : LD_CUDA_INVALID_HANDLE);
+    return destroy(stream, STREAM);
 }
 
 tvResult cuStreamBeginCapture_v2(struct CUstream_st *stream, unsigned mode)
@@ -1369,24 +1372,16 @@ tvResult cuGraphLaunch(struct CUgraphExec_st *exec, struct CUstream_st *stream)
     return leave(0);
 }
 
-static tvResult destroy_graph(const void *handle)
-{
-    object *o = find(handle, GRAPH);
-    if (o)
-        drop(o);
-    return leave(o ? 0 : LD_CUDA_INVALID_HANDLE);
-}
-
 tvResult cuGraphExecDestroy(struct CUgraphExec_st *exec)
 {
     ENTER("cuGraphExecDestroy");
-    return destroy_graph(exec);
+    return destroy(exec, GRAPH);
 }
 
 tvResult cuGraphDestroy(struct CUgraph_st *graph)
 {
     ENTER("cuGraphDestroy");
-    return destroy_graph(graph);
+    return destroy(graph, GRAPH);
 }
 
 /* ---- control ---- */
