@@ -31,8 +31,8 @@ typedef struct walk {
     cg_val room[CG_VIEW_DIMS];   /* and how far it may go from the thread's */
     cg_val at[CG_VIEW_DIMS], size[CG_VIEW_DIMS]; /* where a thread has one vector along a dimension: the coordinate in
                                                     the tensor and the tensor's size, 32 bits; else no registers */
-    uint32_t moving; /* bits of the tile's index in which a thread's vectors differ */
-    cg_val common;   /* what all vectors' `inside` has in common */
+    uint32_t moving;                             /* bits of the tile's index in which a thread's vectors differ */
+    cg_val common;                               /* what all vectors' `inside` has in common */
     cached *steps, *insides, *sums;
 } walk;
 
