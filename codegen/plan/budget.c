@@ -277,9 +277,9 @@ void cg_set_warps(cg_func *c)
     bool by_strips = cg_is_strip_map(c), is_hinted = hinted_warps(c, &hint);
     if (!chosen.strip_bits && !is_hinted)
         chosen.bits = cg_warps_of_map(c, t.most, chosen.bits);
+    bool as_hinted = is_hinted && !by_strips && !has_loops(c);
     uint32_t part = chosen.bits + CG_LANE_BITS,
-             most_registers = is_hinted && !by_strips && !has_loops(c) ? CG_THREAD_REGISTERS : 0,
-             at_once = part < t.most ? cg_elements_at_once(c, t.most, most_registers) : t.most;
+             at_once = part < t.most ? cg_elements_at_once(c, t.most, as_hinted) : t.most;
     if (part + at_once < t.most && by_strips) { /* maps: more strips with fewer elements */
         chosen.strip_bits += t.most - part - at_once;
         chosen.bits += t.most - part - at_once;
