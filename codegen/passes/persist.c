@@ -26,8 +26,8 @@ static bool has_multiprocessor(const cg_splitting *x)
     return x->budget->blocks == 1;
 }
 
-/* Several blocks on a multiprocessor hide each other's atomics (64x64x64 with additions in f32: 147 and 189 microseconds
-   on an H200). */
+/* Several blocks on a multiprocessor hide each other's atomics (64x64x64 with additions in f32: 147 and 189 us on an
+   H200). */
 static bool is_eligible(const cg_splitting *x, bool found)
 {
     bool pays = found ? has_multiprocessor(x) : cg_only_waits_are_hidden(x) && !cg_has_blind_atomics(x->f);
