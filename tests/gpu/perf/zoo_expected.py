@@ -56,18 +56,20 @@ def chosen(xp, x, dim, places):
     return x[..., where, :] if dim == 0 else x[..., where]
 
 
-def operand(xp, f, named, places=None):
+def operand(xp, f, named, places=None, wrapped=None, period=None):
+    """places: the elements along K that are read, in order; wrapped: the elements along the other dimension, if not all once;
+    period: the length of a block's part of K, in which a mask counts positions anew."""
     x = named[f["array"]]
     if f["turned"]:
         x = turn(x)
     if f["raw"] in ("i4", "u4"):
         x = unpacked(xp, x, f["raw"], f["packed"])
-    x = converted(xp, x, "float64" if f["compute"] == "f64" else "float32")
+    deep = f["deep"]
+    x = chosen(xp, converted(xp, x, "float64" if f["compute"] == "f64" else "float32"), 1 - deep, wrapped)
     if "gate" in f:
         gate = named[f["gate"]]
-        gate = wide(xp, turn(gate) if f["turned"] else gate)
+        gate = chosen(xp, wide(xp, turn(gate) if f["turned"] else gate), 1 - deep, wrapped)
         x = x * gate / (1 + xp.exp(-gate))
-    deep = f["deep"]
     if "row_scale" in f:
         s = named[f["row_scale"]]
         x = x * (s[:, None] if deep == 1 else s)
@@ -80,8 +82,8 @@ def operand(xp, f, named, places=None):
         x = x * chosen(xp, s, deep, group)
     x = rounded(xp, x, f["compute"])
     if "mask" in f:
-        rows, columns = steps(xp, x.shape[-2], x)[:, None], steps(xp, x.shape[-1], x)
-        x = xp.where(columns <= rows if deep == 1 else rows <= columns, x, x * 0)
+        along, across = steps(xp, x.shape[deep - 2], x) % (period or x.shape[deep - 2]), steps(xp, x.shape[-1 - deep], x)
+        x = xp.where(along <= across[:, None] if deep == 1 else along[:, None] <= across, x, x * 0)
     return chosen(xp, x, deep, places)
 
 
@@ -95,9 +97,11 @@ def depth_of(f, named):
     return named[a["array"]].shape[-1 if a["turned"] else -2] * (2 if a["raw"] in ("i4", "u4") and a["packed"] == a["deep"] else 1)
 
 
-def product(xp, f, axes, named, which):
-    places = places_of(f, axes, depth_of(f, named), which)
-    c = operand(xp, f["A"], named, places) @ operand(xp, f["B"], named, places)
+def product(xp, f, axes, named, which, wrapped=None):
+    depth = depth_of(f, named)
+    places = places_of(f, axes, depth, which)
+    period = -(-depth // f["block"]) // f["parts"][which] * f["block"] if "parts" in f else None
+    c = operand(xp, f["A"], named, places, period=period) @ operand(xp, f["B"], named, places, wrapped, period)
     c = c * f.get("scale", 1)
     if f.get("relu"):
         c = xp.where(c > 0, c, c * 0)
@@ -108,8 +112,18 @@ def product(xp, f, axes, named, which):
     return {"C": c}
 
 
+def wrapped_columns(f, axes, named):
+    """A column index modulo N begins anew in the last tile, so that the columns beyond N count the first ones again; there, scales by
+    column are masked, and count as zero."""
+    b = f["B"]
+    if axes["source"] != "modulo" or "row_scale" in b or "group_scale" in b:
+        return None
+    n = named[b["array"]].shape[-2 if b["turned"] else -1]
+    return [i % n for i in range(-(-n // f["width"]) * f["width"])]
+
+
 def product_reduce(xp, f, axes, named, which):
-    c = product(xp, f, axes, named, which)["C"]
+    c = product(xp, f, axes, named, which, wrapped_columns(f, axes, named))["C"]
     rows = []
     for start in range(0, c.shape[-1], f["width"]):
         part = c[..., start:start + f["width"]]
@@ -148,27 +162,33 @@ def chain(xp, f, axes, named, which):
     return {"O": s @ v}
 
 
-def one(xp, name, args, values, wrap):
-    x, y = values[args[0]], None
-    if name == "damp":
-        return x * args[1]
-    y = values[args[-1]]
-    z = values[args[1 % len(args)]]
-    return wrap({"add": lambda: x + y, "sub": lambda: x - y, "mul": lambda: x * y, "max": lambda: xp.maximum(x, y), "min": lambda: xp.minimum(x, y),
-                 "fma": lambda: x * z + y, "abs": lambda: xp.abs(x), "neg": lambda: -x, "exp": lambda: xp.exp(-xp.abs(x)),
-                 "log": lambda: xp.log(1 + xp.abs(x)), "sqrt": lambda: xp.sqrt(xp.abs(x)), "rsqrt": lambda: 1 / xp.sqrt(1 + x * x),
-                 "tanh": lambda: xp.tanh(x), "sin": lambda: xp.sin(x), "cos": lambda: xp.cos(x), "sigmoid": lambda: 1 / (1 + xp.exp(-x)),
-                 "div": lambda: x / (1 + xp.abs(y)), "relu": lambda: xp.where(x > 0, x, x * 0), "scale": lambda: x * 0.75,
-                 "and": lambda: x & y, "or": lambda: x | y, "xor": lambda: x ^ y, "shift": lambda: x >> 1,
-                 "where": lambda: xp.where(x > 0, z, y)}[name]())
-
-
 MOST_F16 = 65504
 
 
-def rounded_off(xp, y):
-    """Numbers beyond f16 become infinite, even if a later op would make them finite again."""
-    return xp.where(y > MOST_F16, math.inf, xp.where(y < -MOST_F16, -math.inf, y))
+def nearest(xp, y, elem):
+    """Numbers of f32 as f16 or bf16 represents them, others unchanged."""
+    if elem not in ("f16", "bf16"):
+        return y
+    if hasattr(xp, INNER[elem]):
+        return wide(xp, converted(xp, y, INNER[elem]))
+    bits = y.astype("float32").view("uint32")       # numpy has no bf16: rounded to the nearest, to the even one if two are as near
+    up = (bits + (0x7FFF + (bits >> 16 & 1)).astype("uint32") & 0xFFFF0000).astype("uint32").view("float32")
+    return xp.where(xp.isfinite(y), up, y)
+
+
+def one(xp, name, args, values, r):
+    """r rounds as the kernel does, which has an op for each call of it."""
+    x = values[args[0]]
+    if name == "damp":
+        return r(x * r(xp.full_like(x, args[1])))
+    y, z = values[args[-1]], values[args[1 % len(args)]]
+    return {"add": lambda: r(x + y), "sub": lambda: r(x - y), "mul": lambda: r(x * y), "max": lambda: xp.maximum(x, y),
+            "min": lambda: xp.minimum(x, y), "fma": lambda: r(x * z + y), "abs": lambda: xp.abs(x), "neg": lambda: -x,
+            "exp": lambda: r(xp.exp(-xp.abs(x))), "log": lambda: r(xp.log(r(1 + xp.abs(x)))), "sqrt": lambda: r(xp.sqrt(xp.abs(x))),
+            "rsqrt": lambda: r(1 / xp.sqrt(r(1 + r(x * x)))), "tanh": lambda: r(xp.tanh(x)), "sin": lambda: r(xp.sin(x)),
+            "cos": lambda: r(xp.cos(x)), "sigmoid": lambda: r(1 / r(1 + r(xp.exp(-x)))), "div": lambda: r(x / r(1 + xp.abs(y))),
+            "relu": lambda: xp.where(x > 0, x, x * 0), "scale": lambda: r(x * 0.75), "and": lambda: x & y, "or": lambda: x | y,
+            "xor": lambda: x ^ y, "shift": lambda: x >> 1, "where": lambda: xp.where(x > 0, z, y)}[name]()
 
 
 def map_work(xp, f, axes, named, which):
@@ -176,8 +196,7 @@ def map_work(xp, f, axes, named, which):
     values = [converted(xp, named[n], integer) if integer else wide(xp, named[n]) for n in f["inputs"]]
     values = [values[0] * 0 + v for v in values]        # of the shape of all
     for name, *args in f["ops"]:
-        y = one(xp, name, args, values, (lambda v: converted(xp, v, integer)) if integer else lambda v: v)
-        values.append(rounded_off(xp, y) if f["compute"] == "f16" else y)
+        values.append(one(xp, name, args, values, lambda v: converted(xp, v, integer) if integer else nearest(xp, v, f["compute"])))
     outputs = {}
     for i, name in enumerate(f["outputs"]):
         y = values[len(values) - 1 - i]
