@@ -111,6 +111,7 @@ zoo-cases: all
 .PHONY: check-zoo
 check-zoo: zoo-cases $(OUT)/fakecuda/libcuda.so.1
 	$(Q)PYTHON=$(PYTHON) sh tests/shell/zoo.sh
+	$(Q)$(PYTHON) tests/gpu/perf/zoo_tiny.py $(OUT)/tilevm $(ZOO_CASES)
 	$(Q)$(ZOO_CHECK) $(if $(TILEIR_TOOLS),--beside $(TILEIR_TOOLS)/tileiras)
 ## zoo-limits: accept that fewer loads in loops are not prefetched (with ZOO_COUNT=2000 or more)
 .PHONY: zoo-limits

@@ -11,7 +11,7 @@ def converted(xp, x, name):
 
 def wide(xp, x):
     """Converted to a type that represents all numbers of the kernel."""
-    return converted(xp, x, "float64" if "64" in str(x.dtype) else "float32")
+    return converted(xp, x, "float64" if any(name in str(x.dtype) for name in ("64", "int32")) else "float32")
 
 
 def rounded(xp, x, elem):
@@ -97,10 +97,13 @@ def depth_of(f, named):
     return named[a["array"]].shape[-1 if a["turned"] else -2] * (2 if a["raw"] in ("i4", "u4") and a["packed"] == a["deep"] else 1)
 
 
+def part_of(f, named, which):
+    """The length of a block's part of K, if K is divided."""
+    return -(-depth_of(f, named) // f["block"]) // f["parts"][which] * f["block"] if "parts" in f else None
+
+
 def product(xp, f, axes, named, which, wrapped=None):
-    depth = depth_of(f, named)
-    places = places_of(f, axes, depth, which)
-    period = -(-depth // f["block"]) // f["parts"][which] * f["block"] if "parts" in f else None
+    places, period = places_of(f, axes, depth_of(f, named), which), part_of(f, named, which)
     c = operand(xp, f["A"], named, places, period=period) @ operand(xp, f["B"], named, places, wrapped, period)
     c = c * f.get("scale", 1)
     if f.get("relu"):

@@ -1,6 +1,9 @@
 """Kernels of the zoo with small sizes on the virtual machine, beside `zoo_expected.py` by numpy.
 
     zoo_tiny.py TILEVM CASES [--only RE]
+
+Of products whose K is divided between blocks, what is expected without one of the additions must be found to differ. Without
+numpy, nothing is compared.
 """
 import argparse
 import json
@@ -9,7 +12,11 @@ import re
 import sys
 import tempfile
 
-import numpy as np
+try:
+    import numpy as np
+except ImportError:
+    print("zoo beside numpy: skipped, there is no numpy")
+    sys.exit(0)
 
 import tiny
 import zoo_expected
@@ -31,6 +38,14 @@ def values(tilevm, path, job, folder):
     return {a["name"]: read(os.path.join(folder, a["name"] + ".npy"), a) for a in job["arguments"] if "shape" in a["small"]}
 
 
+def without_first_part(f, named):
+    """The arrays, with A zero where the first part of K multiplies it."""
+    a, length = f["A"], zoo_expected.part_of(f, named, 0) // (2 if f["A"]["raw"] in ("i4", "u4") else 1)
+    x = named[a["array"]].copy()
+    (zoo_expected.turn(x) if a["turned"] else x)[..., :length] = 0
+    return dict(named, **{a["array"]: x})
+
+
 def wrong(tilevm, path, job, axes):
     with tempfile.TemporaryDirectory() as folder:
         try:
@@ -44,6 +59,10 @@ def wrong(tilevm, path, job, axes):
         off = zoo_expected.error(np, got, want)
         if not off <= job["tolerance"]:
             return "%s is off by %.3g" % (name, off)
+        if "A" in job["formula"] and "parts" in job["formula"]:
+            less = zoo_expected.expected(np, job, axes, without_first_part(job["formula"], named), 0)[name]
+            if zoo_expected.error(np, got, less) <= job["tolerance"]:
+                return "%s may lack an addition, by its tolerance" % name
     return None
 
 
