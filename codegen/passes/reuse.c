@@ -15,11 +15,11 @@
    products and without tiles in strips, which need their registers for other values, to tiles with no loop between the
    loads, and to as many tiles as half of a thread's registers can hold.
 
-   Two values are the same if pure ops compute them from the same values. They are numbered to find this out, and merged
-   if the op takes several instructions: the exponentials that a softmax adds up and then divides are computed once.
-   Other values are not merged, because index arithmetic is recomputed in each layout anyway, and a conversion costs less
-   than the registers of its result. The pass runs early, because later passes choose how loads are done; simplify then
-   removes the arithmetic that is no longer used. */
+   Two values are the same if pure ops compute them from the same values. They are numbered to find this out, and
+   merged if the op takes several instructions: the exponentials that a softmax adds up and then divides are computed
+   once. Other values are not merged, because index arithmetic is recomputed in each layout anyway, and a conversion
+   costs less than the registers of its result. The pass runs early, because later passes choose how loads are done;
+   simplify then removes the arithmetic that is no longer used. */
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
 #include "codegen/cost/cost.h"
