@@ -150,8 +150,8 @@ static uint32_t registers_beside_sums(const cg_func *c)
    only if a launch has so many blocks, and else loses the stages. */
 static bool leaves_a_block(cg_func *c, const cg_ring *ring, uint32_t used, const cg_slot_work *work, uint32_t *slots)
 {
-    uint32_t most = (uint32_t)cg_machine_of(c->target)->registers / registers_beside_sums(c) / cg_threads(c), blocks = 1,
-             before = *slots;
+    uint32_t most = (uint32_t)cg_machine_of(c->target)->registers / registers_beside_sums(c) / cg_threads(c),
+             blocks = 1, before = *slots;
     while (blocks < most && slots_beside(c, blocks + 1, used, work, before) == before)
         blocks++;
     uint32_t fewer = ring->async || blocks == most ? 0 : slots_beside(c, blocks + 1, used, work, before);
