@@ -337,8 +337,96 @@ static ct_op *look_at(cg_func *c, ct_op *loop)
     return instead ? instead->next : NULL;
 }
 
+/* ---- products that run ahead ---- */
+
+/* The op that gives the tile of a ring that v is or shows; NULL: there is none. */
+static ct_op *staged_behind(const ct_value *v)
+{
+    while (v->op && cg_is_seen(v->op))
+        v = v->op->operands[0];
+    return v->op && v->op->opcode == CT_staged && !v->op->in_registers ? v->op : NULL;
+}
+
+/* Its ring; NULL: there is none. */
+static const ct_value *ring_behind(const ct_value *v)
+{
+    const ct_op *staged = staged_behind(v);
+    return staged ? ct_ring_of(staged) : NULL;
+}
+
+/* Are the operands of the product of the loop's body in rings, the left one over the loop, and the right one in the
+   slot that is awaited in front of the product and released behind it, so that no other op reads it? */
+static bool reads_rings(const ct_op *product, const ct_block *body)
+{
+    const ct_value *left = ring_behind(product->operands[0]), *right = ring_behind(product->operands[1]);
+    return left && right && left != right && product->prev && product->prev->opcode == CT_await
+           && product->next->opcode == CT_release && ct_ring_of(product->prev) == right
+           && ct_ring_of(product->next) == right && !ct_is_inside(product->operands[0]->block, body);
+}
+
+/* The product of the loop that may run ahead: it starts a sum of its own, from which another product takes its left
+   operand. NULL: there is none. */
+static ct_op *product_ahead(const cg_func *c, const ct_op *loop)
+{
+    enum { ACCUMULATOR = 2, PLAIN = 3 }; /* operands, without scales */
+    const ct_block *body = loop->regions[0];
+    const ct_op *before = NULL;
+    for (const ct_op *op = body->first; op && !before; op = op->next)
+        before = cg_is_product(op) && cg_sums_in_tensor(c, op) ? cg_product_before(op) : NULL;
+    for (ct_op *op = before ? body->first : NULL; op; op = op->next)
+        if (op == before)
+            return cg_sums_in_tensor(c, op) && !op->paired && !op->in_flight && op->operand_count == PLAIN
+                           && op->operands[ACCUMULATOR]->op && !ct_is_inside(op->operands[ACCUMULATOR]->block, body)
+                           && reads_rings(op, body) && cg_is_straight(body)
+                       ? op
+                       : NULL;
+    return NULL;
+}
+
+/* Does the product of each loop that reads the ring run ahead? They free its slots in the same way. */
+static bool all_run_ahead(const cg_func *c, const ct_value *ring)
+{
+    for (const ct_use *use = ring->uses; use; use = use->next)
+        if (use->op->opcode == CT_staged) {
+            const ct_op *loop = ct_loop_around(use->op), *product = loop ? product_ahead(c, loop) : NULL;
+            if (!product || ring_behind(product->operands[1]) != ring)
+                return false;
+        }
+    return true;
+}
+
+/* Starts the product an iteration ahead, where its sum has been loaded. Returns the loop that replaces the loop. */
+static ct_op *run_ahead(cg_func *c, ct_op *loop, ct_op *product, cg_ring *ring)
+{
+    cg_pipelined made = {.loop = loop};
+    product->in_flight = product->ahead = true;
+    ring->end = CG_FREE_WHEN_MULTIPLIED;
+    ct_op *await = product->prev, *release = product->next, *staged = staged_behind(product->operands[1]),
+          *place = cg_put_mma_await(c, &product->results[0], release)->next;
+    cg_scheduled ops[] = {{await, 1, place}, {product, 1, place}, {release, 1, place}};
+    if (c->failed || !cg_pipeline(c, &(cg_schedule){.loop = loop, .ops = ops, .count = 3}, &made))
+        return loop;
+    if (!staged->results[0].uses && !staged->results[1].uses)
+        ct_remove(staged);
+    return made.loop;
+}
+
+/* Whether all products of a ring may run ahead is found before the first one does. */
+static void run_all_ahead(cg_func *c)
+{
+    for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
+        ct_op *product = op->opcode == OP_for ? product_ahead(c, op) : NULL;
+        cg_ring *ring = product ? cg_ring_of(product->next, 0) : NULL;
+        if (product
+            && (ring->end == CG_FREE_WHEN_MULTIPLIED || all_run_ahead(c, ring_behind(product->operands[1]))))
+            op = run_ahead(c, op, product, ring);
+    }
+}
+
 void cg_pass_skew(cg_func *c)
 {
+    if (c->groups)
+        run_all_ahead(c);
     for (ct_op *op = c->groups ? c->ir->body->first : NULL; op && !c->failed;)
         op = op->opcode == OP_for ? look_at(c, op) : ct_next_op(op, c->ir->body);
 }
