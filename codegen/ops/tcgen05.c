@@ -23,7 +23,6 @@
 #include "codegen/ops/hooks.h"
 #include "codegen/ops/mma.h"
 #include "codegen/ops/slots.h"
-#include "codegen/ops/tcgen05.h"
 #include "codegen/ops/tcgen05_flight.h"
 #include "codegen/ops/tcgen05_pair.h"
 #include "codegen/ops/tcgen05_scales.h"
@@ -311,8 +310,8 @@ static void issue(cg_func *c, const ct_op *op, const cg_product *p, const cg_sum
                 cg_val right = step_of(c, p, &b, k, of_b), left = left_of(c, p, s, from_tensor ? NULL : &a, k, m);
                 cg_val adds = k ? always : s->adds;
                 if (!p->scaled) {
-                    cg_ins(c, "tcgen05.mma.cta_group::%u.kind::%s [%v], %s%v%s, %v, %v, %v", cg_tensor_blocks(c), kind_of(p),
-                           to, from_tensor ? "[" : "", left, from_tensor ? "]" : "", right, shape, adds);
+                    cg_ins(c, "tcgen05.mma.cta_group::%u.kind::%s [%v], %s%v%s, %v, %v, %v", cg_tensor_blocks(c),
+                           kind_of(p), to, from_tensor ? "[" : "", left, from_tensor ? "]" : "", right, shape, adds);
                     continue;
                 }
                 cg_scale_step(c, p, &scales, (cg_step_at){m, of_b, k});
@@ -322,33 +321,6 @@ static void issue(cg_func *c, const ct_op *op, const cg_product *p, const cg_sum
         }
 }
 
-static const char commit[] = "mbarrier::arrive::one.shared::cluster";
-
-void cg_tensor_commit(cg_func *c, cg_val barrier, bool to_all)
-{
-    cg_val issuer = cg_tensor_state_of(c)->issuer;
-    if (!to_all && !c->paired && issuer.known) {
-        cg_ins(c, "tcgen05.commit.cta_group::1.%s.b64 [%v]", commit, barrier);
-        return;
-    }
-    if (!to_all && !c->paired) {
-        cg_ins(c, "@%v tcgen05.commit.cta_group::1.%s.b64 [%v]", issuer, commit, barrier);
-        return;
-    }
-    cg_val blocks = cg_new(c, CG_B16);
-    cg_ins(c, "mov.b16 %v, %u", blocks, (1u << c->cluster) - 1);
-    cg_ins(c, "@%v tcgen05.commit.cta_group::%u.%s.multicast::cluster.b64 [%v], %v", cg_reg(c, issuer), cg_tensor_blocks(c),
-           commit, barrier, blocks);
-}
-
-/* All threads wait until the products that the last commit to `done` covers are complete. */
-static void await_done(cg_func *c)
-{
-    const struct cg_tensor_state *s = cg_tensor_state_of(c);
-    cg_await_phase(c, s->done, s->phase);
-    cg_ins(c, "xor.b32 %v, %v, 1", s->phase, s->phase);
-}
-
 static void remark(cg_func *c, const ct_op *op, const cg_product *p, const cg_sum *s)
 {
     const char *sums = c->tensor->in_turn ? "two sums in turn, each" : "the sum";
@@ -356,8 +328,8 @@ static void remark(cg_func *c, const ct_op *op, const cg_product *p, const cg_su
         cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED,
                   "tcgen05.{Instruction=%s}, {Rows=%u} x {Columns=%u}, the sum in {Words=%u} columns of tensor memory, "
                   "the left operand in {Left=%u} columns",
-                  kind_of(p), cg_tensor_blocks(c) << rows_of(p), cg_tensor_blocks(c) << columns_of(p), cg_tcgen05_sum_columns(p),
-                  s->left_columns);
+                  kind_of(p), cg_tensor_blocks(c) << rows_of(p), cg_tensor_blocks(c) << columns_of(p),
+                  cg_tcgen05_sum_columns(p), s->left_columns);
     else
         cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED,
                   "tcgen05.{Instruction=%s}, {Rows=%u} x {Columns=%u}, %s in {Words=%u} columns of tensor memory",
@@ -391,11 +363,13 @@ static void multiply(cg_func *c, const ct_op *op, const cg_product *p, const cg_
         if (is_awaited && c->paired)
             cg_tensor_commit(c, cg_tensor_state_of(c)->done, true);
         else if (is_awaited)
-            cg_ins(c, "tcgen05.commit.cta_group::1.%s.b64 [%v]", commit, cg_tensor_state_of(c)->done);
+            cg_tcgen05_commit_done(c);
         cg_tensor_end_issuer(c, others);
-        if (is_awaited)
-            await_done(c);
+        if (is_awaited && !s->late)
+            cg_tcgen05_await_done(c);
     }
+    if (s->late)
+        cg_tcgen05_owe(c);
     if (op->ahead || (stays && !c->groups))
         cg_tcgen05_leave_in_flight(c);
     if (stays && !c->groups) /* the previous one, whose slot is overwritten next */
@@ -450,11 +424,13 @@ void cg_tensor_take(cg_func *c, const ct_op *op)
 {
     const cg_sum *s = cg_sum_of(c, op);
     bool ahead = s->product->ahead;
-    if (ahead || (s->product->in_flight && !c->groups)) {
+    if (s->late) {
+        cg_tcgen05_await_owed(c);
+    } else if (ahead || (s->product->in_flight && !c->groups)) {
         cg_tcgen05_await_landing(c, 1);
     } else if (s->product->in_flight) {
         cg_tensor_commit(c, cg_tensor_state_of(c)->done, false);
-        await_done(c);
+        cg_tcgen05_await_done(c);
     }
     cg_tensor_acquire(c);
     cg_tensor_load(c, s, cg_result(op, 0), ahead || cg_tensor_is_written(s) ? NULL : &s->adds);

@@ -38,7 +38,8 @@ void cg_tensor_address(cg_func *c, cg_val address)
 
 void cg_tensor_free(cg_func *c, cg_val address)
 {
-    cg_ins(c, "tcgen05.dealloc.cta_group::%u.sync.aligned.b32 %v, %u", cg_tensor_blocks(c), address, c->tensor->columns);
+    cg_ins(c, "tcgen05.dealloc.cta_group::%u.sync.aligned.b32 %v, %u", cg_tensor_blocks(c), address,
+           c->tensor->columns);
 }
 
 /* Only the first warp executes what follows, up to the label. */
@@ -64,6 +65,10 @@ void cg_tensor_begin(cg_func *c, const ct_op *op)
     if (c->tensor->flies) {
         s->begun = cg_new(c, CG_B32);
         cg_ins(c, "mov.u32 %v, 0", s->begun);
+    }
+    if (c->tensor->is_late) {
+        s->owed = cg_new(c, CG_B32);
+        cg_ins(c, "mov.u32 %v, 0", s->owed);
     }
     if (c->paired)
         s->issuer = cg_pair_begin(c, s->done);

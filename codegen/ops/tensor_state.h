@@ -11,6 +11,7 @@ struct cg_tensor_state {
     cg_val done, phase; /* the barrier for products that threads wait for, and the phase that is awaited next */
     cg_val begun;       /* the number of products in flight that were issued; in programs of their own, of sums that
                            were begun */
+    cg_val owed;        /* whether a product is awaited late (codegen/ops/tcgen05_flight.h) */
     /* Of sums in turn (codegen/ops/turns.c): */
     cg_val allocated; /* the address of all columns */
     uint32_t behind;  /* in the issuer's program: the label where its other threads wait for it */

@@ -16,6 +16,8 @@
    The sum of a product that runs an iteration ahead has its place over the whole loop, as has that of the first iteration
    in front of it.
 
+   A product whose sum is multiplied in the next iteration is awaited then, if that is the only one to wait for.
+
    A left operand that consumers compute from a sum (cg_tensor_takes_left) goes there, too, if columns are left beside
    all sums: the product stores it, and reads it there.
 
@@ -226,6 +228,21 @@ static void add_sum(placing *x, ct_op *product)
     allocate(x->tensor, sum->column + columns_of(x->tensor, sum));
 }
 
+/* Of a product whose left operand is in tensor memory: may it be awaited when the next iteration multiplies its sum? It
+   frees what it reads by a commit, and the other products of the loop run ahead, so that none waits for its barrier. */
+static bool may_be_late(const cg_sum *sum)
+{
+    const ct_op *release = sum->product->next;
+    uint32_t others = 0;
+    if (!sum->scaled || sum->product->in_flight || release->opcode != CT_release
+        || cg_ring_of(release, 0)->end != CG_FREE_WHEN_MULTIPLIED)
+        return false;
+    const ct_block *body = sum->span->regions[0];
+    for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
+        others += cg_is_product(op) && op != sum->product && !op->ahead;
+    return !others;
+}
+
 /* Puts the product's left operand behind all sums, if there is room. */
 static void add_left(placing *x, cg_sum *sum)
 {
@@ -237,6 +254,8 @@ static void add_left(placing *x, cg_sum *sum)
     sum->left = column;
     sum->left_columns = columns;
     sum->left_row = cg_tensor_left_words(&p);
+    sum->late = may_be_late(sum);
+    x->tensor->is_late = x->tensor->is_late || sum->late;
     allocate(x->tensor, column + columns);
 }
 
