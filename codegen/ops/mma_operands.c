@@ -250,8 +250,8 @@ static void effects_in_scratch(cg_func *c, ct_op *op, const cg_product *p)
 }
 
 /* Of a product by tcgen05. The threads meet before one of them issues it, so that what all of them have stored to
-   scratch and to tensor memory is there; a product in flight comes after ops that order it (codegen/ops/tcgen05.c), unless it runs ahead: it writes the
-   sum that all threads have loaded. */
+   scratch and to tensor memory is there. A product in flight comes after ops that order it (codegen/ops/tcgen05.c),
+   unless it runs ahead: it writes the sum that all threads have loaded. */
 static void effects_of_tcgen05(cg_func *c, ct_op *op, const cg_product *p)
 {
     cg_factors f;

@@ -1,5 +1,5 @@
-/* When products by tcgen05 are complete, which are asynchronous: the issuer commits to a barrier, for which threads wait,
-   at once or later. */
+/* When products by tcgen05, which are asynchronous, are complete: the issuer commits to a barrier, for which threads
+   wait, at once or later. */
 #ifndef TILEVM_CODEGEN_OPS_TCGEN05_FLIGHT_H
 #define TILEVM_CODEGEN_OPS_TCGEN05_FLIGHT_H
 

@@ -35,7 +35,8 @@
 
    Why it is right: every number is computed from the same operands as before, and each stage is released after its last
    reader; a commit behind the product does so there. No product is in flight at the end of an iteration, because ptxas
-   would wait for it there, but for those by tcgen05: the threads meet before one writes the sum that they have loaded. */
+   would wait for it there, but for those by tcgen05: the threads meet before one writes the sum that they have
+   loaded. */
 #include "codegen/analysis/tensor.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/passes/pass.h"

@@ -13,10 +13,9 @@
    A sum that the loop multiplies in each iteration before the product adds to it, as attention does, stays, too:
    `scale_sum` takes the place of the multiplication.
 
-   The sum of a product that runs an iteration ahead has its place over the whole loop, as has that of the first iteration
-   in front of it.
-
-   A product whose sum is multiplied in the next iteration is awaited then, if that is the only one to wait for.
+   The sum of a product that runs an iteration ahead (codegen/passes/skew.c) has one place over the whole loop, also for
+   the first iteration's product in front of it. A product whose sum is multiplied in the next iteration is awaited
+   then, if no other one is to be awaited.
 
    A left operand that consumers compute from a sum (cg_tensor_takes_left) goes there, too, if columns are left beside
    all sums: the product stores it, and reads it there.
