@@ -9,6 +9,7 @@
    all threads have read it. */
 #include "codegen/access/pointers.h"
 #include "codegen/analysis/order.h"
+#include "codegen/analysis/product.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/plan/loads.h"
 
@@ -85,6 +86,29 @@ const char *cg_row_fits_threads(cg_query *q)
     return NULL;
 }
 
+/* Is an operand of a product computed from v? */
+static bool makes_operand(const ct_value *v, uint32_t *budget)
+{
+    enum { RIGHT = 1 };
+    for (const ct_use *use = v->uses; use && *budget; use = use->next) {
+        const ct_op *op = use->op;
+        bool passes = op->block == v->block && (ct_is_map(op) || bc_op_in(op->opcode, BC_OPS(RESHAPE) | BC_OPS(MOVE)));
+        --*budget;
+        if (cg_is_product(op) ? use->index <= RIGHT : passes && makes_operand(&op->results[0], budget))
+            return true;
+    }
+    return false;
+}
+
+/* Does each thread load the elements that it needs by itself, in few accesses? That is so for up to one element for
+   each thread, but in an operand: threads hold its memory in vectors, for which they need many neighbours of a row. */
+static bool comes_by_itself(const cg_query *q)
+{
+    enum { MOST_USES = 64 };
+    uint32_t budget = MOST_USES, bits = cg_shape_of(q->load->results[0].type).tile_bits;
+    return bits <= CG_LANE_BITS + q->c->warp_bits && !makes_operand(&q->load->results[0], &budget);
+}
+
 /* Rows shorter than a sector stay out: loads into registers find the rest of the sector in L1, of which stages leave
    little (128 rows of 8 bytes, H200: 677 us, and 1,098 by slots). */
 const char *cg_is_small_tile(cg_query *q)
@@ -103,6 +127,8 @@ const char *cg_is_small_tile(cg_query *q)
                                                          : cg_pieces_fit(q->c, q->load, &fast, &piece);
     if (why)
         return why;
+    if (comes_by_itself(q))
+        return "threads load it in the layout in which they need it";
     if (s.bits[fast] < s.tile_bits && bytes << s.bits[fast] < CG_SECTOR_BYTES)
         return "its rows are shorter than a sector";
     *q->out = for_threads(q->c, q->load, fast, piece);
