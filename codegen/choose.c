@@ -17,7 +17,8 @@
    sums, take more registers than a thread can have: what is spilled in each iteration costs more than more warps do.
    Producers and consumers have registers by their budget instead. On an H200, microseconds with four and eight warps:
    a gated operand of 64x128x64 beside four-bit weights 1,558 and 654, one of 128x128x64 in tf32 1,315 and 922; but
-   321 and 453 where two blocks of 128x128x64 with a few registers too many were on a multiprocessor.
+   321 and 453 where two blocks of 128x128x64 with a few registers too many were on a multiprocessor. If
+   they may take that many, more warps are also tried where there is a single warp for each scheduler.
 
    Why any choice is right: passes keep the meaning of a kernel for every number of warps. */
 #include "codegen/choose.h"
@@ -179,6 +180,12 @@ static bool is_better(const cg_machine *m, const weight *then, const weight *now
            && (is_divided || is_fuller || now->short_of >= cg_worth_spilling(m));
 }
 
+/* Do threads spill, or is there a single warp for each scheduler, which waits for itself? */
+static bool has_too_few(const weight *now)
+{
+    return now->short_of > 1 || (now->wanted && now->resident <= 1u << CG_WARPGROUP_BITS);
+}
+
 static void choose_more_warps(cg_func *c, const cg_watch *watch, cg_choices *room)
 {
     if (!may_divide(c) || !may_spill(c))
@@ -186,7 +193,7 @@ static void choose_more_warps(cg_func *c, const cg_watch *watch, cg_choices *roo
     cg_choices best = *cg_choices_of(c), more = best;
     const weight of_usual = weigh(c, watch, &best);
     weight now = of_usual;
-    for (uint32_t warp_bits = c->warp_bits + 1; warp_bits <= CG_BLOCK_WARPS && now.short_of > 1; warp_bits++) {
+    for (uint32_t warp_bits = c->warp_bits + 1; warp_bits <= CG_BLOCK_WARPS && has_too_few(&now); warp_bits++) {
         more.warps = 1u << warp_bits;
         weight then = weigh(c, watch, &more);
         if (!is_better(cg_machine_of(c->target), &then, &now))
