@@ -269,7 +269,16 @@ static bool has_loops(const cg_func *c)
     return false;
 }
 
-/* At least so many warps that a thread has registers for the tiles that are live at one time. */
+static bool scans(const cg_func *c)
+{
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
+        if (op->opcode == OP_scan)
+            return true;
+    return false;
+}
+
+/* At least so many warps that a thread has registers for the tiles that are live at one time. A scan needs fewer than
+   it seems: its result takes the registers of its operand one by one. */
 static uint32_t warps_that_hold(cg_func *c, uint32_t warp_bits)
 {
     enum { REGISTER_BITS = 32 };
@@ -300,7 +309,7 @@ void cg_set_warps(cg_func *c)
         chosen.bits += t.most - part - at_once;
         chosen.bits = chosen.bits < most ? chosen.bits : most;
     }
-    if (is_hinted && t.reduced && !t.has_products && !chosen.strip_bits && !cg_choices_of(c)->warps)
+    if (is_hinted && t.reduced && !t.has_products && !scans(c) && !chosen.strip_bits && !cg_choices_of(c)->warps)
         chosen.bits = warps_that_hold(c, chosen.bits);
     c->warp_bits = chosen.bits;
     c->strip_bits = chosen.strip_bits;
