@@ -1,8 +1,9 @@
 /* Chooses the number of warps of a kernel by cost. The passes give a tile so many warps that a thread does not hold
    too many elements. If the tile is small, each warp has few elements, but repeats what all warps have to do: indices,
    bounds, control flow, the steps of reductions across warps. So the kernel is also compiled with half of the warps, up
-   to the prediction of its cost, and with half of these again, as long as each step is predicted to be faster by more
-   than the error of the model (`worth_changing` in codegen/cost/cost.def).
+   to the prediction of its cost, and with half of these again, as long as each step is predicted to be faster. All
+   steps together must be faster by more than the error of the model (`worth_changing` in codegen/cost/cost.def). If
+   several loops load tiles, each step must: they may read the same rows, and more blocks drive these out of L2.
 
    The model does not choose where it is known to be less exact: if the kernel waits rather than works, because it does
    not know how far ptxas moves loads ahead, and if tiles take so many registers that few threads share a
@@ -211,24 +212,40 @@ static void choose_more_warps(cg_func *c, const cg_watch *watch, cg_choices *roo
               best.warps, of_usual.wanted);
 }
 
+/* Does at most one loop load tiles? */
+static bool reads_once(const cg_func *c)
+{
+    uint32_t loops = 0;
+    for (const ct_op *op = c->ir->body->first; op; op = op->next) {
+        bool loads = false;
+        for (const ct_op *in = op; ct_is_loop(op) && in && in != op->next; in = ct_next_op(in, c->ir->body))
+            loads = loads || ct_is_load(in);
+        loops += loads;
+    }
+    return loops <= 1;
+}
+
 void cg_choose_warps(cg_func *c, const cg_watch *watch, cg_choices *room)
 {
     if (!is_for_cost_to_choose(c)) {
         choose_more_warps(c, watch, room);
         return;
     }
-    const double worth = cg_machine_of(c->target)->worth_changing;
+    const double worth = cg_machine_of(c->target)->worth_changing, each = reads_once(c) ? 1 : worth;
     const uint32_t usual = 1u << cg_real_warp_bits(c);
     cg_choices best = *cg_choices_of(c), fewer = best;
     const weight of_usual = weigh(c, watch, &best);
-    weight now = of_usual;
+    weight now = of_usual, chosen = of_usual;
     for (uint32_t warps = usual / 2; warps && now.cycles > 0 && now.cycles <= worth * now.busy; warps /= 2) {
         fewer.warps = warps;
         weight then = weigh(c, watch, &fewer);
-        if (then.cycles <= 0 || then.cycles * worth >= now.cycles)
+        if (then.cycles <= 0 || then.cycles * each >= now.cycles)
             break;
         now = then;
-        best = fewer;
+        if (then.cycles * worth < of_usual.cycles) {
+            best = fewer;
+            chosen = then;
+        }
     }
     if (c->failed || !best.warps)
         return;
@@ -238,5 +255,5 @@ void cg_choose_warps(cg_func *c, const cg_watch *watch, cg_choices *room)
     cg_remark(c, NULL, CG_REMARK_ChosenByCost, TV_REMARK_PASSED,
               "{Warps=%u} warps, chosen by cost: {Cycles=%.0f} cycles per block instead of {UsualCycles=%.0f} with "
               "{UsualWarps=%u} warps",
-              best.warps, now.cycles, of_usual.cycles, usual);
+              best.warps, chosen.cycles, of_usual.cycles, usual);
 }
