@@ -168,6 +168,13 @@ uint32_t cg_warps_of_map(const cg_func *c, uint32_t tile_bits, uint32_t usual)
     return warps < usual && cg_is_map(c) && !has_turns(c) ? warps : usual;
 }
 
+uint32_t cg_most_warps_of_map(const cg_func *c)
+{
+    uint32_t tile = cg_largest_tile(c), access = CG_LANE_BITS + elements_of_an_access(c),
+             whole = tile > access ? tile - access : 0, most = has_turns(c) ? CG_MANY_WARPS : CG_MAP_MOST_WARPS;
+    return whole < most ? whole : most;
+}
+
 uint32_t cg_elements_at_once(cg_func *c, uint32_t tile_bits, bool as_hinted)
 {
     enum { REGISTER = 3 }; /* log2 of its units of 4 bits */

@@ -288,6 +288,11 @@ void cg_set_warps(cg_func *c)
     c->strip_bits = chosen.strip_bits;
 }
 
+uint32_t cg_largest_tile(const cg_func *c)
+{
+    return tiles_of(c).most;
+}
+
 uint32_t cg_blocks_that_suit(const cg_func *c)
 {
     uint32_t registers = (uint32_t)cg_machine_of(c->target)->registers;

@@ -11,6 +11,11 @@ void cg_set_warps(cg_func *c);
    once; tile_bits if the kernel is not a map (codegen/plan/at_once.c). as_hinted: rather than have other warps than a
    hint says. */
 uint32_t cg_elements_at_once(cg_func *c, uint32_t tile_bits, bool as_hinted);
+/* log2 of the elements of its largest tile that needs registers. */
+uint32_t cg_largest_tile(const cg_func *c);
+/* log2 of the most warps that a map may have so that each thread has an access of full length; fewer if its blocks take
+   tiles in turn, because all warps of a block wait for the last one at the end of a tile. */
+uint32_t cg_most_warps_of_map(const cg_func *c);
 /* log2 of the warps of a map, at most `usual`: those whose threads each have an access of full length. */
 uint32_t cg_warps_of_map(const cg_func *c, uint32_t tile_bits, uint32_t usual);
 /* Does it compute all its tiles element by element? */
