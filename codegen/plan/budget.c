@@ -175,13 +175,16 @@ static tiles tiles_of(const cg_func *c)
     return t;
 }
 
+enum { LEAST_OF_A_THREAD = 3 }; /* log2 of the elements of a block */
+
 /* Each thread has a block of the product in registers, so that it uses each loaded element often. A single product
-   gets four warps, as long as each thread has a few elements. */
+   gets four warps, as long as each thread has 2x4 elements, for which it reads six elements in eight multiplications:
+   with 2x2 it would read one for each, and shared memory, which all warps share, is slower than that. */
 static uint32_t warps_of_blocks(const tiles *t)
 {
     uint32_t one = CG_LANE_BITS + t->block, bits = t->product > one ? t->product - one : 0;
     if (!t->is_together)
-        while (bits < CG_USUAL_WARPS && bits + CG_LANE_BITS + CG_BLOCK_LEAST_BITS < t->product)
+        while (bits < CG_USUAL_WARPS && bits + CG_LANE_BITS + LEAST_OF_A_THREAD < t->product)
             bits++;
     return bits < CG_MANY_WARPS ? bits : CG_MANY_WARPS;
 }
@@ -202,7 +205,8 @@ static uint32_t elements_of(uint32_t warp_bits)
 static uint32_t warps_that_suit(const tiles *t)
 {
     const uint32_t many = elements_of(CG_MANY_WARPS), lanes = t->most > CG_LANE_BITS ? t->most - CG_LANE_BITS : 0;
-    if (t->block && t->product + 1 >= t->most)
+    const bool is_small = t->product < CG_USUAL_WARPS + CG_LANE_BITS + LEAST_OF_A_THREAD;
+    if (t->block && (t->product + 1 >= t->most || is_small))
         return warps_of_blocks(t);
     if (t->product >= elements_of(CG_USUAL_WARPS) && t->product == t->most)
         return t->product + (t->adds_up || t->is_wide) > many || t->held + t->is_wide > many
