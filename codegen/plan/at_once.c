@@ -15,8 +15,8 @@
 
    Rows whose pointers are not promised to be multiples of 4 bytes are divided among more warps, up to 16, rather than
    into strips, if each thread then has the registers of a kernel in two versions (codegen/passes/align.c): accesses may
-   have 16 bytes there, and where they are short, no copy could bring a strip ahead of the previous one. On an H200, 14
-   maps are 0.99 to 1.45 times as fast, 1.1 in the geometric mean, and another one of two operations 0.92 times.
+   have 16 bytes there, and where they are short, no copy could bring a strip ahead of the previous one. On an H200, 12
+   maps are 0.99 to 1.19 times as fast, 1.10 in the geometric mean, and one more, of two operations, 0.92 times.
 
    Small tiles get fewer warps than usual: as many as give each thread an access of 16 bytes, but at least those with
    which the most blocks that share a multiprocessor fill it (two where it has 32 blocks and 64 warps). All blocks have
