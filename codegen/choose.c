@@ -21,6 +21,13 @@
    321 and 453 where two blocks of 128x128x64 with a few registers too many were on a multiprocessor. If
    they may take that many, more warps are also tried where there is a single warp for each scheduler.
 
+   A map without such a hint gets more warps, up to 16, as long as fewer than half of the threads that a multiprocessor
+   can have are predicted to be there and each step brings more of them: shared memory and registers for addresses limit
+   how many blocks there are, which is not known before loops have their rings. If these are too few still, its rings
+   have two stages, provided that this brings more. Accesses stay as long, and blocks that take tiles in turn have at
+   most eight warps. On an H200, a map of 1,024 f64 by a table takes 50 µs with 16 warps and 80 with four, one of 4,096
+   bf16 219 and 313, one of 16,384 bf16 with two stages 83 and 97.
+
    Why any choice is right: passes keep the meaning of a kernel for every number of warps. */
 #include "codegen/choose.h"
 
@@ -88,6 +95,8 @@ typedef struct weight {
     uint32_t wanted;     /* registers of a thread with which loops with products spill none; 0: a budget decides */
     double short_of;     /* the same, divided by those that it can have */
     uint32_t resident;   /* warps of a multiprocessor that compute */
+    uint32_t warp_bits;  /* log2 of those of a block */
+    uint32_t shared;     /* bytes of shared memory of a block */
 } weight;
 
 /* The registers that a thread can have, however few blocks share a multiprocessor. */
@@ -124,7 +133,9 @@ static weight weigh(cg_func *c, const cg_watch *watch, const cg_choices *choices
     w.compiles = !own.failed;
     w.wanted = cost && !own.groups ? cost->wanted : 0;
     w.short_of = w.wanted / registers_at_most(&own);
-    w.resident = cost ? cost->blocks << cg_real_warp_bits(&own) : 0;
+    w.warp_bits = cg_real_warp_bits(&own);
+    w.shared = cost ? cost->shared : 0;
+    w.resident = cost ? cost->blocks << w.warp_bits : 0;
     if (own.status == TV_NO_MEMORY || own.arena.failed)
         cg_no_memory(c);
     bc_arena_release(&own.arena);
@@ -225,8 +236,65 @@ static bool reads_once(const cg_func *c)
     return loops <= 1;
 }
 
+/* ---- maps ---- */
+
+/* Is it a map whose warps no hint says? */
+static bool is_free_map(const cg_func *c)
+{
+    uint32_t count = 0;
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
+        if (++count > CG_WEIGHED_OPS)
+            return false;
+    return cg_is_map(c) && !cg_hint_of(c, CG_HINT_WARPS) && !cg_loops_stay_plain(c);
+}
+
+/* Takes the next choices if they bring more warps to a multiprocessor. Where blocks take tiles in turn, as many blocks
+   must be left, which the stages of a ring limit. */
+static bool brings_more(cg_func *c, const cg_watch *watch, const cg_choices *next, weight *now, cg_choices *best)
+{
+    weight then = weigh(c, watch, next);
+    if (!then.compiles || then.resident <= now->resident)
+        return false;
+    if (cg_has_turns(c) && (!now->shared || then.resident < 2 * now->resident))
+        return false;
+    *now = then;
+    *best = *next;
+    return true;
+}
+
+static void fill_with_map(cg_func *c, const cg_watch *watch, cg_choices *room)
+{
+    enum { FEWEST_STAGES = 2 };
+    const uint32_t enough = c->target->threads / 2 >> CG_LANE_BITS, most = cg_most_warps_of_map(c, cg_largest_tile(c));
+    cg_choices best = *cg_choices_of(c), next = best;
+    weight now = weigh(c, watch, &best);
+    const uint32_t usual = now.resident;
+    bool grows = now.compiles && usual;
+    for (uint32_t bits = now.warp_bits + 1; grows && bits <= most && now.resident < enough; bits++) {
+        next.warps = 1u << bits;
+        grows = brings_more(c, watch, &next, &now, &best);
+    }
+    next = best;
+    next.stages = FEWEST_STAGES;
+    if (usual && now.resident < enough && !best.stages && !c->strip_bits && !cg_has_turns(c))
+        brings_more(c, watch, &next, &now, &best);
+    if (c->failed || now.resident == usual)
+        return;
+    *room = best;
+    c->choices = room;
+    cg_set_warps(c);
+    cg_remark(c, NULL, CG_REMARK_ChosenByCost, TV_REMARK_PASSED,
+              "{Warps=%u} warps{Stages=%s}: about {Resident=%u} are on a multiprocessor at a time instead of "
+              "{UsualResident=%u}",
+              1u << now.warp_bits, best.stages == FEWEST_STAGES ? ", two stages" : "", now.resident, usual);
+}
+
 void cg_choose_warps(cg_func *c, const cg_watch *watch, cg_choices *room)
 {
+    if (is_free_map(c)) {
+        fill_with_map(c, watch, room);
+        return;
+    }
     if (!is_for_cost_to_choose(c)) {
         choose_more_warps(c, watch, room);
         return;

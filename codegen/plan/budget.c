@@ -301,7 +301,10 @@ void cg_set_warps(cg_func *c)
     bool as_hinted = is_hinted && !by_strips && !has_loops(c);
     uint32_t part = chosen.bits + CG_LANE_BITS,
              at_once = part < t.most ? cg_elements_at_once(c, t.most, as_hinted) : t.most;
-    if (part + at_once < t.most && by_strips) { /* maps: more strips with fewer elements */
+    uint32_t divided = 0;
+    if (part + at_once < t.most && by_strips && !chosen.strip_bits && cg_divides_among_warps(c, t.most, &divided)) {
+        chosen.bits = larger(chosen.bits, divided);
+    } else if (part + at_once < t.most && by_strips) { /* maps: more strips with fewer elements */
         chosen.strip_bits += t.most - part - at_once;
         chosen.bits += t.most - part - at_once;
     } else if (part + at_once < t.most && !chosen.strip_bits) { /* or more warps */
@@ -313,6 +316,11 @@ void cg_set_warps(cg_func *c)
         chosen.bits = warps_that_hold(c, chosen.bits);
     c->warp_bits = chosen.bits;
     c->strip_bits = chosen.strip_bits;
+}
+
+uint32_t cg_largest_tile(const cg_func *c)
+{
+    return tiles_of(c).most;
 }
 
 uint32_t cg_blocks_that_suit(const cg_func *c)
