@@ -19,6 +19,9 @@ cg_slot_budget cg_budget_with_own(cg_func *c, const ct_block *body, const cg_rin
    elsewhere. */
 void cg_find_streams(cg_func *c, ct_op *loop, bool products);
 
+/* In kernels without products: unrolls loops whose threads load little in an iteration (codegen/plan/unroll.c). */
+void cg_unroll_loops(cg_func *c);
+
 /* May the load be prefetched into slots from which each thread reads its own copies (codegen/plan/streams.c)? */
 cg_condition cg_stream_obstacle;
 
