@@ -1,7 +1,7 @@
 /* Chooses the loops that are unrolled so that the loads of several iterations are in flight together
    (codegen/rewrite/unroll.c): those in which a thread loads little in an iteration, in short accesses. A copy of so
    little to a ring takes tens of instructions, and loads one after the other leave memory idle. As many iterations are
-   executed together as there are registers for what a thread loads and stores (HELD_REGISTERS), at least four.
+   executed together as there are registers for what a thread loads or stores (HELD_REGISTERS), at least four.
 
    Loops that are unrolled get no ring. While the warps of a kernel are chosen by cost, no loop is unrolled: the model
    takes a loop for what it does in each of its iterations. */
@@ -16,8 +16,9 @@ enum { LEAST_BITS = 2 };
 
 /* What a thread loads and stores in an iteration. */
 typedef struct little {
-    uint32_t registers, ops;
-    bool fits; /* in short accesses */
+    uint32_t loaded, stored; /* registers */
+    uint32_t ops;
+    bool fits; /* it loads in short accesses */
 } little;
 
 /* The bounds of a view are computed in 64 bits for each iteration: for accesses of less than 4 bytes, that takes longer
@@ -32,7 +33,7 @@ static void add_load(cg_func *c, ct_op *load, little *all)
         return;
     cg_early_measure(c, load, &p);
     uint64_t own = ((uint64_t)cg_memory_bytes(kind) << cg_shape_of(tile).tile_bits) / cg_threads(c);
-    all->registers += p.registers;
+    all->loaded += p.registers;
     all->fits = (p.access < CG_ACCESS_BYTES || own < CG_ACCESS_BYTES)
                 && (load->opcode == OP_load_ptr_tko || p.access >= CG_COPY_BYTES);
 }
@@ -40,7 +41,7 @@ static void add_load(cg_func *c, ct_op *load, little *all)
 static void add_store(const cg_func *c, const ct_op *store, little *all)
 {
     int row = store->opcode == OP_store_view_tko ? F_store_view_tko_tile : F_store_ptr_tko_value;
-    all->registers += cg_tile_registers(c, ct_operand(store, row)->type, false);
+    all->stored += cg_tile_registers(c, ct_operand(store, row)->type, false);
 }
 
 static little little_of(cg_func *c, const ct_op *loop)
@@ -56,6 +57,14 @@ static little little_of(cg_func *c, const ct_op *loop)
     return all;
 }
 
+/* The registers that an iteration takes: those of what it loads or, if more, of what it stores; where it stores, at
+   least two, because stores have addresses of their own. */
+static uint32_t most_of(const little *all)
+{
+    uint32_t most = all->stored > all->loaded ? all->stored : all->loaded;
+    return all->stored && most < 2 ? 2 : most;
+}
+
 /* log2 of the iterations that are executed together; 0: the loop is not unrolled. */
 static uint32_t bits_of(cg_func *c, const ct_op *loop)
 {
@@ -64,7 +73,7 @@ static uint32_t bits_of(cg_func *c, const ct_op *loop)
     const little all = little_of(c, loop);
     const uint32_t known = cg_iterations_of(loop);
     uint32_t bits = 0;
-    while (all.fits && all.registers && all.registers << (bits + 1) <= CG_HELD_REGISTERS
+    while (all.fits && all.loaded && most_of(&all) << (bits + 1) <= CG_HELD_REGISTERS
            && all.ops << (bits + 1) <= CG_UNROLLED_OPS && known >> (bits + 1))
         bits++;
     return bits < LEAST_BITS ? 0 : bits;
