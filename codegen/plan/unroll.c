@@ -1,7 +1,8 @@
 /* Chooses the loops that are unrolled so that the loads of several iterations are in flight together
    (codegen/rewrite/unroll.c): those in which a thread loads little in an iteration, in short accesses. A copy of so
-   little to a ring takes tens of instructions, and loads one after the other leave memory idle. As many iterations are
-   executed together as there are registers for what a thread loads or stores (HELD_REGISTERS), at least four.
+   little to a ring takes tens of instructions, and loads one after the other leave memory idle. Four iterations are
+   executed together, or, where a thread has a single access in each, as many as there are registers for what they load
+   or store (HELD_REGISTERS).
 
    Loops that are unrolled get no ring. While the warps of a kernel are chosen by cost, no loop is unrolled: the model
    takes a loop for what it does in each of its iterations. */
@@ -17,12 +18,20 @@ enum { LEAST_BITS = 2 };
 /* What a thread loads and stores in an iteration. */
 typedef struct little {
     uint32_t loaded, stored; /* registers */
-    uint32_t ops;
-    bool fits; /* it loads in short accesses */
+    uint32_t loads, ops;     /* accesses of a thread, ops of the iteration */
+    bool reduces;            /* there is a reduction in the iteration */
+    bool fits;               /* it loads in short accesses */
 } little;
 
-/* The bounds of a view are computed in 64 bits for each iteration: for accesses of less than 4 bytes, that takes longer
-   than ptxas does for a loop as it is. */
+/* Is the load short, as its threads execute it? Bounds of a view are computed in 64 bits for each iteration: for
+   accesses of less than 4 bytes, that takes longer than ptxas does for a loop as it is. Iterations that reduce wait for
+   other lanes or warps, so that those of long loads are executed together, too, if bounds cost little. */
+static bool is_short(const ct_op *load, const little *all, uint32_t access, uint64_t own)
+{
+    bool small = access < CG_ACCESS_BYTES || own < CG_ACCESS_BYTES;
+    return load->opcode == OP_load_ptr_tko ? small || all->reduces : small && access >= CG_COPY_BYTES;
+}
+
 static void add_load(cg_func *c, ct_op *load, little *all)
 {
     const bc_type *tile = load->results[0].type;
@@ -34,8 +43,8 @@ static void add_load(cg_func *c, ct_op *load, little *all)
     cg_early_measure(c, load, &p);
     uint64_t own = ((uint64_t)cg_memory_bytes(kind) << cg_shape_of(tile).tile_bits) / cg_threads(c);
     all->loaded += p.registers;
-    all->fits = (p.access < CG_ACCESS_BYTES || own < CG_ACCESS_BYTES)
-                && (load->opcode == OP_load_ptr_tko || p.access >= CG_COPY_BYTES);
+    all->loads += own > p.access ? (uint32_t)(own / p.access) : 1;
+    all->fits = is_short(load, all, p.access, own);
 }
 
 static void add_store(const cg_func *c, const ct_op *store, little *all)
@@ -47,6 +56,8 @@ static void add_store(const cg_func *c, const ct_op *store, little *all)
 static little little_of(cg_func *c, const ct_op *loop)
 {
     little all = {.fits = true};
+    for (const ct_op *op = loop->regions[0]->first; op; op = op->next)
+        all.reduces = all.reduces || op->opcode == OP_reduce;
     for (ct_op *op = loop->regions[0]->first; op; op = ct_next_op(op, loop->regions[0])) {
         all.ops++;
         if (ct_is_load(op) && op->results[0].type->rank)
@@ -71,9 +82,9 @@ static uint32_t bits_of(cg_func *c, const ct_op *loop)
     if (loop->opcode != OP_for || loop->plain || !cg_may_unroll(c, loop))
         return 0;
     const little all = little_of(c, loop);
-    const uint32_t known = cg_iterations_of(loop);
+    const uint32_t known = cg_iterations_of(loop), most = all.loads > 1 ? LEAST_BITS : CG_HELD_REGISTERS;
     uint32_t bits = 0;
-    while (all.fits && all.loaded && most_of(&all) << (bits + 1) <= CG_HELD_REGISTERS
+    while (all.fits && all.loaded && bits < most && most_of(&all) << (bits + 1) <= CG_HELD_REGISTERS
            && all.ops << (bits + 1) <= CG_UNROLLED_OPS && known >> (bits + 1))
         bits++;
     return bits < LEAST_BITS ? 0 : bits;
@@ -97,19 +108,41 @@ static bool multiplies(const cg_func *c)
     return false;
 }
 
+/* A loop, and log2 of the iterations that are executed together. */
+typedef struct chosen {
+    ct_op *loop;
+    uint32_t bits;
+} chosen;
+
+/* All loops are chosen before any of them changes: those that load the same tiles are compared. */
+static chosen *choose(cg_func *c, uint32_t *out_count)
+{
+    uint32_t loops = 0;
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
+        loops += op->opcode == OP_for;
+    chosen *all = bc_new(&c->arena, chosen, loops + 1u);
+    *out_count = 0;
+    if (!all)
+        cg_no_memory(c);
+    for (ct_op *op = c->ir->body->first; op && all && !c->failed; op = ct_next_op(op, c->ir->body)) {
+        uint32_t bits = bits_of(c, op);
+        if (bits)
+            all[(*out_count)++] = (chosen){op, bits};
+    }
+    return all;
+}
+
 void cg_unroll_loops(cg_func *c)
 {
-    bool changed = false;
+    uint32_t count;
     if (c->strip_bits || c->is_weighed || cg_loops_stay_plain(c) || cg_choices_of(c)->registers == CG_NEVER
         || multiplies(c))
         return;
-    for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
-        uint32_t bits = bits_of(c, op);
-        if (!bits)
-            continue;
-        tell(c, op, bits);
-        changed = cg_unroll(c, op, bits) || changed;
+    const chosen *all = choose(c, &count);
+    for (uint32_t i = 0; i < count && !c->failed; i++) {
+        tell(c, all[i].loop, all[i].bits);
+        cg_unroll(c, all[i].loop, all[i].bits);
     }
-    if (changed && (!cg_find_facts(c->ir) || !cg_find_views(c->ir)))
+    if (count && !c->failed && (!cg_find_facts(c->ir) || !cg_find_views(c->ir)))
         cg_no_memory(c);
 }
