@@ -59,22 +59,6 @@ static bool load_same(const ct_op *a, const ct_op *first, const ct_op *b, const 
     return same;
 }
 
-static bool loads_same_in(const ct_op *load, const ct_op *loop, const ct_op *other)
-{
-    const ct_op *op = other->regions[0]->first;
-    while (op && !(ct_is_load(op) && load_same(load, loop, op, other)))
-        op = op->next;
-    return op;
-}
-
-bool cg_is_loaded_again(const ct_op *loop, const ct_op *load)
-{
-    for (const ct_op *op = loop->block->first; op; op = op->next)
-        if (op != loop && op->opcode == OP_for && have_same_range(loop, op) && loads_same_in(load, loop, op))
-            return true;
-    return false;
-}
-
 static bool lie_alike(const cg_ring_load *a, const cg_ring_load *b)
 {
     return a->fast == b->fast && a->own_bytes == b->own_bytes && cg_layout_equal(&a->layout, &b->layout);

@@ -29,9 +29,6 @@ cg_condition cg_stream_obstacle;
    are no more tiles than slots (codegen/plan/keep.c). */
 void cg_keep_tiles(cg_func *c);
 
-/* Does another loop of the block, with the same range, load the same tile in each iteration? */
-bool cg_is_loaded_again(const ct_op *loop, const ct_op *load);
-
 /* Why a slot from which each thread reads its own copies cannot hold the load's tile in the layout `home` (NULL: in a
    suitable layout): a text for users. NULL: it can, and *out says how (codegen/plan/streams.c). */
 const char *cg_slot_of_threads(cg_func *c, ct_op *op, const cg_layout *home, cg_ring_load *out);

@@ -2,7 +2,7 @@
    (codegen/rewrite/unroll.c): those in which a thread loads little in an iteration, in short accesses. A copy of so
    little to a ring takes tens of instructions, and loads one after the other leave memory idle. Four iterations are
    executed together, or, where a thread has a single access in each, as many as there are registers for what they load
-   or store (HELD_REGISTERS).
+   or store (HELD_REGISTERS). Maps with several accesses keep their rings, since they compute more than they wait.
 
    Loops that are unrolled get no ring. While the warps of a kernel are chosen by cost, no loop is unrolled: the model
    takes a loop for what it does in each of its iterations. */
@@ -10,6 +10,7 @@
 #include "codegen/analysis/view.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
+#include "codegen/plan/budget.h"
 #include "codegen/plan/early.h"
 #include "codegen/rewrite/unroll.h"
 
@@ -82,7 +83,9 @@ static uint32_t bits_of(cg_func *c, const ct_op *loop)
     if (loop->opcode != OP_for || loop->plain || !cg_may_unroll(c, loop))
         return 0;
     const little all = little_of(c, loop);
-    const uint32_t known = cg_iterations_of(loop), most = all.loads > 1 ? LEAST_BITS : CG_HELD_REGISTERS;
+    const uint32_t known = cg_iterations_of(loop), most = all.loads == 1 ? CG_HELD_REGISTERS
+                                                          : cg_is_map(c) ? 0
+                                                                         : LEAST_BITS;
     uint32_t bits = 0;
     while (all.fits && all.loaded && bits < most && most_of(&all) << (bits + 1) <= CG_HELD_REGISTERS
            && all.ops << (bits + 1) <= CG_UNROLLED_OPS && known >> (bits + 1))
@@ -108,41 +111,19 @@ static bool multiplies(const cg_func *c)
     return false;
 }
 
-/* A loop, and log2 of the iterations that are executed together. */
-typedef struct chosen {
-    ct_op *loop;
-    uint32_t bits;
-} chosen;
-
-/* All loops are chosen before any of them changes: those that load the same tiles are compared. */
-static chosen *choose(cg_func *c, uint32_t *out_count)
-{
-    uint32_t loops = 0;
-    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
-        loops += op->opcode == OP_for;
-    chosen *all = bc_new(&c->arena, chosen, loops + 1u);
-    *out_count = 0;
-    if (!all)
-        cg_no_memory(c);
-    for (ct_op *op = c->ir->body->first; op && all && !c->failed; op = ct_next_op(op, c->ir->body)) {
-        uint32_t bits = bits_of(c, op);
-        if (bits)
-            all[(*out_count)++] = (chosen){op, bits};
-    }
-    return all;
-}
-
 void cg_unroll_loops(cg_func *c)
 {
-    uint32_t count;
+    bool changed = false;
     if (c->strip_bits || c->is_weighed || cg_loops_stay_plain(c) || cg_choices_of(c)->registers == CG_NEVER
         || multiplies(c))
         return;
-    const chosen *all = choose(c, &count);
-    for (uint32_t i = 0; i < count && !c->failed; i++) {
-        tell(c, all[i].loop, all[i].bits);
-        cg_unroll(c, all[i].loop, all[i].bits);
+    for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
+        uint32_t bits = bits_of(c, op);
+        if (!bits)
+            continue;
+        tell(c, op, bits);
+        changed = cg_unroll(c, op, bits) || changed;
     }
-    if (count && !c->failed && (!cg_find_facts(c->ir) || !cg_find_views(c->ir)))
+    if (changed && (!cg_find_facts(c->ir) || !cg_find_views(c->ir)))
         cg_no_memory(c);
 }
