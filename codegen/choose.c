@@ -9,8 +9,9 @@
    multiprocessor, because it knows registers only approximately.
 
    Only kernels that reduce or scan, without products, take part: for others, the model does not choose better than the
-   passes (docs/internals/codegen/cost-model.md has the figures). A hint, and choices that are asked for, decide before
-   cost.
+   passes (docs/internals/codegen/cost-model.md has the figures). Choices that are asked for decide before cost. A hint
+   that says how many warps to use is where the search begins: it says nothing about the size of the tile, and warps
+   that have no elements of their own repeat those of others.
 
    A kernel with products gets more warps, whatever a hint says, if tiles, such as operands that are computed beside
    sums, take more registers than a thread can have: what is spilled in each iteration costs more than more warps do.
@@ -66,7 +67,7 @@ static bool is_for_cost_to_choose(const cg_func *c)
 {
     uint32_t count = 0;
     bool folds = false;
-    if (cg_hint_of(c, CG_HINT_WARPS) || c->strip_bits || !c->warp_bits || cg_loops_stay_plain(c))
+    if (cg_choices_of(c)->warps || c->strip_bits || !c->warp_bits || cg_loops_stay_plain(c))
         return false;
     for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body)) {
         if (++count > CG_WEIGHED_OPS || cg_is_product(op) || is_ordered(op))

@@ -165,10 +165,22 @@ static bool scatters(const cg_ptr_op *p, const cg_layout *l, uint32_t fast)
     return apart == CG_LANE_BITS && l->reg_bits;
 }
 
+/* Would an access of a warp that stores single elements in this layout fill only parts of its sectors, although their
+   neighbours are likely to lie in them? If so, and if warps can exchange elements to store along rows: that layout. */
+static bool rows_instead(const cg_ptr_op *p, const cg_layout *l, uint32_t fast, cg_layout *out)
+{
+    cg_shape s = cg_shape_of(p->pointers->type);
+    const cg_axis *axes = p->pointers->fact->axes;
+    uint32_t bytes = cg_memory_bytes((bc_kind)p->pointers->type->elem->elem->kind);
+    return p->value && !p->single && axes && axes[fast].likely == s.bits[fast] && !axes[fast].run
+           && bytes << cg_layout_beside(l, s.shift[fast], s.bits[fast], 0) < CG_SECTOR_BYTES
+           && cg_layout_rows_of_warps(l, &s, fast, 0, bytes, out);
+}
+
 cg_layout cg_pointer_layout(cg_func *c, const cg_ptr_op *p)
 {
     cg_shape s = cg_shape_of(p->pointers->type);
-    cg_layout wish;
+    cg_layout wish, rows;
     uint32_t bits, weight, fast = fast_dim(c, p, &bits);
     const cg_axis *axes = p->pointers->fact->axes;
     bool ordered = p->single || p->order != BC_MemoryOrderingSemantics_weak;
@@ -179,6 +191,8 @@ cg_layout cg_pointer_layout(cg_func *c, const cg_ptr_op *p)
             return layout_of_product(p, &wish, fast, bits);
         if (!p->single && !c->strip_bits && cg_pointers_go_as_well(c, p, &wish)) /* nothing is converted */
             return wish;
+        if (!c->strip_bits && weight > CG_WEIGHT_FREE && rows_instead(p, &wish, fast, &rows))
+            return rows;
     }
     if (s.rank && (!axes || !axes[fast].run)
         && (cg_wish(c, p->pointers, &wish, &weight) || (p->value && cg_wish(c, p->value, &wish, &weight)))

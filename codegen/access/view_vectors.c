@@ -31,6 +31,8 @@ typedef struct walk {
     cg_val room[CG_VIEW_DIMS];   /* and how far it may go from the thread's */
     cg_val at[CG_VIEW_DIMS], size[CG_VIEW_DIMS]; /* where a thread has one vector along a dimension: the coordinate in
                                                     the tensor and the tensor's size, 32 bits; else no registers */
+    uint32_t moving;                             /* bits of the tile's index in which a thread's vectors differ */
+    cg_val common;                               /* what all vectors' `inside` has in common */
     cached *steps, *insides, *sums;
 } walk;
 
@@ -357,16 +359,38 @@ static cg_val address_in_turn(walk *w, uint32_t t, cg_val address, uint32_t delt
     return address;
 }
 
+/* What selects a register's condition along t, and its step. */
+static uint32_t key_of(const walk *w, uint32_t t, uint32_t r)
+{
+    uint32_t along = cg_layout_reg(w->l, r) & cg_dim_mask(&w->shape, t);
+    return is_sparse(w, t) ? along : along >> w->shape.shift[t];
+}
+
+/* Is the condition along t part of what all vectors have in common? */
+static bool is_common(const walk *w, uint32_t t)
+{
+    return w->op->when && !(w->moving & cg_dim_mask(&w->shape, t));
+}
+
+/* With a condition from elsewhere, those of the bounds that do not differ between a thread's vectors are combined with
+   it once, so that each vector needs one comparison. */
+static void begin_common(walk *w)
+{
+    w->common = w->op->when ? *w->op->when : cg_const(CG_PRED, 1);
+    for (uint32_t t = 0; t < w->shape.rank; t++)
+        if (is_common(w, t))
+            w->common = cg_and(w->c, w->common, inside_of(w, t, key_of(w, t, 0), 0));
+}
+
 static void fill_vector(walk *w, uint32_t r, cg_tile_vector *vector)
 {
     cg_func *c = w->c;
     uint32_t element = cg_layout_reg(w->l, r);
     vector->address = w->base;
     vector->offset = 0;
-    vector->inside = cg_const(CG_PRED, 1);
+    vector->inside = w->common;
     for (uint32_t t = 0; t < w->shape.rank; t++) {
-        uint32_t delta = (element & cg_dim_mask(&w->shape, t)) >> w->shape.shift[t];
-        uint32_t key = is_sparse(w, t) ? element & cg_dim_mask(&w->shape, t) : delta;
+        uint32_t delta = (element & cg_dim_mask(&w->shape, t)) >> w->shape.shift[t], key = key_of(w, t, r);
         if (delta || is_sparse(w, t) || w->mixed[t]) {
             const cg_val *bytes = step_bytes(w, t, w->unit[t] ? w->unit[t] : key, w->unit[t] ? w->unit[t] : delta, r);
             if (!bytes->known)
@@ -375,7 +399,8 @@ static void fill_vector(walk *w, uint32_t r, cg_tile_vector *vector)
             else
                 vector->offset += (int64_t)(w->unit[t] ? bytes->bits * (delta / w->unit[t]) : bytes->bits);
         }
-        vector->inside = cg_and(c, vector->inside, inside_of(w, t, key, r));
+        if (!is_common(w, t))
+            vector->inside = cg_and(c, vector->inside, inside_of(w, t, key, r));
     }
     if (vector->offset > INT32_MAX || vector->offset < INT32_MIN) { /* an instruction's offset has 32 bits */
         vector->address = add(c, vector->address, cg_const(CG_B64, (uint64_t)vector->offset));
@@ -395,7 +420,11 @@ static void all_parts(walk *w, uint32_t bits, void *user, cg_vector_fn *found)
     w->steps = w->insides = w->sums = NULL;
     for (uint32_t k = 0; k < bits; k++)
         mask |= (uint32_t)1 << reg_bit[k];
+    w->moving = 0;
+    for (uint32_t i = 0; i < l->reg_bits; i++)
+        w->moving |= mask >> i & 1 ? 0 : l->reg[i];
     cg_val owner = w->op->owned ? cg_is_owner(c, l) : cg_const(CG_PRED, 1);
+    begin_common(w);
     for (uint32_t r = 0; r < cg_layout_regs(l) && !c->failed; r++) {
         if ((r & mask) || (w->op->owned && (r & replicas)))
             continue;

@@ -167,6 +167,11 @@ static void copy_tile(cg_func *c, const ct_op *op, copying *k)
     cg_view_op v = cg_view_op_of(op);
     v.in_turn = cg_is_between_groups(cg_ring_of(op, op->from->operand_count)) || copy->cursor;
     v.cursor = copy->cursor ? copy->cursor->at : NULL;
+    cg_val valid = k->valid;
+    if (!k->padding && !valid.known) { /* otherwise the padding's condition is that of the bounds alone */
+        v.when = &valid;
+        k->valid = cg_const(CG_PRED, 1);
+    }
     uint32_t most = cg_is_scale_feed(copy->load->feed) ? copy->load->vector_bits : cg_chunk_bits(v.tile_type);
     cg_view_vectors(c, &v, &copy->load->layout, most, NULL, k, copy_part);
     if (copy->cursor)

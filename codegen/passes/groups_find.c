@@ -469,11 +469,22 @@ static bool find(cg_splitting *x)
     return false;
 }
 
-/* Does the op prevent a loop over tile blocks, or is the kernel already persistent? */
+/* Does the op prevent a loop over tile blocks? */
 static bool keeps_it(const ct_op *op)
 {
-    return op->opcode == OP_get_num_tile_blocks || op->opcode == OP_gdc_wait_tko
-           || op->opcode == OP_gdc_launch_dependents_tko;
+    return op->opcode == OP_gdc_wait_tko || op->opcode == OP_gdc_launch_dependents_tko;
+}
+
+/* Does a loop of the kernel itself take tile blocks in turn? It asks for their number, and writes results in a loop; a
+   kernel that only divides K by that number writes behind its loop. */
+static bool takes_turns(const ct_func *f)
+{
+    bool asks = false, writes = false;
+    for (const ct_op *op = f->body->first; op; op = ct_next_op(op, f->body)) {
+        asks = asks || op->opcode == OP_get_num_tile_blocks;
+        writes = writes || (ct_info(op)->effects & BC_WRITES && ct_loop_around(op));
+    }
+    return asks && writes;
 }
 
 bool cg_may_persist(const cg_splitting *x)
@@ -483,7 +494,7 @@ bool cg_may_persist(const cg_splitting *x)
     for (const ct_op *op = x->f->body->first; op; op = ct_next_op(op, x->f->body))
         if (keeps_it(op))
             return false;
-    return true;
+    return !takes_turns(x->f);
 }
 
 /* Should a second warpgroup compute its part of the left operand while the first one multiplies? It takes the other

@@ -8,7 +8,8 @@
    duration.
 
    Small rows that are the same in all iterations leave the loop, too: weak loads, and values computed from them, that
-   take a few registers per thread. Why it is right: the loop is known to run, so the row would be loaded anyway. No
+   take a few registers per thread. Their pointers and masks take none, since they are recomputed where they are read.
+   Why it is right: the loop is known to run, so the row would be loaded anyway. No
    store and no ordering op of the loop precedes the load, neither by tokens nor through the same memory. So the load
    reads the same elements in front of the loop as in each iteration. */
 #include "codegen/passes/hoist.h"
@@ -82,13 +83,26 @@ static bool is_small(const cg_func *c, const ct_op *op)
     return registers <= CG_HELD_REGISTERS / 2;
 }
 
+/* Does the value take no registers in the loop, because it depends on indices and scalars alone? The layouts pass
+   recomputes such tiles, as the pointers and the mask of a row, where they are read. */
+static bool is_made_anew(const ct_value *v, uint32_t depth)
+{
+    const bc_op_classes pure = BC_OPS(GIVEN) | BC_OPS(MAP) | BC_OPS(CAST) | BC_OPS(SAME) | BC_OPS(RESHAPE)
+                               | BC_OPS(MOVE);
+    const ct_op *op = v->op;
+    bool is_anew = !v->type->rank || (depth && op && op->opcode < OP_LIMIT && bc_op_in(op->opcode, pure));
+    for (uint32_t i = 0; is_anew && v->type->rank && i < op->operand_count; i++)
+        is_anew = is_made_anew(op->operands[i], depth - 1);
+    return is_anew;
+}
+
 /* Can the op leave the loop? Its operands must be computed outside the loop or be able to leave it, too. */
 static bool can_leave(const cg_func *c, const ct_block *body, const ct_op *op, uint32_t depth)
 {
     const bc_op_classes pure = BC_OPS(GIVEN) | BC_OPS(MAP) | BC_OPS(CAST) | BC_OPS(SAME) | BC_OPS(RESHAPE)
                                | BC_OPS(MOVE) | BC_OPS(VIEW);
     bool is_load = ct_is_load(op);
-    bool can = depth && op->block == body && is_small(c, op)
+    bool can = depth && op->block == body && (is_small(c, op) || is_made_anew(&op->results[0], depth))
                && (is_load ? cg_is_weak_access(op) && !cg_order_holds_back(c, body, op)
                            : ct_is_pure(op) && op->opcode < OP_LIMIT && bc_op_in(op->opcode, pure));
     for (uint32_t i = 0; can && i < op->operand_count; i++) {
@@ -125,7 +139,7 @@ static void hoist_rows(const cg_func *c, ct_op *loop)
         next = op->next;
         bool is_load = ct_is_load(op);
         uint64_t registers = is_load ? registers_of(c, &op->results[0]) : 0;
-        if ((is_load || is_row_map(op)) && loaded + registers <= CG_HELD_REGISTERS
+        if ((is_load || is_row_map(op)) && is_small(c, op) && loaded + registers <= CG_HELD_REGISTERS
             && can_leave(c, body, op, CG_ROW_DEPTH)) {
             leave(body, op, loop);
             loaded += registers;

@@ -261,14 +261,20 @@ static const cg_machine *machine_of(const cg_splitting *x)
     return cg_machine_of(x->c->target);
 }
 
-/* Do the bytes of a slot take longer from L2 than one warpgroup takes for a slot? If not, several blocks on a
-   multiprocessor bring more bytes at a time. */
-static bool keeps_pace(const cg_splitting *x, const cg_ring_place *p)
+/* Cycles that the bytes of a slot take from L2. */
+static double slot_cycles(const cg_splitting *x, const cg_ring_place *p)
 {
     double bytes = 0;
     for (uint32_t i = 0; i < p->ring->load_count; i++)
         bytes += cg_ring_load_bytes(&p->ring->loads[i]);
-    return bytes / machine_of(x)->l2_bytes >= machine_of(x)->slot_pace;
+    return bytes / machine_of(x)->l2_bytes;
+}
+
+/* Do the bytes of a slot take longer from L2 than one warpgroup takes for a slot? If not, several blocks on a
+   multiprocessor bring more bytes at a time. */
+static bool keeps_pace(const cg_splitting *x, const cg_ring_place *p)
+{
+    return slot_cycles(x, p) >= machine_of(x)->slot_pace;
 }
 
 /* Does it feed more than one warpgroup, which share a multiprocessor with no other block? Without groups, several
@@ -331,15 +337,16 @@ static bool comes_to_all(const cg_ring_place *p)
 static const char *tma_objection(const cg_splitting *x, const cg_ring_place *p)
 {
     /* A slot that the copy engine fills arrives later than one that threads fill, and even later if it comes from
-       other blocks. The products of the slots in flight must take at least as long. */
+       other blocks. The slots in flight must last at least as long: each lasts as long as its products, or as its bytes
+       take from L2 if that is longer. */
     enum { NOT_ON_THEIR_WAY = 2 };
     /* Few columns are slower by maps if no other block shares the tiles. Tiles of 128x64x64, microseconds by maps
        and by threads: 8192 2,165 and 1,913, 4096 261 and 247, 2048 34.2 and 35.3, 1024 9.7 and 8.7; of e4m3, which
        adds up, 1,184 and 1,411. */
     if (cg_ring_rounds(p->ring) || p->computes || cg_product_before(p->last) || x->count > 1 || !cg_is_persistent(x, p))
         return NULL;
-    double ahead = (double)p->ring->slots - NOT_ON_THEIR_WAY;
-    if (ahead * cg_step_cycles(x, p) < machine_of(x)->engine_delay)
+    double ahead = (double)p->ring->slots - NOT_ON_THEIR_WAY, step = cg_step_cycles(x, p), slot = slot_cycles(x, p);
+    if (ahead * (step > slot ? step : slot) < machine_of(x)->engine_delay)
         return "its stages hold too few bytes in flight";
     bool is_few = is_one_of_one(x) && columns_of(p) <= CG_FEW_COLUMNS && !comes_to_all(p);
     return is_few && !cg_product_of(x->c, p->product).adds_up ? "its products have few columns" : NULL;

@@ -9,6 +9,8 @@
 /* Is the order in which blocks start unobservable? A block could observe it by waiting for another one, and could
    report it. */
 bool cg_blocks_are_apart(const ct_func *f);
+/* Are there atomic accesses whose old values nothing uses? */
+bool cg_has_blind_atomics(const ct_func *f);
 /* Starts the blocks that take longest first, so that only short ones remain at the end. */
 void cg_order_longest_first(cg_func *c);
 /* The order for a product of two tensors in which blocks that run at the same time read few tiles of both. */

@@ -175,13 +175,16 @@ static tiles tiles_of(const cg_func *c)
     return t;
 }
 
+enum { LEAST_OF_A_THREAD = 3 }; /* log2 of the elements of a block */
+
 /* Each thread has a block of the product in registers, so that it uses each loaded element often. A single product
-   gets four warps, as long as each thread has a few elements. */
+   gets four warps, as long as each thread has 2x4 elements, for which it reads six elements in eight multiplications:
+   with 2x2 it would read one for each, and shared memory, which all warps share, is slower than that. */
 static uint32_t warps_of_blocks(const tiles *t)
 {
     uint32_t one = CG_LANE_BITS + t->block, bits = t->product > one ? t->product - one : 0;
     if (!t->is_together)
-        while (bits < CG_USUAL_WARPS && bits + CG_LANE_BITS + CG_BLOCK_LEAST_BITS < t->product)
+        while (bits < CG_USUAL_WARPS && bits + CG_LANE_BITS + LEAST_OF_A_THREAD < t->product)
             bits++;
     return bits < CG_MANY_WARPS ? bits : CG_MANY_WARPS;
 }
@@ -202,7 +205,8 @@ static uint32_t elements_of(uint32_t warp_bits)
 static uint32_t warps_that_suit(const tiles *t)
 {
     const uint32_t many = elements_of(CG_MANY_WARPS), lanes = t->most > CG_LANE_BITS ? t->most - CG_LANE_BITS : 0;
-    if (t->block && t->product + 1 >= t->most)
+    const bool is_small = t->product < CG_USUAL_WARPS + CG_LANE_BITS + LEAST_OF_A_THREAD;
+    if (t->block && (t->product + 1 >= t->most || is_small))
         return warps_of_blocks(t);
     if (t->product >= elements_of(CG_USUAL_WARPS) && t->product == t->most)
         return t->product + (t->adds_up || t->is_wide) > many || t->held + t->is_wide > many
@@ -273,9 +277,9 @@ void cg_set_warps(cg_func *c)
     bool by_strips = cg_is_strip_map(c), is_hinted = hinted_warps(c, &hint);
     if (!chosen.strip_bits && !is_hinted)
         chosen.bits = cg_warps_of_map(c, t.most, chosen.bits);
+    bool as_hinted = is_hinted && !by_strips && !has_loops(c);
     uint32_t part = chosen.bits + CG_LANE_BITS,
-             most_registers = is_hinted && !by_strips && !has_loops(c) ? CG_THREAD_REGISTERS : 0,
-             at_once = part < t.most ? cg_elements_at_once(c, t.most, most_registers) : t.most;
+             at_once = part < t.most ? cg_elements_at_once(c, t.most, as_hinted) : t.most;
     if (part + at_once < t.most && by_strips) { /* maps: more strips with fewer elements */
         chosen.strip_bits += t.most - part - at_once;
         chosen.bits += t.most - part - at_once;

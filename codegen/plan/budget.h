@@ -8,9 +8,9 @@
 /* Chooses the kernel's number of warps: before all passes, and again after a pass that changes the tiles. */
 void cg_set_warps(cg_func *c);
 /* log2 of the elements of its largest tile, which has 2^tile_bits elements, that a thread of a map should compute at
-   once; tile_bits if the kernel is not a map (codegen/plan/at_once.c). most_registers: those that a thread may have; 0:
-   as many as leave room for half the threads of a multiprocessor. */
-uint32_t cg_elements_at_once(cg_func *c, uint32_t tile_bits, uint32_t most_registers);
+   once; tile_bits if the kernel is not a map (codegen/plan/at_once.c). as_hinted: rather than have other warps than a
+   hint says. */
+uint32_t cg_elements_at_once(cg_func *c, uint32_t tile_bits, bool as_hinted);
 /* log2 of the warps of a map, at most `usual`: those whose threads each have an access of full length. */
 uint32_t cg_warps_of_map(const cg_func *c, uint32_t tile_bits, uint32_t usual);
 /* Does it compute all its tiles element by element? */

@@ -5,7 +5,7 @@
 #include "codegen/plan/budget.h"
 #include "codegen/plan/obstacle.h"
 
-/* The load of the ring that a product's operand refers to, if it is a load from a view; NULL: none.
+/* The load of the ring to which a product's operand refers; NULL: it is none of them.
    cg_words_of_thread gives the number of words that a thread has of a tile. */
 const cg_ring_load *cg_ring_load_for(const cg_ring *ring, const ct_value *operand);
 uint32_t cg_words_of_thread(const cg_func *c, const bc_type *tile);

@@ -13,7 +13,7 @@ const cg_ring_load *cg_ring_load_for(const cg_ring *ring, const ct_value *operan
 {
     const ct_op *op = cg_source_of(operand)->op;
     for (uint32_t i = 0; i < ring->load_count; i++)
-        if (ring->loads[i].op == op && op->opcode == OP_load_view_tko)
+        if (ring->loads[i].op == op)
             return &ring->loads[i];
     return NULL;
 }

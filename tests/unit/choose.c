@@ -1,5 +1,5 @@
-/* Warps that are chosen by cost: fewer for small tiles that are reduced, because each warp repeats what all have to do;
-   as many as before for large tiles, products, with a hint, without optimization, and next to atomics. */
+/* Warps that are chosen by cost: fewer for small tiles that are reduced, because each warp repeats what all have to do,
+   also with a hint; as many as before for large tiles, products, without optimization, and next to atomics. */
 #include "codegen/compile.h"
 
 #include <stdio.h>
@@ -76,7 +76,9 @@ int main(void)
     const char hint[] = "optimization_hints=<sm_90 = {num_worker_warps_per_cta = 4}> ";
     CHECK(threads_of_rows(128, "", stored, NULL, TV_OPT_DEFAULT) <= 64);
     CHECK(threads_of_rows(128, "", stored, NULL, TV_OPT_NONE) == 128);
-    CHECK(threads_of_rows(128, hint, stored, NULL, TV_OPT_DEFAULT) == 128);
+    CHECK(threads_of_rows(128, hint, stored, NULL, TV_OPT_DEFAULT) <= 64);
+    CHECK(threads_of_rows(128, hint, stored, NULL, TV_OPT_NONE) == 128);
+    CHECK(threads_of_rows(128, hint, added, NULL, TV_OPT_DEFAULT) == 128);
     CHECK(threads_of_rows(128, "", stored, &(cg_choices){.warps = 2}, TV_OPT_DEFAULT) == 64);
     CHECK(threads_of_rows(128, "", stored, &(cg_choices){.stages = 4}, TV_OPT_DEFAULT) < 128);
     CHECK(threads_of_rows(128, "", added, NULL, TV_OPT_DEFAULT) == 128);
