@@ -20,17 +20,15 @@ enum { LEAST_BITS = 2 };
 typedef struct little {
     uint32_t loaded, stored; /* registers */
     uint32_t loads, ops;     /* accesses of a thread, ops of the iteration */
-    bool reduces;            /* there is a reduction in the iteration */
     bool fits;               /* it loads in short accesses */
 } little;
 
 /* Is the load short, as its threads execute it? Bounds of a view are computed in 64 bits for each iteration: for
-   accesses of less than 4 bytes, that takes longer than ptxas does for a loop as it is. Iterations that reduce wait for
-   other lanes or warps, so that those of long loads are executed together, too, if bounds cost little. */
-static bool is_short(const ct_op *load, const little *all, uint32_t access, uint64_t own)
+   accesses of less than 4 bytes, that takes longer than ptxas does for a loop as it is. */
+static bool is_short(const ct_op *load, uint32_t access, uint64_t own)
 {
-    bool small = access < CG_ACCESS_BYTES || own < CG_ACCESS_BYTES;
-    return load->opcode == OP_load_ptr_tko ? small || all->reduces : small && access >= CG_COPY_BYTES;
+    return (access < CG_ACCESS_BYTES || own < CG_ACCESS_BYTES)
+           && (load->opcode == OP_load_ptr_tko || access >= CG_COPY_BYTES);
 }
 
 static void add_load(cg_func *c, ct_op *load, little *all)
@@ -45,7 +43,7 @@ static void add_load(cg_func *c, ct_op *load, little *all)
     uint64_t own = ((uint64_t)cg_memory_bytes(kind) << cg_shape_of(tile).tile_bits) / cg_threads(c);
     all->loaded += p.registers;
     all->loads += own > p.access ? (uint32_t)(own / p.access) : 1;
-    all->fits = is_short(load, all, p.access, own);
+    all->fits = is_short(load, p.access, own);
 }
 
 static void add_store(const cg_func *c, const ct_op *store, little *all)
@@ -57,8 +55,6 @@ static void add_store(const cg_func *c, const ct_op *store, little *all)
 static little little_of(cg_func *c, const ct_op *loop)
 {
     little all = {.fits = true};
-    for (const ct_op *op = loop->regions[0]->first; op; op = op->next)
-        all.reduces = all.reduces || op->opcode == OP_reduce;
     for (ct_op *op = loop->regions[0]->first; op; op = ct_next_op(op, loop->regions[0])) {
         all.ops++;
         if (ct_is_load(op) && op->results[0].type->rank)
