@@ -8,9 +8,9 @@
    its way to a product uses a second ring if each thread has at least 16 bytes of the tile, or whole words of bytes.
    Each thread reads its own copies from that ring, as in kernels without products (codegen/plan/streams.c). Small
    tiles, such as rows of scales, lie in the ring of the products, where threads read them (codegen/plan/rows.c). Loads
-   into registers are chosen in codegen/plan/early_find.c. The plan, which holds the rings, becomes the loop's detail;
-   the groups pass or the expand pass carries it out. Every load of a loop gets a remark. The rules are in
-   docs/internals/codegen/pipelining.md.
+   into registers are chosen in codegen/plan/early_find.c, loops that are unrolled in codegen/plan/unroll.c. The plan,
+   which holds the rings, becomes the loop's detail; the groups pass or the expand pass carries it out. Every load of a
+   loop gets a remark. The rules are in docs/internals/codegen/pipelining.md.
 
    Why it is right: codegen/analysis/order.h shows that no access of the loop that could touch the same memory comes
    between the copy and the place where the load stood. */
@@ -521,7 +521,7 @@ static void find_streams(cg_func *c, const ct_block *block, bool products)
         for (uint32_t r = 0; r < op->region_count; r++)
             if (op->regions[r])
                 find_streams(c, op->regions[r], products);
-        if (ct_is_loop(op) && !op->plain && (op->opcode != OP_for || !cg_product_in(op->regions[0])))
+        if (ct_is_loop(op) && !op->plain && !op->unrolled && (op->opcode != OP_for || !cg_product_in(op->regions[0])))
             cg_find_streams(c, op, products);
     }
 }
@@ -529,6 +529,7 @@ static void find_streams(cg_func *c, const ct_block *block, bool products)
 void cg_pass_loads(cg_func *c)
 {
     bool products = false;
+    cg_unroll_loops(c);
     for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
         products = products || cg_is_product(op);
         if (op->opcode == OP_for && cg_product_in(op->regions[0]) && !op->plain)

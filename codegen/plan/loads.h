@@ -36,6 +36,9 @@ void cg_drop_rows(cg_func *c, const ct_op *loop, cg_ring *ring, const char *why)
    elsewhere. */
 void cg_find_streams(cg_func *c, ct_op *loop, bool products);
 
+/* In kernels without products: unrolls loops whose threads load little in an iteration (codegen/plan/unroll.c). */
+void cg_unroll_loops(cg_func *c);
+
 /* May the load be prefetched into slots from which each thread reads its own copies (codegen/plan/streams.c)? */
 cg_condition cg_stream_obstacle;
 
