@@ -62,6 +62,7 @@ struct ct_op {
     uint8_t region_count;
     /* Of a product. Passes that create its ring set these for later passes and for lowering: */
     bool in_flight; /* by groups, skew, expand: its result is available after mma_await only */
+    bool ahead;     /* by skew: it is started an iteration before its result is awaited */
     bool in_place;  /* by groups, skew: it adds to the registers of its accumulator, which nothing else reads */
     bool as_words;  /* by groups, overlap: its left operand, which does not change in the loop, is taken as the words in
                        which it is */
@@ -70,6 +71,7 @@ struct ct_op {
     uint8_t way; /* ct_way: by loads, flip; of an ftof, CT_TURNED: done by such a product */
     /* Of a `staged`, by expand, ahead: */
     bool in_registers; /* it loads its tile to registers, where other ops read it */
+    bool unrolled;     /* of a loop, by loads: it executes several iterations together, or those that are left */
     bool plain;  /* of a loop, by lift: another version of it probably runs, so that nothing is prefetched in it */
     bool likely; /* of a plain loop, by lift: not in a loop, and as likely to run as the other version */
     uint16_t operand_count, result_count;
