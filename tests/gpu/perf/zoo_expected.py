@@ -2,6 +2,8 @@
 import math
 
 INNER = {"f16": "float16", "bf16": "bfloat16", "f8E4M3FN": "float8_e4m3fn", "f8E5M2": "float8_e5m2"}
+# Types that numpy lacks: bits of the fraction, the least exponent, the largest number.
+FORMATS = {"bf16": (7, -126, 255 * 2.0 ** 120), "f8E4M3FN": (3, -6, 448), "f8E5M2": (2, -14, 57344)}
 
 
 def converted(xp, x, name):
@@ -14,10 +16,16 @@ def wide(xp, x):
     return converted(xp, x, "float64" if any(name in str(x.dtype) for name in ("64", "int32")) else "float32")
 
 
-def rounded(xp, x, elem):
-    """Rounded to the type of a product's operand, if xp has it."""
-    name = INNER.get(elem)
-    return wide(xp, converted(xp, x, name)) if name and hasattr(xp, name) else x
+def nearest(xp, x, elem):
+    """The nearest numbers that such a type has, of two as near the even one; unchanged for all other types."""
+    if elem not in INNER:
+        return x
+    if hasattr(xp, INNER[elem]):
+        return wide(xp, converted(xp, x, INNER[elem]))
+    fraction, least, most = FORMATS[elem]
+    unit = xp.exp2(xp.maximum(xp.frexp(x)[1] - 1, least) - fraction)
+    y = xp.rint(x / unit) * unit
+    return converted(xp, xp.where(xp.abs(y) > most, xp.sign(y) * math.inf, y), "float32")
 
 
 def turn(x):
@@ -80,7 +88,7 @@ def operand(xp, f, named, places=None, wrapped=None, period=None):
         s, n = named[f["group_scale"]], x.shape[deep - 2]
         group = [i // f["group"] for i in range(n)]
         x = x * chosen(xp, s, deep, group)
-    x = rounded(xp, x, f["compute"])
+    x = nearest(xp, x, f["compute"])
     if "mask" in f:
         along, across = steps(xp, x.shape[deep - 2], x) % (period or x.shape[deep - 2]), steps(xp, x.shape[-1 - deep], x)
         x = xp.where(along <= across[:, None] if deep == 1 else along[:, None] <= across, x, x * 0)
@@ -147,7 +155,7 @@ def chain(xp, f, axes, named, which):
     deep, value = f["K"], f["V"]
     length = named[value["array"]].shape[-2] * (2 if value["raw"] in ("i4", "u4") and value["packed"] == 0 else 1)
     places = clamped_places(length, f["block"]) if axes["index"] == "clamped" else None
-    q = rounded(xp, converted(xp, named["Q"], "float64" if deep["compute"] == "f64" else "float32"), deep["compute"])
+    q = nearest(xp, converted(xp, named["Q"], "float64" if deep["compute"] == "f64" else "float32"), deep["compute"])
     s = q @ operand(xp, deep, named, places) * f["scale"]
     v = operand(xp, value, named, places)
     if f["causal"]:
@@ -166,17 +174,6 @@ def chain(xp, f, axes, named, which):
 
 
 MOST_F16 = 65504
-
-
-def nearest(xp, y, elem):
-    """Numbers of f32 as f16 or bf16 represents them, others unchanged."""
-    if elem not in ("f16", "bf16"):
-        return y
-    if hasattr(xp, INNER[elem]):
-        return wide(xp, converted(xp, y, INNER[elem]))
-    bits = y.astype("float32").view("uint32")       # numpy has no bf16: rounded to the nearest, to the even one if two are as near
-    up = (bits + (0x7FFF + (bits >> 16 & 1)).astype("uint32") & 0xFFFF0000).astype("uint32").view("float32")
-    return xp.where(xp.isfinite(y), up, y)
 
 
 def one(xp, name, args, values, r):
