@@ -2,6 +2,7 @@
 #include "codegen/ops/blocks.h"
 
 #include "codegen/ops/hooks.h"
+#include "codegen/ops/map.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/homes.h"
 #include "codegen/values/values.h"
@@ -102,9 +103,10 @@ static void put_side_by_side(cg_func *c, cg_val *number)
    rest. Grids of another size keep their order. */
 static void put_digit_last(cg_func *c, cg_val *number)
 {
-    cg_val first = cg_new(c, CG_B32), r = cg_new(c, CG_B32), moved = cg_new(c, CG_B32), applies = cg_new(c, CG_PRED);
-    cg_ins(c, "div.u32 %v, %v, %u", first, *number, c->rest);
-    cg_ins(c, "rem.u32 %v, %v, %u", r, *number, c->rest);
+    cg_val first = cg_quotient(c, *number, c->rest), whole = cg_new(c, CG_B32), r = cg_new(c, CG_B32),
+           moved = cg_new(c, CG_B32), applies = cg_new(c, CG_PRED);
+    cg_ins(c, "mul.lo.u32 %v, %v, %u", whole, first, c->rest);
+    cg_ins(c, "sub.u32 %v, %v, %v", r, *number, whole);
     cg_ins(c, "mad.lo.u32 %v, %v, %u, %v", moved, r, c->digit, first);
     cg_ins(c, "setp.eq.u32 %v, %v, %u", applies, special(c, of_grid(c), 0), c->digit * c->rest);
     *number = cg_select(c, applies, moved, *number);
