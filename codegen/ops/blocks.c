@@ -1,6 +1,7 @@
 /* The index of a block: of its cluster, if a cluster computes a tile block (codegen/passes/cluster.c). */
 #include "codegen/ops/blocks.h"
 
+#include "codegen/facts/facts.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/ops/map.h"
 #include "codegen/ptx/ptx.h"
@@ -178,6 +179,28 @@ void cg_lower_rank(cg_func *c, const ct_op *op)
         return;
     regs[0] = cg_new(c, CG_B32);
     cg_ins(c, "mov.u32 %v, %%cluster_ctarank", regs[0]);
+    cg_set(c, cg_result(op, 0), regs);
+}
+
+/* ---- blocks that would store nothing (codegen/passes/outside.c) ---- */
+
+void cg_assign_within(cg_func *c, const ct_op *op)
+{
+    cg_set_scalars(c, op);
+}
+
+void cg_lower_within(cg_func *c, const ct_op *op)
+{
+    cg_val *regs = cg_vals(c, 1);
+    if (!regs)
+        return;
+    int64_t count = op->operands[1]->fact->value;
+    regs[0] = cg_reg(c, cg_scalar(c, op->operands[0]));
+    if (cg_range_of(op->operands[0]).low < 0 || cg_range_of(op->operands[0]).high >= count) {
+        cg_val outside = cg_new(c, CG_PRED);
+        cg_ins(c, "setp.ge.u32 %v, %v, %u", outside, regs[0], (uint32_t)count);
+        cg_ins(c, "@%v exit", outside);
+    }
     cg_set(c, cg_result(op, 0), regs);
 }
 
