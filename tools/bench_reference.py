@@ -15,7 +15,7 @@ by the bytes that were loaded.
   registers of a thread; +s: with a stack of so many bytes, where ptxas spills
   cycles    predicted for a multiprocessor, ours/theirs: the largest of what its resources need for these counts, with the figures of
             codegen/cost/*.def: tensor cores, issue of instructions, special functions, shared memory (with the operands of products), bytes
-            from L2. Latencies are not in it.
+            from L2. An instruction of PTX counts as what ptxas makes of it (MACHINE). Latencies are not in it.
 
 Ends with geometric means, and the kernels that are furthest behind. Without the tools, it says so and stops."""
 import argparse
@@ -33,7 +33,16 @@ BITS = {"f16": 16, "bf16": 16, "tf32": 32, "f64": 64, "e4m3": 8, "e5m2": 8, "s8"
 KINDS = {"f16": ("F16", 16), "tf32": ("TF32", 32), "f8f6f4": ("F8E4M3FN", 8), "i8": ("I8", 8), "mxf8f6f4": ("F8E4M3FN", 8),
          "mxf4": ("F8E4M3FN", 4), "mxf4nvf4": ("F8E4M3FN", 4)}
 RATES = {"f16": "F16", "bf16": "BF16", "tf32": "TF32", "e4m3": "F8E4M3FN", "e5m2": "F8E5M2", "s8": "I8", "u8": "I8", "f64": "F64"}
-SPECIAL = ("ex2.", "lg2.", "rcp.approx", "rsqrt.approx", "sqrt.approx", "sin.", "cos.", "tanh.")
+# Instructions of the machine, and how many of them are special functions, for an instruction of PTX that ptxas 13.5 does not translate to one
+# for sm_100a; of divisions and roots, those of the way without denormal numbers. The first row that fits holds; others take one.
+MACHINE = [(re.compile(pattern), instructions, special) for pattern, instructions, special in (
+    (r"mov\.|neg\.f|abs\.f|cvt\.u64\.u32|cvt\.u32\.u64|cvta\.", 0, 0),  # registers have other names, or operands a modifier
+    (r"div\.rn\.f32|div\.rn\.ftz", 11, 1), (r"div\.full\.f32|div\.full\.ftz", 9, 1), (r"div\.approx", 2, 1),
+    (r"rcp\.rn\.(ftz\.)?f32", 9, 1), (r"sqrt\.rn\.(ftz\.)?f32", 10, 1),
+    (r"(ex2|lg2|rsqrt)\.approx\.f32", 5, 1), (r"sqrt\.approx", 6, 1),
+    (r"(ex2|lg2|rcp|rsqrt|sin|cos|tanh)\.", 1, 1),
+    (r"(div|rem)\.[su]32", 22, 1), (r"mul\.lo\.[su]64", 4, 0), (r"mad\.wide", 3, 0), (r"(min|max)\.[su]64", 4, 0),
+    (r"(add|sub|and|or|xor|not|shl|shr|selp|setp\.\w+)\.[bsu]64", 2, 0))]
 PRODUCTS = ("tcgen05.mma.", "wgmma.mma_async.", "mma.sync.")
 
 
@@ -97,11 +106,16 @@ def matrix_bytes(opcode):
     return 4 * int(re.search(r"\.x(\d)", opcode).group(1))
 
 
+def machine(opcode):
+    """How many instructions of the machine one of PTX is, and how many of these are special functions."""
+    return next(((instructions, special) for pattern, instructions, special in MACHINE if pattern.match(opcode)), (1, 0))
+
+
 class Work:
     """Sums over the lines `OPCODE WARPS LANES BYTES M N K A-IN-SHARED` of a file of counts."""
 
     def __init__(self, path, model):
-        self.outside = self.macs = self.tensor = self.special = self.shared = self.loaded = self.by_map = self.stored = 0
+        self.outside = self.issued = self.macs = self.tensor = self.special = self.shared = self.loaded = self.by_map = self.stored = 0
         self.shapes = {}
         self.in_tensor_memory = False
         with open(path, encoding="utf-8") as f:
@@ -116,8 +130,9 @@ class Work:
             return
         if not opcode.startswith("mov."):
             self.outside += warps
-        if opcode.startswith(SPECIAL):
-            self.special += warps
+        instructions, special = machine(opcode)
+        self.issued += instructions * warps
+        self.special += special * warps
         if opcode.startswith(("ldmatrix", "stmatrix")):
             self.shared += lanes * matrix_bytes(opcode)
         elif opcode.startswith("cp.async.bulk"):
@@ -170,7 +185,7 @@ class Work:
 
     def cycles(self, model):
         """Of each resource."""
-        return {"tensor": self.tensor, "issue": self.outside / model.issue, "special": self.special / model.special,
+        return {"tensor": self.tensor, "issue": self.issued / model.issue, "special": self.special / model.special,
                 "shared": self.shared / model.shared, "L2": (self.loaded + self.stored) / model.l2}
 
     def shape(self):

@@ -109,9 +109,20 @@ static bool find_atom(const cg_func *c, const ct_op *op, cg_product *p)
 
 /* ---- products that feed products ---- */
 
+/* The sum that is awaited: of a product that runs ahead, what the loop starts with, from the branch that tests whether
+   there is an iteration. */
+static const ct_value *awaited_sum(const ct_op *await)
+{
+    const ct_value *sum = await->operands[0];
+    const ct_op *loop = sum->op ? NULL : sum->block->parent;
+    if (loop && loop->opcode == OP_for && sum->number)
+        sum = loop->operands[ct_first_carried(loop) + sum->number - 1];
+    return sum->op && sum->op->opcode == OP_if ? sum->op->regions[0]->last->operands[sum->number] : sum;
+}
+
 const ct_op *cg_maker_of(const ct_value *v)
 {
-    return v->op && v->op->opcode == CT_mma_await ? v->op->operands[0]->op : v->op;
+    return v->op && v->op->opcode == CT_mma_await ? awaited_sum(v->op)->op : v->op;
 }
 
 bool cg_is_product(const ct_op *op)
@@ -235,7 +246,7 @@ const ct_op *cg_product_before(const ct_op *op)
 static bool is_chained(const ct_op *op)
 {
     enum { MOST_OPS = 256 }; /* that are searched for one that uses the result */
-    if (cg_product_before(op))
+    if (op->ahead || cg_product_before(op))
         return true;
     uint32_t count = 0;
     for (const ct_op *next = op->next; next && count < MOST_OPS; next = next->next, count++)

@@ -153,7 +153,8 @@ const ct_op *cg_largest_product(const ct_func *f);
 cg_product cg_product_of(const cg_func *c, const ct_op *op);
 /* Does a step of both operands along K fit into shared memory? If not, A is kept as fragments. */
 bool cg_step_fits(const cg_func *c, const cg_product *p);
-/* The op that computes v; for an awaited product, the product itself. */
+/* The op that computes v; for an awaited product, the product itself, and if it runs ahead, that of the first
+   iteration. */
 const ct_op *cg_maker_of(const ct_value *v);
 /* The product that the left operand of a product is computed from, element by element; NULL: none was found. */
 const ct_op *cg_product_before(const ct_op *op);

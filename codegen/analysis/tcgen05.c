@@ -72,8 +72,27 @@ uint32_t cg_tcgen05_warp_column(const cg_product *p, uint32_t i)
     return cg_tcgen05_halves_lanes(p) ? cg_sum_columns(p) - 1 - i : cg_sum_columns(p) - p->along_n + i;
 }
 
+cg_layout cg_tcgen05_rows_layout(const cg_func *c, const cg_product *p, uint32_t columns, uint32_t along)
+{
+    uint32_t one = 1, w = 0;
+    cg_layout l = {.tile_bits = (uint8_t)(p->m + columns + p->batch), .warp_bits = (uint8_t)c->warp_bits};
+    for (uint32_t i = 0; i < columns - along; i++)
+        l.reg[l.reg_bits++] = one << i;
+    for (uint32_t i = CG_LANE_BITS + p->along_m; i < p->m + p->batch; i++)
+        l.reg[l.reg_bits++] = one << (columns + i);
+    for (uint32_t i = 0; i < CG_LANE_BITS; i++)
+        l.lane[i] = one << (columns + i);
+    for (uint32_t i = 0; i < p->along_m; i++)
+        l.warp[w++] = one << (columns + CG_LANE_BITS + i);
+    for (uint32_t i = 0; i < along; i++)
+        l.warp[w++] = one << (columns - along + i);
+    return l;
+}
+
 cg_layout cg_tcgen05_layout(const cg_func *c, const cg_product *p)
 {
+    if (cg_tcgen05_moves_rows(p))
+        return cg_tcgen05_rows_layout(c, p, cg_sum_columns(p), p->along_n);
     uint32_t one = 1, w = 0, n = cg_sum_columns(p),
              of_warps = p->m < CG_TENSOR_ROW_BITS && !p->paired ? HALF_BITS : HALF_BITS + 1;
     cg_layout l = {.tile_bits = (uint8_t)(p->m + n + p->batch), .warp_bits = (uint8_t)c->warp_bits};

@@ -29,7 +29,17 @@ void cg_tcgen05_split(const cg_func *c, cg_product *p);
 bool cg_tcgen05_halves_lanes(const cg_product *p);
 /* The bit of the sum's column that bit i of the warps along N gives. */
 uint32_t cg_tcgen05_warp_column(const cg_product *p, uint32_t i);
-/* The layout of the sum as the shape 16x256b loads it: that of mma.sync for 16 lanes at a time. */
+/* Does each thread move a row of the sum and of the left operand, or a part of it if warps share rows? In a chain of
+   products, as in attention, what is computed between them is often reduced along rows, which takes no shuffles then.
+   Of fewer than 128 rows, not every lane has one. */
+static inline bool cg_tcgen05_moves_rows(const cg_product *p)
+{
+    return p->chained && p->m >= CG_TENSOR_ROW_BITS;
+}
+/* The layout in which the shape 32x32b moves a sum, or a left operand, of 2^columns columns, of which the warps that
+   share rows have 2^along parts: each thread has a lane of its own. */
+cg_layout cg_tcgen05_rows_layout(const cg_func *c, const cg_product *p, uint32_t columns, uint32_t along);
+/* The layout of the sum: of rows, or as the shape 16x256b loads it, that of mma.sync for 16 lanes at a time. */
 cg_layout cg_tcgen05_layout(const cg_func *c, const cg_product *p);
 /* The columns of tensor memory that the product's sum takes. Batches follow each other like further rows. */
 uint32_t cg_tcgen05_sum_columns(const cg_product *p);

@@ -17,9 +17,11 @@ typedef struct cg_sum {
     const ct_op *product;
     const ct_op *span;    /* the op during which it lies there: the product, or the loop over which it stays */
     const ct_op *started; /* of a sum that stays: the op that puts it there, and the one that takes it; else NULL */
-    const ct_op *taken;   /* of sums in turn: that marks it as complete, */
+    const ct_op *taken;   /* also of products that run ahead; of sums in turn: that marks it as complete, */
     const ct_op *loaded;  /* and the consumers' op that loads it; else NULL */
     const ct_op *scaled;  /* the op that multiplies it there in each iteration; NULL: none */
+    bool late;            /* of a sum that is multiplied: its product is awaited when the next iteration multiplies it,
+                             or when it is taken */
     uint32_t column, columns, row;         /* columns: with those of its scales; row: log2 of the words of each row */
     uint32_t scale_columns;                /* the last of these */
     uint32_t left, left_columns, left_row; /* of its product's left operand, during the product; no columns: it is not
@@ -39,7 +41,8 @@ static inline uint32_t cg_scales_of(const cg_sum *s)
 typedef struct cg_tensor {
     cg_sum *sums;
     uint32_t count, columns;       /* columns that are allocated */
-    bool flies;                    /* without groups, a product goes on in the next iteration */
+    bool flies;                    /* a product goes on in the next iteration, without groups, or runs ahead */
+    bool is_late;                  /* a sum is */
     bool in_turn;                  /* the kernel's only sum has two places, which the issuer fills in turn */
     struct cg_pair_state *pair;    /* the same, of a pair of thread blocks (codegen/ops/tcgen05_pair.c) */
     struct cg_tensor_state *state; /* as lowered (codegen/ops/tcgen05.c); NULL until then */

@@ -27,6 +27,8 @@ static uint32_t neighbours_of(const cg_product *p)
 
 cg_layout cg_tensor_left_layout(const cg_func *c, const cg_product *p)
 {
+    if (cg_tcgen05_moves_rows(p))
+        return cg_tcgen05_rows_layout(c, p, p->k, cg_tensor_left_along(c, p));
     cg_layout l = {.tile_bits = (uint8_t)(p->m + p->k), .warp_bits = (uint8_t)c->warp_bits};
     uint32_t one = 1, w = 0, of_warps = p->m < CG_TENSOR_ROW_BITS ? HALF_BITS : HALF_BITS + 1, near = neighbours_of(p),
              along = cg_tensor_left_along(c, p);

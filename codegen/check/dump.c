@@ -99,7 +99,7 @@ static void say_product(const ct_op *op, const cg_k_part *part, bc_text *out)
     if (part)
         bc_text_printf(out, "part %u of %u of K", part->number, 1u << part->bits);
     if (op->in_flight)
-        bc_text_printf(out, "%sin flight", out->len ? ", " : "");
+        bc_text_printf(out, "%sin flight%s", out->len ? ", " : "", op->ahead ? ", an iteration ahead" : "");
     if (op->in_place)
         bc_text_printf(out, "%sin place", out->len ? ", " : "");
     if (op->paired)

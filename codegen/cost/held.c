@@ -1,6 +1,6 @@
 /* Finds the largest number of a thread's registers that hold tiles. It visits ops from the last to the first; a tile
    is held from the op that computes it to its last use, and a tile from outside a loop is held to the loop's end.
-   The other registers that ptxas needs are not known. */
+   The other registers that ptxas needs are not known. Then: how many blocks share a multiprocessor. */
 #include "codegen/cost/cost.h"
 
 #include "codegen/analysis/product.h"
@@ -191,4 +191,30 @@ uint32_t cg_blocks_hinted(const cg_func *c, uint32_t wanted)
     if (blocks > 1 && room < (double)blocks)
         blocks = room >= TWO ? (int64_t)room : room * worth >= TWO ? TWO : 0;
     return (uint32_t)blocks;
+}
+
+/* ---- what shares a multiprocessor ---- */
+
+static uint32_t registers_of(const cg_func *c, const cg_machine *m, uint32_t wanted)
+{
+    double threads = cg_all_threads(c), registers = wanted < m->registers_most ? wanted : m->registers_most;
+    uint32_t blocks = cg_blocks_hinted(c, wanted);
+    if (c->groups)
+        registers = c->groups->launched ? c->groups->launched : m->registers_most;
+    else if (blocks && m->registers / threads / blocks < registers)
+        registers = m->registers / threads / blocks;
+    return (uint32_t)(m->registers / threads < registers ? m->registers / threads : registers);
+}
+
+void cg_fit(cg_func *c, cg_kernel_cost *k, uint32_t held)
+{
+    const cg_machine *m = k->machine;
+    k->threads = cg_all_threads(c);
+    k->registers = registers_of(c, m, cg_registers_wanted(c, held));
+    double room[] = {m->shared_kib / (k->shared / 1024.0 + 1), m->registers / k->registers / k->threads,
+                     (double)c->target->threads / k->threads, m->most_blocks};
+    double least = m->most_blocks;
+    for (uint32_t i = 0; i < TV_COUNT(room); i++)
+        least = room[i] < least ? room[i] : least;
+    k->blocks = least < 1 ? 1 : (uint32_t)least;
 }

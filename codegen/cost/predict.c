@@ -95,10 +95,11 @@ static double busy_with(const walk *x, const cg_work *w)
     return busy / x->streams;
 }
 
+/* The end of an iteration only hands on values: ops of the next one wait for what they read. */
 static double start_of(const walk *x, const ct_op *op)
 {
     double start = x->now;
-    for (uint32_t i = 0; i < op->operand_count; i++) {
+    for (uint32_t i = 0; i < op->operand_count && op->opcode != OP_continue; i++) {
         bool adds_on = i == 2 && op->in_flight; /* it adds to the registers of the product before it */
         double ready = x->ready[op->operands[i]->id];
         start = ready > start && !adds_on ? ready : start;
@@ -169,7 +170,7 @@ static double walk_iterations(walk *x, const ct_op *loop, double outer[CG_RESOUR
 {
     const ct_block *body = loop->regions[0];
     bool twice = x->depth < TWICE_BELOW, counts = x->counts;
-    double begun = x->now, taken[2] = {0};
+    double begun, free, taken[2] = {0};
     memcpy(outer, x->cycles, sizeof x->cycles);
     for (uint32_t i = 0; i < body->arg_count; i++)
         x->ready[body->args[i].id] = x->now;
@@ -178,8 +179,9 @@ static double walk_iterations(walk *x, const ct_op *loop, double outer[CG_RESOUR
         memset(x->cycles, 0, sizeof x->cycles);
         x->counts = counts && pass == twice;
         begun = x->now;
+        free = x->tensor_free > begun ? x->tensor_free : begun;
         walk_block(x, body);
-        taken[pass] = x->now - begun;
+        taken[pass] = fmax(x->now - begun, x->tensor_free - free); /* products may still be in flight */
         carry(x, loop);
     }
     x->depth--;
@@ -207,14 +209,15 @@ static void add_overhead(walk *x, double *alone)
 /* How long a block takes for so many iterations: blocks that share the multiprocessor hide how long the first iteration
    waits from each other, as far as they keep a resource busy. Producers begin a later run of the loop, or the next
    tile of a persistent kernel, before consumers come to it. If the launch is known, DRAM counts for all blocks
-   together. */
+   together, and blocks, which begin at the same time, queue for what they need; otherwise they are taken to be at
+   different places of the program. Products are started ahead and do not queue. */
 static double time_of(const walk *x, const cg_loop_cost *cost, double iterations, double start)
 {
     uint32_t which;
-    double all = x->blocks * most_of(cost->cycles, x->multiplies || x->launch->grid[0] > 0, &which);
-    bool begun = x->c->takes_over || (x->c->groups && x->depth);
-    double chain = (begun ? 0 : start) + iterations * cost->alone, shared = iterations * all;
-    return chain > shared ? chain : shared;
+    bool launched = x->launch->grid[0] > 0, begun = x->c->takes_over || (x->c->groups && x->depth);
+    double each = iterations * most_of(cost->cycles, x->multiplies || launched, &which), all = x->blocks * each;
+    double chain = (begun ? 0 : start) + iterations * cost->alone;
+    return launched && !x->multiplies ? cg_time_in_queue(chain, each, x->blocks) : chain > all ? chain : all;
 }
 
 static void walk_loop(walk *x, const ct_op *loop)
@@ -360,32 +363,6 @@ static double walk_kernel(walk *x, double blocks)
     return all > x->now ? all : x->now;
 }
 
-/* ---- what shares a multiprocessor ---- */
-
-static uint32_t registers_of(const cg_func *c, const cg_machine *m, uint32_t wanted)
-{
-    double threads = cg_all_threads(c), registers = wanted < m->registers_most ? wanted : m->registers_most;
-    uint32_t blocks = cg_blocks_hinted(c, wanted);
-    if (c->groups)
-        registers = c->groups->launched ? c->groups->launched : m->registers_most;
-    else if (blocks && m->registers / threads / blocks < registers)
-        registers = m->registers / threads / blocks;
-    return (uint32_t)(m->registers / threads < registers ? m->registers / threads : registers);
-}
-
-static void fit(cg_func *c, cg_kernel_cost *k, uint32_t held)
-{
-    const cg_machine *m = k->machine;
-    k->threads = cg_all_threads(c);
-    k->registers = registers_of(c, m, cg_registers_wanted(c, held));
-    double room[] = {m->shared_kib / (k->shared / 1024.0 + 1), m->registers / k->registers / k->threads,
-                     (double)c->target->threads / k->threads, m->most_blocks};
-    double least = m->most_blocks;
-    for (uint32_t i = 0; i < TV_COUNT(room); i++)
-        least = room[i] < least ? room[i] : least;
-    k->blocks = least < 1 ? 1 : (uint32_t)least;
-}
-
 /* ---- a launch ---- */
 
 /* The average time of the sampled blocks. */
@@ -501,16 +478,26 @@ static double end_of(double us)
     return us / 2; /* on average */
 }
 
+/* Without products, blocks that share a multiprocessor do not end together, since older warps go first: the next ones
+   take their places one by one, so that a last round that is not full costs its part of a round. Blocks with products
+   wait for the tensor cores in turn, and end together: a last round is one more. */
+static double time_of_rounds(const walk *x, const sample *s, double on_one)
+{
+    double rounds = on_one / x->k->blocks;
+    if (rounds <= 1)
+        return s->longest;
+    return x->multiplies ? floor(rounds) * s->full + s->rest : rounds * s->full;
+}
+
 static void predict_launch(walk *x, const cg_launch *launch)
 {
     const cg_machine *m = x->m;
     cg_kernel_cost *k = x->k;
     uint32_t which, parts = x->c->cluster ? x->c->cluster : 1;
     double blocks = (double)launch->grid[0] * (double)launch->grid[1] * (double)launch->grid[2];
-    double on_one = ceil(blocks * parts / m->multiprocessors), rounds = floor(on_one / k->blocks);
-    double rest = on_one - rounds * k->blocks;
-    sample s = look_at_blocks(x, launch, blocks, rest);
-    double cycles = on_one > k->blocks ? rounds * s.full + s.rest : s.longest;
+    double on_one = ceil(blocks * parts / m->multiprocessors);
+    sample s = look_at_blocks(x, launch, blocks, fmod(on_one, k->blocks));
+    double cycles = time_of_rounds(x, &s, on_one);
     for (uint32_t r = 0; r < CG_RESOURCES; r++)
         s.cycles[r] *= blocks * parts / m->multiprocessors;
     double least = most_of(s.cycles, true, &which);
@@ -583,7 +570,7 @@ cg_kernel_cost *cg_predict(cg_func *c, const cg_launch *launch, uint32_t shared_
     k->machine = machine;
     k->shared = shared_bytes;
     k->us = -1;
-    fit(c, k, held);
+    cg_fit(c, k, held);
     k->wanted = in_loops.held ? cg_registers_wanted(c, in_loops.held) : 0;
     x.warps = (double)(1u << cg_real_warp_bits(c));
     x.streams = c->groups && x.warps > SCHEDULERS ? x.warps / SCHEDULERS : 1;

@@ -1,4 +1,4 @@
-/* How long iterations of a loop take at least because of their rings; see the header. */
+/* How long iterations of a loop take because of their rings and of other blocks; see the header. */
 #include "codegen/cost/waits.h"
 
 #include "codegen/kernel/groups.h"
@@ -77,4 +77,17 @@ void cg_add_waits(const cg_func *c, const cg_machine *m, cg_waits *w, cg_loop_co
         cost->in_flight += copies_ahead(ring) * ring->slot_bytes;
     }
     cost->alone = taken + own;
+}
+
+/* Mean value analysis of a closed queue: a block that comes to the resource finds as many others there as there are on
+   average while one block fewer takes part. */
+double cg_time_in_queue(double alone, double each, double blocks)
+{
+    double least = each > alone ? each : alone, taken = least, waiting = 0;
+    for (double n = 1; n <= blocks && least > 0; n++) {
+        double used = each * (1 + waiting);
+        taken = used + least - each;
+        waiting = n * used / taken;
+    }
+    return taken;
 }

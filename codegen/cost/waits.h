@@ -1,4 +1,4 @@
-/* What iterations of loops wait for: copies into rings, and slots that are free for them. */
+/* What iterations of loops wait for: copies into rings, slots that are free for them, and other blocks. */
 #ifndef TILEVM_CODEGEN_COST_WAITS_H
 #define TILEVM_CODEGEN_COST_WAITS_H
 
@@ -25,5 +25,9 @@ void cg_waits_at(cg_waits *w, const ct_op *op, double now);
 /* Adds to cost->alone, the time for which an iteration of the loop computes, what it waits for, and counts its stages.
    cost->cycles is known. */
 void cg_add_waits(const cg_func *c, const cg_machine *m, cg_waits *w, cg_loop_cost *cost);
+
+/* The time in which so many blocks that share a multiprocessor take turns once, if a block takes `alone` without the
+   others, and a resource that only one can use at a time is busy with it for `each`. */
+double cg_time_in_queue(double alone, double each, double blocks);
 
 #endif

@@ -1,6 +1,7 @@
 /* The code that reductions and scans share: registers of other lanes, and the body, which is emitted once per pair. */
 #include "codegen/ops/fold.h"
 
+#include "codegen/ops/ending.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/homes.h"
@@ -200,7 +201,9 @@ static void take_part(const exchange *x, uint32_t part, const cg_val *regs, cg_v
     }
 }
 
-static void exchange_part(const exchange *x, cg_val base, uint32_t part, cg_fold_row *values, cg_val **out)
+/* left: the threads that go on after the barrier of the last part. */
+static void exchange_part(const exchange *x, cg_val base, uint32_t part, uint32_t left, cg_fold_row *values,
+                          cg_val **out)
 {
     cg_func *c = x->c;
     uint32_t count = cg_layout_regs(&x->slots), all = cg_layout_regs(&x->all);
@@ -212,6 +215,8 @@ static void exchange_part(const exchange *x, cg_val base, uint32_t part, cg_fold
         cg_flat_store(c, bc_elem_kind(ct_operands(x->op)[i]->type), addresses[i], &x->slots, regs);
     }
     cg_barrier(c);
+    if (left < cg_threads(c) && part == ((uint32_t)1 << x->parts) - 1)
+        cg_leave_from(c, cg_tid(c), left, 0);
     for (uint32_t i = 0; i < x->op->operand_count && regs && out[i]; i++) {
         cg_flat_load(c, bc_elem_kind(ct_operands(x->op)[i]->type), addresses[i], &x->all, regs);
         take_part(x, part, regs, out[i]);
@@ -223,10 +228,11 @@ void cg_fold_exchange(cg_func *c, const ct_op *op, const cg_layout *own, const c
 {
     const ct_op *place = cg_reduces_strips(c, op) ? op->block->parent : op;
     exchange x = exchange_of(c, place, op, own, slots, warps, result);
+    uint32_t left = place == op && op->opcode == OP_reduce ? cg_threads_at_end(c, op) : cg_threads(c);
     for (uint32_t i = 0; i < op->operand_count; i++)
         parts[i] = cg_vals(c, (size_t)cg_layout_regs(result) << warps);
     for (uint32_t part = 0; part < (uint32_t)1 << x.parts && !c->failed; part++)
-        exchange_part(&x, cg_scratch(c, place, bytes_of(op, x.slots.tile_bits)), part, values, parts);
+        exchange_part(&x, cg_scratch(c, place, bytes_of(op, x.slots.tile_bits)), part, left, values, parts);
 }
 
 cg_fold_row *cg_fold_rows(cg_func *c, uint32_t count)

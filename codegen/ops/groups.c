@@ -6,7 +6,7 @@
 #include "codegen/ops/hooks.h"
 #include "codegen/ops/mma.h"
 #include "codegen/ops/slots.h"
-#include "codegen/ops/tcgen05.h"
+#include "codegen/ops/tcgen05_flight.h"
 #include "codegen/ops/tcgen05_pair.h"
 #include "codegen/ops/tensor_state.h"
 #include "codegen/ptx/ptx.h"

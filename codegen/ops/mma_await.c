@@ -1,5 +1,6 @@
 /* The end of products in flight: by wgmma, whose sums are in registers already, and by tcgen05. */
 #include "codegen/analysis/product.h"
+#include "codegen/analysis/tensor.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/ops/tcgen05.h"
 #include "codegen/ptx/ptx.h"
@@ -8,7 +9,10 @@
 
 void cg_assign_mma_await(cg_func *c, const ct_op *op)
 {
-    const cg_layout *l = cg_value_of(c, op->operands[0])->home;
+    cg_layout ahead;
+    const cg_sum *sum = cg_sum_of(c, op);
+    bool runs = sum && sum->product->ahead && cg_mma_accumulator_layout(c, sum->product, &ahead);
+    const cg_layout *l = runs ? &ahead : cg_value_of(c, op->operands[0])->home;
     cg_set_home(c, cg_result(op, 0), l, CG_WEIGHT_MMA);
     cg_want(c, op->operands[0], l);
 }

@@ -250,7 +250,8 @@ static void effects_in_scratch(cg_func *c, ct_op *op, const cg_product *p)
 }
 
 /* Of a product by tcgen05. The threads meet before one of them issues it, so that what all of them have stored to
-   scratch and to tensor memory is there; a product in flight comes after ops that order it (codegen/ops/tcgen05.c). */
+   scratch and to tensor memory is there. A product in flight comes after ops that order it (codegen/ops/tcgen05.c),
+   unless it runs ahead: it writes the sum that all threads have loaded. */
 static void effects_of_tcgen05(cg_func *c, ct_op *op, const cg_product *p)
 {
     cg_factors f;
@@ -264,7 +265,7 @@ static void effects_of_tcgen05(cg_func *c, ct_op *op, const cg_product *p)
     }
     if (bytes)
         cg_add_ring(c, op, CG_READS_ASYNC, NULL);
-    else if (!op->in_flight)
+    else if (!op->in_flight || op->ahead)
         cg_add_effect(c, op, CG_MEETS);
     add_ring_reads(c, op);
 }

@@ -2,6 +2,7 @@
 #include "codegen/analysis/tensor.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/ops/mma.h"
+#include "codegen/ops/tcgen05_flight.h"
 #include "codegen/ops/tensor_move.h"
 #include "codegen/ops/tensor_state.h"
 #include "codegen/ptx/ptx.h"
@@ -50,6 +51,8 @@ void cg_lower_scale_sum(cg_func *c, const ct_op *op)
     cg_val *regs = cg_vals(c, count), *scaled = cg_vals(c, count);
     if (!factors || !regs || !scaled)
         return;
+    if (s->late)
+        cg_tcgen05_await_owed(c);
     uint32_t behind = skip_ones(c, factors, count);
     cg_tensor_acquire(c);
     cg_tensor_tile tile = cg_tensor_sum(c, s, p);

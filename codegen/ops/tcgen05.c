@@ -23,7 +23,7 @@
 #include "codegen/ops/hooks.h"
 #include "codegen/ops/mma.h"
 #include "codegen/ops/slots.h"
-#include "codegen/ops/tcgen05.h"
+#include "codegen/ops/tcgen05_flight.h"
 #include "codegen/ops/tcgen05_pair.h"
 #include "codegen/ops/tcgen05_scales.h"
 #include "codegen/ops/tensor_move.h"
@@ -73,115 +73,11 @@ void cg_tensor_acquire(cg_func *c)
     cg_ins(c, "tcgen05.fence::after_thread_sync");
 }
 
-/* All threads wait for each other's accesses to tensor memory. */
-static void meet(cg_func *c, const ct_op *op)
+void cg_tensor_meet(cg_func *c, const ct_op *op)
 {
     cg_tensor_release(c);
     cg_take_effect(c, op, CG_MEETS);
     cg_tensor_acquire(c);
-}
-
-/* ---- the kernel's tensor memory ---- */
-
-void cg_assign_tensor(cg_func *c, const ct_op *op)
-{
-    (void)c, (void)op;
-}
-
-void cg_effects_tensor(cg_func *c, ct_op *op)
-{
-    if (!c->tensor->in_turn)
-        cg_add_effect(c, op, CG_MEETS);
-}
-
-/* The number of thread blocks that multiply together, which all instructions of a kernel name. */
-static uint32_t blocks_of(const cg_func *c)
-{
-    return c->paired ? CG_PAIR_BLOCKS : 1;
-}
-
-void cg_tensor_allocate(cg_func *c)
-{
-    cg_val at = cg_tensor_state_of(c)->done;
-    cg_ins(c, "tcgen05.alloc.cta_group::%u.sync.aligned.shared::cta.b32 [%v+8], %u", blocks_of(c), at,
-           c->tensor->columns);
-    cg_ins(c, "tcgen05.relinquish_alloc_permit.cta_group::%u.sync.aligned", blocks_of(c));
-}
-
-void cg_tensor_memory(cg_func *c)
-{
-    cg_ins(c, "mov.u32 %v, tv_tensor", cg_tensor_state_of(c)->done);
-}
-
-void cg_tensor_address(cg_func *c, cg_val address)
-{
-    cg_ins(c, "ld.shared.u32 %v, [%v+8]", address, cg_tensor_state_of(c)->done);
-}
-
-void cg_tensor_free(cg_func *c, cg_val address)
-{
-    cg_ins(c, "tcgen05.dealloc.cta_group::%u.sync.aligned.b32 %v, %u", blocks_of(c), address, c->tensor->columns);
-}
-
-/* Only the first warp executes what follows, up to the label. */
-static uint32_t begin_first_warp(cg_func *c)
-{
-    uint32_t others = cg_label(c);
-    cg_leave_from(c, cg_tid(c), 1u << CG_LANE_BITS, others);
-    return others;
-}
-
-/* One warp allocates; the address comes through shared memory. */
-void cg_tensor_begin(cg_func *c, const ct_op *op)
-{
-    struct cg_tensor_state *s = cg_tensor_state_new(c);
-    if (!s)
-        return;
-    s->issuer = cg_new(c, CG_PRED);
-    s->phase = cg_new(c, CG_B32);
-    if (!c->paired)
-        cg_ins(c, "setp.eq.u32 %v, %v, 0", s->issuer, cg_tid(c));
-    cg_tensor_memory(c);
-    cg_ins(c, "mov.u32 %v, 0", s->phase);
-    if (c->tensor->flies) {
-        s->begun = cg_new(c, CG_B32);
-        cg_ins(c, "mov.u32 %v, 0", s->begun);
-    }
-    if (c->paired)
-        s->issuer = cg_pair_begin(c, s->done);
-    uint32_t others = begin_first_warp(c);
-    if (!c->paired) {
-        cg_ins(c, "@%v mbarrier.init.shared::cta.b64 [%v], 1", s->issuer, s->done);
-        for (uint32_t i = 0; i < 2 && c->tensor->flies; i++)
-            cg_ins(c, "@%v mbarrier.init.shared::cta.b64 [%v+%u], 1", s->issuer, s->done, CG_TENSOR_BYTES + 8 * i);
-        cg_ins(c, "@%v fence.mbarrier_init.release.cluster", s->issuer);
-    }
-    cg_tensor_allocate(c);
-    cg_place_label(c, others);
-    cg_take_effect(c, op, CG_MEETS); /* the address is there */
-    cg_tensor_address(c, s->base);
-}
-
-void cg_assign_tensor_end(cg_func *c, const ct_op *op)
-{
-    (void)c, (void)op;
-}
-
-void cg_effects_tensor_end(cg_func *c, ct_op *op)
-{
-    if (!c->tensor->in_turn)
-        cg_add_effect(c, op, CG_MEETS);
-}
-
-/* The same warp frees it when all threads have read the last sum. */
-void cg_tensor_end(cg_func *c, const ct_op *op)
-{
-    meet(c, op);
-    uint32_t others = begin_first_warp(c);
-    if (c->paired) /* for both blocks, which have to be done */
-        cg_pair_end(c);
-    cg_tensor_free(c, cg_tensor_state_of(c)->base);
-    cg_place_label(c, others);
 }
 
 /* ---- between registers and tensor memory ---- */
@@ -217,7 +113,7 @@ static void store_left(cg_func *c, const ct_op *op, const cg_product *p, const c
     for (uint32_t i = 0; i < count; i++)
         words[i] = cg_reg(c, cg_join(c, elements + ((size_t)i << t.word_bits), 1u << t.word_bits, 32u >> t.word_bits));
     if (s->started && s->meets)
-        meet(c, op);
+        cg_tensor_meet(c, op);
     else if (s->started)
         cg_tensor_acquire(c);
     cg_tensor_move(c, cg_tensor_state_of(c)->base, &t, words, true);
@@ -243,7 +139,7 @@ static void start_sum(cg_func *c, cg_sum *s, const cg_product *p, const ct_value
         return;
     bool zero = !s->scaled && is_zero(values, count); /* what is multiplied must be there */
     if (s->meets)
-        meet(c, cg_lowered(c));
+        cg_tensor_meet(c, cg_lowered(c));
     if (!zero) {
         cg_val *regs = cg_vals(c, count);
         for (uint32_t i = 0; regs && i < count; i++)
@@ -414,8 +310,8 @@ static void issue(cg_func *c, const ct_op *op, const cg_product *p, const cg_sum
                 cg_val right = step_of(c, p, &b, k, of_b), left = left_of(c, p, s, from_tensor ? NULL : &a, k, m);
                 cg_val adds = k ? always : s->adds;
                 if (!p->scaled) {
-                    cg_ins(c, "tcgen05.mma.cta_group::%u.kind::%s [%v], %s%v%s, %v, %v, %v", blocks_of(c), kind_of(p),
-                           to, from_tensor ? "[" : "", left, from_tensor ? "]" : "", right, shape, adds);
+                    cg_ins(c, "tcgen05.mma.cta_group::%u.kind::%s [%v], %s%v%s, %v, %v, %v", cg_tensor_blocks(c),
+                           kind_of(p), to, from_tensor ? "[" : "", left, from_tensor ? "]" : "", right, shape, adds);
                     continue;
                 }
                 cg_scale_step(c, p, &scales, (cg_step_at){m, of_b, k});
@@ -425,69 +321,6 @@ static void issue(cg_func *c, const ct_op *op, const cg_product *p, const cg_sum
         }
 }
 
-static const char commit[] = "mbarrier::arrive::one.shared::cluster";
-
-void cg_tensor_commit(cg_func *c, cg_val barrier, bool to_all)
-{
-    cg_val issuer = cg_tensor_state_of(c)->issuer;
-    if (!to_all && !c->paired && issuer.known) {
-        cg_ins(c, "tcgen05.commit.cta_group::1.%s.b64 [%v]", commit, barrier);
-        return;
-    }
-    if (!to_all && !c->paired) {
-        cg_ins(c, "@%v tcgen05.commit.cta_group::1.%s.b64 [%v]", issuer, commit, barrier);
-        return;
-    }
-    cg_val blocks = cg_new(c, CG_B16);
-    cg_ins(c, "mov.b16 %v, %u", blocks, (1u << c->cluster) - 1);
-    cg_ins(c, "@%v tcgen05.commit.cta_group::%u.%s.multicast::cluster.b64 [%v], %v", cg_reg(c, issuer), blocks_of(c),
-           commit, barrier, blocks);
-}
-
-/* All threads wait until the products that the last commit to `done` covers are complete. */
-static void await_done(cg_func *c)
-{
-    const struct cg_tensor_state *s = cg_tensor_state_of(c);
-    cg_await_phase(c, s->done, s->phase);
-    cg_ins(c, "xor.b32 %v, %v, 1", s->phase, s->phase);
-}
-
-/* ---- products in flight in loops of all threads ---- */
-
-/* Two barriers tell the phases of products apart: a product is issued when all threads have met in its iteration, so
-   they have waited for the last but one, which had the same barrier. */
-static cg_val landing_of(cg_func *c, cg_val number)
-{
-    cg_val which = cg_new(c, CG_B32), at = cg_new(c, CG_B32), barrier = cg_new(c, CG_B32);
-    cg_ins(c, "and.b32 %v, %v, 1", which, number);
-    cg_ins(c, "mad.lo.u32 %v, %v, 8, %v", at, which, cg_tensor_state_of(c)->done);
-    cg_ins(c, "add.u32 %v, %v, %u", barrier, at, (uint32_t)CG_TENSOR_BYTES);
-    return barrier;
-}
-
-/* Waits for the product that was issued `back` products ago, if there was one; 1: the last one. */
-static void await_landing(cg_func *c, uint32_t back)
-{
-    const struct cg_tensor_state *s = cg_tensor_state_of(c);
-    uint32_t none = cg_label(c);
-    cg_val some = cg_new(c, CG_PRED), number = cg_new(c, CG_B32), phase = cg_new(c, CG_B32);
-    cg_ins(c, "setp.ge.u32 %v, %v, %u", some, s->begun, back);
-    cg_ins(c, "@!%v bra.uni %l", some, none);
-    cg_ins(c, "sub.u32 %v, %v, %u", number, s->begun, back);
-    cg_ins(c, "bfe.u32 %v, %v, 1, 1", phase, number);
-    cg_await_phase(c, landing_of(c, number), phase);
-    cg_place_label(c, none);
-}
-
-/* The issued product goes on while threads wait for the previous one, whose slot they overwrite next. */
-static void leave_in_flight(cg_func *c)
-{
-    const struct cg_tensor_state *s = cg_tensor_state_of(c);
-    cg_tensor_commit(c, landing_of(c, s->begun), false);
-    cg_ins(c, "add.u32 %v, %v, 1", s->begun, s->begun);
-    await_landing(c, 2);
-}
-
 static void remark(cg_func *c, const ct_op *op, const cg_product *p, const cg_sum *s)
 {
     const char *sums = c->tensor->in_turn ? "two sums in turn, each" : "the sum";
@@ -495,12 +328,12 @@ static void remark(cg_func *c, const ct_op *op, const cg_product *p, const cg_su
         cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED,
                   "tcgen05.{Instruction=%s}, {Rows=%u} x {Columns=%u}, the sum in {Words=%u} columns of tensor memory, "
                   "the left operand in {Left=%u} columns",
-                  kind_of(p), blocks_of(c) << rows_of(p), blocks_of(c) << columns_of(p), cg_tcgen05_sum_columns(p),
-                  s->left_columns);
+                  kind_of(p), cg_tensor_blocks(c) << rows_of(p), cg_tensor_blocks(c) << columns_of(p),
+                  cg_tcgen05_sum_columns(p), s->left_columns);
     else
         cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED,
                   "tcgen05.{Instruction=%s}, {Rows=%u} x {Columns=%u}, %s in {Words=%u} columns of tensor memory",
-                  kind_of(p), blocks_of(c) << rows_of(p), blocks_of(c) << columns_of(p), sums,
+                  kind_of(p), cg_tensor_blocks(c) << rows_of(p), cg_tensor_blocks(c) << columns_of(p), sums,
                   cg_tcgen05_sum_columns(p));
 }
 
@@ -510,32 +343,37 @@ static void multiply(cg_func *c, const ct_op *op, const cg_product *p, const cg_
     cg_factors f;
     cg_find_factors(c, op, p, &f);
     uint32_t steps = (uint32_t)1 << (p->k - f.parts - p->atom.k_bits);
+    bool stays = op->in_flight && !op->ahead, is_awaited = !op->in_flight;
     bool in_scratch = f.operands[0].source == CG_FROM_SCRATCH || f.operands[f.of[0].right].source == CG_FROM_SCRATCH;
     if (s->left_columns)
         store_left(c, op, p, s, &f.operands[f.of[0].left]);
     for (uint32_t part = 0; part < (uint32_t)1 << f.parts && !c->failed; part++) {
         cg_encode_operands(c, op, p, &f, true, part);
-        if (!in_scratch && !op->in_flight)
+        if (!in_scratch && !stays)
             cg_take_effect(c, op, CG_MEETS); /* scratch has a barrier of its own */
-        if (c->paired && !op->in_flight)
+        if (c->paired && !stays)
             cg_pair_ready(c);
         uint32_t others = cg_tensor_begin_issuer(c);
-        if (!op->in_flight)
+        if (!stays)
             cg_tensor_acquire(c);
         if (p->scaled && !part)
             cg_copy_scales(c, op, p, cg_tensor_state_of(c)->base, cg_scales_of(s));
         const cg_operand both[] = {f.operands[f.of[0].left], f.operands[f.of[0].right]};
         issue(c, op, p, s, both, part * steps, steps);
-        if (!op->in_flight && c->paired)
+        if (is_awaited && c->paired)
             cg_tensor_commit(c, cg_tensor_state_of(c)->done, true);
-        else if (!op->in_flight)
-            cg_ins(c, "tcgen05.commit.cta_group::1.%s.b64 [%v]", commit, cg_tensor_state_of(c)->done);
+        else if (is_awaited)
+            cg_tcgen05_commit_done(c);
         cg_tensor_end_issuer(c, others);
-        if (!op->in_flight)
-            await_done(c);
+        if (is_awaited && !s->late)
+            cg_tcgen05_await_done(c);
     }
-    if (op->in_flight && !c->groups)
-        leave_in_flight(c);
+    if (s->late)
+        cg_tcgen05_owe(c);
+    if (op->ahead || (stays && !c->groups))
+        cg_tcgen05_leave_in_flight(c);
+    if (stays && !c->groups) /* the previous one, whose slot is overwritten next */
+        cg_tcgen05_await_landing(c, 2);
     if (s->started)
         cg_ins(c, "setp.eq.u32 %v, 0, 0", s->adds);
     remark(c, op, p, s);
@@ -561,7 +399,7 @@ void cg_multiply_tcgen05(cg_func *c, const ct_op *op, const cg_product *p)
         cg_tensor_release(c);
     if (!c->failed)
         multiply(c, op, p, s);
-    if (s->started || c->failed)
+    if (s->started || op->ahead || c->failed)
         return;
     cg_tensor_acquire(c);
     cg_val *regs = load_sum(c, s, p, NULL);
@@ -575,7 +413,7 @@ void cg_tensor_start(cg_func *c, const ct_op *op)
 {
     cg_sum *s = cg_sum_of(c, op);
     start_sum(c, s, cg_settled_product(c, s->product), op->operands[0]);
-    meet(c, op);
+    cg_tensor_meet(c, op);
     if (c->paired && s->product->in_flight) { /* the other block has taken its last sum, and stored this one */
         cg_pair_ready(c);
         cg_tensor_acquire(c);
@@ -585,12 +423,15 @@ void cg_tensor_start(cg_func *c, const ct_op *op)
 void cg_tensor_take(cg_func *c, const ct_op *op)
 {
     const cg_sum *s = cg_sum_of(c, op);
-    if (s->product->in_flight && !c->groups) {
-        await_landing(c, 1);
+    bool ahead = s->product->ahead;
+    if (s->late) {
+        cg_tcgen05_await_owed(c);
+    } else if (ahead || (s->product->in_flight && !c->groups)) {
+        cg_tcgen05_await_landing(c, 1);
     } else if (s->product->in_flight) {
         cg_tensor_commit(c, cg_tensor_state_of(c)->done, false);
-        await_done(c);
+        cg_tcgen05_await_done(c);
     }
     cg_tensor_acquire(c);
-    cg_tensor_load(c, s, cg_result(op, 0), cg_tensor_is_written(s) ? NULL : &s->adds);
+    cg_tensor_load(c, s, cg_result(op, 0), ahead || cg_tensor_is_written(s) ? NULL : &s->adds);
 }

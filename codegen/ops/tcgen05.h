@@ -4,9 +4,6 @@
 
 #include "codegen/kernel/kernel.h"
 
-/* That thread lets the barrier, and if to_all the same one of each block of the cluster, know when the products that it
-   has issued are complete. */
-void cg_tensor_commit(cg_func *c, cg_val barrier, bool to_all);
 /* Loads the sum whose end the op is. False: it is the end of none. */
 bool cg_take_sum(cg_func *c, const ct_op *op);
 

@@ -1,5 +1,6 @@
 /* Tiles between registers and tensor memory; see the header. The shapes 16x256b and 16x128b move 16 lanes of a number
-   of columns, in which a thread has pairs of words or single ones. Source: PTX ISA, "tcgen05.ld", "tcgen05.st". */
+   of columns, in which a thread has pairs of words or single ones; with 32x32b, each thread moves words of its own
+   lane. Source: PTX ISA, "tcgen05.ld", "tcgen05.st". */
 #include "codegen/ops/tensor_move.h"
 
 #include "codegen/analysis/tensor_left.h"
@@ -16,6 +17,7 @@ cg_tensor_tile cg_tensor_sum(const cg_func *c, const cg_sum *s, const cg_product
                             .column = s->column,
                             .along_m = p->along_m,
                             .along_n = p->along_n,
+                            .by_rows = cg_tcgen05_moves_rows(p),
                             .halves = cg_tcgen05_halves_lanes(p)};
 }
 
@@ -27,7 +29,8 @@ cg_tensor_tile cg_tensor_left(const cg_func *c, const cg_sum *s, const cg_produc
                             .word_bits = p->atom.element_bits,
                             .column = s->left,
                             .along_m = p->along_m,
-                            .along_n = cg_tensor_left_along(c, p)};
+                            .along_n = cg_tensor_left_along(c, p),
+                            .by_rows = cg_tcgen05_moves_rows(p)};
 }
 
 cg_val cg_tensor_lanes(cg_func *c, cg_val base, const uint32_t *columns, uint32_t count)
@@ -58,9 +61,11 @@ static cg_val lanes_of(cg_func *c, cg_val base, const cg_tensor_tile *t)
 /* In as few instructions as there are blocks of lanes. */
 void cg_tensor_move(cg_func *c, cg_val base, const cg_tensor_tile *t, const cg_val *regs, bool stores)
 {
-    uint32_t block = t->word_bits ? 1 : 2, words = t->columns - t->word_bits; /* log2 of the registers of 16x128b or
-                                                                                 16x256b */
-    uint32_t columns = words - t->along_n - 1, bits = columns < MOST_REGISTERS_BITS ? columns : MOST_REGISTERS_BITS;
+    uint32_t block = t->by_rows     ? 0 /* log2 of the registers of 32x32b, 16x128b or 16x256b */
+                     : t->word_bits ? 1
+                                    : 2,
+             words = t->columns - t->word_bits, columns = words - t->along_n - !t->by_rows,
+             bits = columns < MOST_REGISTERS_BITS ? columns : MOST_REGISTERS_BITS;
     uint32_t count = (uint32_t)1 << bits, all = cg_layout_regs(&t->layout) >> t->word_bits;
     uint32_t at_once = t->rows < CG_TENSOR_ROW_BITS ? t->rows : CG_TENSOR_ROW_BITS; /* batches are further rows */
     cg_val at = lanes_of(c, base, t);
@@ -69,7 +74,7 @@ void cg_tensor_move(cg_func *c, cg_val base, const cg_tensor_tile *t, const cg_v
                  column = (element & (((uint32_t)1 << t->columns) - 1)) >> t->word_bits;
         uint32_t offset = t->column + (row >> at_once << words) + column
                           + (row & OTHER_HALF ? (uint32_t)OTHER_HALF << LANE_BIT : 0);
-        const char *shape = t->word_bits ? "16x128b" : "16x256b";
+        const char *shape = t->by_rows ? "32x32b" : t->word_bits ? "16x128b" : "16x256b";
         if (stores)
             cg_ins(c, "tcgen05.st.sync.aligned.%s.x%u.b32 [%v+%u], %V", shape, count >> block, at, offset, regs + r,
                    count);

@@ -1,5 +1,5 @@
 /* Tensor memory as a program of the kernel reaches it, and the rules of order, for the files that lower products by
-   tcgen05 (codegen/ops/tcgen05.c, turns.c). */
+   tcgen05 (codegen/ops/tcgen05.c, tcgen05_flight.c, tensor_begin.c, turns.c). */
 #ifndef TILEVM_CODEGEN_OPS_TENSOR_STATE_H
 #define TILEVM_CODEGEN_OPS_TENSOR_STATE_H
 
@@ -11,6 +11,7 @@ struct cg_tensor_state {
     cg_val done, phase; /* the barrier for products that threads wait for, and the phase that is awaited next */
     cg_val begun;       /* the number of products in flight that were issued; in programs of their own, of sums that
                            were begun */
+    cg_val owed;        /* whether a product is awaited late (codegen/ops/tcgen05_flight.h) */
     /* Of sums in turn (codegen/ops/turns.c): */
     cg_val allocated; /* the address of all columns */
     uint32_t behind;  /* in the issuer's program: the label where its other threads wait for it */
@@ -26,9 +27,17 @@ struct cg_tensor_state *cg_tensor_state_new(cg_func *c);
 /* What the thread has done to tensor memory is ordered before what others do behind a barrier and `acquire`. */
 void cg_tensor_release(cg_func *c);
 void cg_tensor_acquire(cg_func *c);
+/* All threads wait for each other's accesses to tensor memory. */
+void cg_tensor_meet(cg_func *c, const ct_op *op);
 /* Only the issuer executes what follows, up to the label; 0: it is the only one here. */
 uint32_t cg_tensor_begin_issuer(cg_func *c);
 void cg_tensor_end_issuer(cg_func *c, uint32_t others);
+
+/* The number of thread blocks that multiply together, which all instructions of a kernel name. */
+static inline uint32_t cg_tensor_blocks(const cg_func *c)
+{
+    return c->paired ? CG_PAIR_BLOCKS : 1;
+}
 
 /* The address of the kernel's shared memory for tensor memory becomes known. */
 void cg_tensor_memory(cg_func *c);

@@ -15,11 +15,14 @@
    products and without tiles in strips, which need their registers for other values, to tiles with no loop between the
    loads, and to as many tiles as half of a thread's registers can hold.
 
-   Two values are the same if pure ops compute them from the same values. They are numbered to find this out, but not
-   merged, because index arithmetic is recomputed in each layout anyway. The pass runs early, because later passes
-   choose how loads are done; simplify then removes the arithmetic that is no longer used. */
+   Two values are the same if pure ops compute them from the same values. They are numbered to find this out, and
+   merged if the op takes several instructions: the exponentials that a softmax adds up and then divides are computed
+   once. Other values are not merged, because index arithmetic is recomputed in each layout anyway, and a conversion
+   costs less than the registers of its result. The pass runs early, because later passes choose how loads are done;
+   simplify then removes the arithmetic that is no longer used. */
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
+#include "codegen/cost/cost.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/passes/pass.h"
 #include "codegen/passes/simplify.h"
@@ -30,7 +33,7 @@ enum { LEAST_ELEMENT = 4 /* bytes of an element in a register, at least */ };
 typedef struct numbering {
     cg_func *c;
     const ct_value **same; /* by value id: the first value that is the same */
-    const ct_op **table;   /* pure ops, by hash */
+    ct_op **table;         /* pure ops, by hash */
     uint32_t size;         /* a power of two */
     uint32_t known;        /* values that existed before the pass created tokens */
     uint32_t bytes;        /* per thread, of the tiles that are reused */
@@ -60,11 +63,11 @@ static uint32_t hash_of(const numbering *n, const ct_op *op)
     return hash ^ hash >> 15;
 }
 
-/* Gives the op's results the numbers of an earlier equal op, or new ones. */
-static void number(numbering *n, const ct_op *op)
+/* Gives the op's results the numbers of an earlier equal op, or new ones. Returns the earlier op, or itself. */
+static ct_op *number(numbering *n, ct_op *op)
 {
     if (!ct_is_pure(op))
-        return;
+        return op;
     uint32_t at = hash_of(n, op) & (n->size - 1);
     while (n->table[at] && !(ct_are_alike(n->table[at], op) && have_same_operands(n, n->table[at], op)))
         at = (at + 1) & (n->size - 1);
@@ -72,6 +75,7 @@ static void number(numbering *n, const ct_op *op)
         n->table[at] = op;
     for (uint32_t i = 0; i < op->result_count; i++)
         n->same[op->results[i].id] = &n->table[at]->results[i];
+    return n->table[at];
 }
 
 /* ---- which loads read the same ---- */
@@ -160,6 +164,20 @@ static bool reuse(numbering *n, ct_op *load, earlier *loads, uint32_t count)
     return true;
 }
 
+/* Replaces the op by the earlier equal one if it takes several instructions for each element. */
+static void merge(numbering *n, ct_op *first, ct_op *op)
+{
+    bool is_tile = op->result_count == 1 && bc_is_tile(op->results[0].type) && op->results[0].type->rank;
+    if (first == op || !is_tile || cg_instructions_of(op) <= 1 || !is_near(first, op))
+        return;
+    uint32_t bytes = bytes_of(n->c, op->results[0].type);
+    if (n->bytes + bytes > CG_HALF_OF_REGISTERS * CG_WORD_BYTES)
+        return;
+    ct_replace_uses(&op->results[0], &first->results[0]);
+    n->bytes += bytes;
+    n->has_changed = true;
+}
+
 /* ---- the pass ---- */
 
 static bool is_load(const ct_op *op)
@@ -173,7 +191,7 @@ static void walk(numbering *n, ct_block *block)
     uint32_t count = 0;
     for (ct_op *op = block->first, *next; op && !n->c->failed; op = next) {
         next = op->next;
-        number(n, op);
+        merge(n, number(n, op), op);
         for (uint32_t r = 0; r < op->region_count; r++)
             if (op->regions[r])
                 walk(n, op->regions[r]);
@@ -193,7 +211,7 @@ void cg_pass_reuse(cg_func *c)
     while (n.size <= 2 * ops)
         n.size *= 2;
     n.same = bc_new(&c->arena, const ct_value *, n.known + 1u);
-    n.table = bc_new(&c->arena, const ct_op *, n.size);
+    n.table = bc_new(&c->arena, ct_op *, n.size);
     if (!n.same || !n.table) {
         cg_no_memory(c);
         return;

@@ -11,7 +11,8 @@
    (codegen/facts/evaluate.c); floats are left alone. Identities such as `x + 0`, `x * 1`, `max` of ranges that do not
    overlap, a conversion and its inverse, `x + y - x` and `max(x, min(x, y))` become what they equal
    (codegen/facts/given.c): a tile whose elements cancel need not be loaded. `fpowi` by 2 or 3 becomes one or two
-   products. Unreachable storage is removed too.
+   products. Unreachable storage is removed too, and so are reductions and scans whose results are never read: ptxas
+   would keep their shuffles and barriers.
 
    A weak load whose tile is never read is removed. Why it is right: it changes neither memory nor a value, and what its
    token orders, its operand token orders as well.
@@ -99,12 +100,13 @@ static void simplify(cg_func *c, ct_op *op)
     }
 }
 
+/* Does nobody read its results, and does it nothing else? The body of a reduction or scan has no effects (V-AGG-11). */
 static bool is_idle(const ct_op *op)
 {
     for (uint32_t i = 0; i < op->result_count; i++)
         if (op->results[i].uses)
             return false;
-    return ct_is_pure(op) || op->opcode == OP_alloca;
+    return ct_is_pure(op) || op->opcode == OP_alloca || (op->opcode < OP_LIMIT && bc_op_in(op->opcode, BC_OPS(FOLD)));
 }
 
 void cg_drop_access(cg_func *c, ct_op *op, ct_value *token)

@@ -13,6 +13,10 @@
    A sum that the loop multiplies in each iteration before the product adds to it, as attention does, stays, too:
    `scale_sum` takes the place of the multiplication.
 
+   The sum of a product that runs an iteration ahead (codegen/passes/skew.c) has one place over the whole loop, also for
+   the first iteration's product in front of it. A product whose sum is multiplied in the next iteration is awaited
+   then, if no other one is to be awaited.
+
    A left operand that consumers compute from a sum (cg_tensor_takes_left) goes there, too, if columns are left beside
    all sums: the product stores it, and reads it there.
 
@@ -178,6 +182,32 @@ static bool has_words_of_others(const cg_func *c, const cg_sum *sum)
     return shares;
 }
 
+/* Marks the values that hold the sum of a product that runs ahead, from its branch to the end of the loop for which it
+   does; the loop awaits it (codegen/passes/skew.c). */
+static void pass_ahead(const ct_op *product, cg_sum *sum)
+{
+    ct_op *branch = product->block->parent;
+    ct_value *given = &branch->results[product->results[0].uses->index];
+    const ct_use *use = given->uses;
+    bool starts = use->op->opcode == OP_for;
+    ct_op *loop = starts ? use->op : use->op->block->parent;
+    uint32_t carried = use->index - (starts ? ct_for_inits(loop).first : 0);
+    ct_value *arg = &loop->regions[0]->args[carried + 1];
+    product->results[0].in_tensor = given->in_tensor = arg->in_tensor = loop->results[carried].in_tensor = true;
+    sum->span = loop;
+    sum->taken = arg->uses->op;
+}
+
+/* Of a product that runs ahead, the sum of the first iteration's, in whose place it is; NULL: it is that, or another
+   product. */
+static const cg_sum *sum_before(const cg_tensor *tensor, const cg_sum *sum)
+{
+    for (const cg_sum *other = tensor->sums; sum->product->ahead && other < sum; other++)
+        if (other->product->ahead && other->taken == sum->taken)
+            return other;
+    return NULL;
+}
+
 static void add_sum(placing *x, ct_op *product)
 {
     cg_product p = cg_product_of(x->c, product);
@@ -187,10 +217,29 @@ static void add_sum(placing *x, ct_op *product)
                     .columns = cg_tcgen05_columns(&p),
                     .scale_columns = cg_tcgen05_columns(&p) - cg_tcgen05_sum_columns(&p),
                     .row = cg_sum_columns(&p)};
-    keep(x, product, sum);
-    x->tensor->flies = x->tensor->flies || (product->in_flight && !x->c->groups);
-    sum->column = column_behind(x->tensor, sum, sum->span);
+    if (product->ahead)
+        pass_ahead(product, sum);
+    else
+        keep(x, product, sum);
+    x->tensor->flies = x->tensor->flies || product->ahead || (product->in_flight && !x->c->groups);
+    const cg_sum *before = sum_before(x->tensor, sum);
+    sum->column = before ? before->column : column_behind(x->tensor, sum, sum->span);
     allocate(x->tensor, sum->column + columns_of(x->tensor, sum));
+}
+
+/* Of a product whose left operand is in tensor memory: may it be awaited when the next iteration multiplies its sum? It
+   frees what it reads by a commit, and the other products of the loop run ahead, so that none waits for its barrier. */
+static bool may_be_late(const cg_sum *sum)
+{
+    const ct_op *release = sum->product->next;
+    uint32_t others = 0;
+    if (!sum->scaled || sum->product->in_flight || release->opcode != CT_release
+        || cg_ring_of(release, 0)->end != CG_FREE_WHEN_MULTIPLIED)
+        return false;
+    const ct_block *body = sum->span->regions[0];
+    for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
+        others += cg_is_product(op) && op != sum->product && !op->ahead;
+    return !others;
 }
 
 /* Puts the product's left operand behind all sums, if there is room. */
@@ -204,6 +253,8 @@ static void add_left(placing *x, cg_sum *sum)
     sum->left = column;
     sum->left_columns = columns;
     sum->left_row = cg_tensor_left_words(&p);
+    sum->late = may_be_late(sum);
+    x->tensor->is_late = x->tensor->is_late || sum->late;
     allocate(x->tensor, column + columns);
 }
 

@@ -130,6 +130,37 @@ static bool is_narrow(const ct_block *body, const cg_ring *ring)
     return narrow;
 }
 
+static bool has_chain(const ct_block *body)
+{
+    uint32_t count = 0;
+    for (const ct_op *op = body->first; op; op = op->next)
+        count += cg_is_product(op);
+    return count > 1;
+}
+
+/* The registers of a thread that adds up results and computes addresses. */
+static uint32_t registers_beside_sums(const cg_func *c)
+{
+    const cg_machine *m = cg_machine_of(c->target);
+    return cg_sum_registers(c) - (uint32_t)m->registers_mma + (uint32_t)m->registers_usual;
+}
+
+/* Fewer stages, though enough of them, where that leaves shared memory for one more block on a multiprocessor: *slots.
+   Between the products of a chain, a block waits for its own results, and other blocks multiply. A single product gains
+   only if a launch has so many blocks, and else loses the stages. */
+static bool leaves_a_block(cg_func *c, const cg_ring *ring, uint32_t used, const cg_slot_work *work, uint32_t *slots)
+{
+    uint32_t most = (uint32_t)cg_machine_of(c->target)->registers / registers_beside_sums(c) / cg_threads(c),
+             blocks = 1, before = *slots;
+    while (blocks < most && slots_beside(c, blocks + 1, used, work, before) == before)
+        blocks++;
+    uint32_t fewer = ring->async || blocks == most ? 0 : slots_beside(c, blocks + 1, used, work, before);
+    if (fewer < CG_SLOTS_IN_FLIGHT || fewer == before)
+        return false;
+    *slots = fewer;
+    return true;
+}
+
 /* The number of stages of a loop whose products read all that is prefetched: as a row of budget.def says. In narrow
    kernels, each block should have enough bytes in flight for its multiprocessor, as far as the stages leave shared
    memory for all blocks that registers allow. Microseconds on an H200 with four stages and with that: bf16 32x128x16,
@@ -139,13 +170,17 @@ cg_slot_budget cg_budget_of_products(cg_func *c, const ct_block *body, const cg_
 {
     const cg_machine *m = cg_machine_of(c->target);
     cg_slot_budget b = cg_slot_budget_of(c, work);
-    if (work->kind != CG_PRODUCTS || b.slots < CG_SLOTS_IN_FLIGHT || !is_narrow(body, ring) || cg_choices_of(c)->stages)
+    if (work->kind != CG_PRODUCTS || b.slots < CG_SLOTS_IN_FLIGHT || cg_choices_of(c)->stages)
         return b;
-    uint32_t registers = cg_sum_registers(c) - (uint32_t)m->registers_mma + (uint32_t)m->registers_usual,
-             blocks = (uint32_t)m->registers / registers / cg_threads(c),
+    uint32_t used = CG_SYSTEM_SHARED + cg_scratch_least(c, body, ring);
+    if (has_chain(body) && leaves_a_block(c, ring, used, work, &b.slots))
+        b.why = "three stages, so that one more block shares a multiprocessor";
+    if (!is_narrow(body, ring))
+        return b;
+    uint32_t blocks = (uint32_t)m->registers / registers_beside_sums(c) / cg_threads(c),
              enough = (uint32_t)m->bytes_ahead / work->slot_bytes + 1;
     enough = enough < CG_RING_SLOTS ? enough : CG_RING_SLOTS;
-    enough = slots_beside(c, blocks, CG_SYSTEM_SHARED + cg_scratch_least(c, body, ring), work, enough);
+    enough = slots_beside(c, blocks, used, work, enough);
     if (enough > b.slots) {
         b.slots = enough;
         b.why = "enough bytes in flight for a multiprocessor with one block";

@@ -192,25 +192,46 @@ cg_val cg_join(cg_func *c, const cg_val *elements, uint32_t count, uint32_t bits
 
 /* ---- vectors ---- */
 
+/* The numbers that the elements of a word have if nothing is loaded; NULL: zeros. */
+static uint64_t word_otherwise(const shape *s, const cg_val *otherwise)
+{
+    uint64_t mask = UINT64_MAX >> (64 - s->element_bits), word = 0;
+    for (uint32_t i = 0; otherwise && i < s->per_word; i++)
+        word |= (otherwise[i].bits & mask) << (i * s->element_bits);
+    return word;
+}
+
+static void put_load(cg_func *c, const cg_access *a, const shape *s, const cg_val *words)
+{
+    bool always = a->predicate.known;
+    put_predicate(c, a->predicate);
+    bc_text_printf(&c->emit->body, "%sld%s.%s%s.%s%u ", always ? "\t" : " ", a->order, a->space,
+                   vector_suffix(s->words), s->word_bits == 8 ? "u" : "b", s->word_bits);
+    put_words(&c->emit->body, words, s->words);
+    bc_text_puts(&c->emit->body, ", ");
+    cg_put_address(&c->emit->body, a);
+    bc_text_puts(&c->emit->body, ";\n");
+}
+
+/* The registers have the numbers of `otherwise` before a load that may not happen, if all are known: then nothing
+   remains to be selected. */
 void cg_load_vector(cg_func *c, const cg_access *a, uint32_t count, const cg_val *otherwise, cg_val *out_regs)
 {
     shape s = shape_of(c, a, count);
     cg_val words[CG_MAX_VECTOR];
     bool always = a->predicate.known && a->predicate.bits, never = a->predicate.known && !a->predicate.bits;
+    bool known = true;
+    for (uint32_t i = 0; otherwise && i < count; i++)
+        known = known && otherwise[i].known;
     for (uint32_t w = 0; w < s.words; w++) {
         words[w] = cg_new(c, word_class(&s));
+        uint64_t number = word_otherwise(&s, otherwise && known ? otherwise + w * s.per_word : NULL);
         if (!always)
-            cg_ins(c, "mov.b%u %v, 0", cg_class_bits((cg_class)words[w].cls), words[w]);
+            cg_ins(c, number ? "mov.b%u %v, %q" : "mov.b%u %v, 0", cg_class_bits((cg_class)words[w].cls), words[w],
+                   number);
     }
-    if (!never) {
-        put_predicate(c, a->predicate);
-        bc_text_printf(&c->emit->body, "%sld%s.%s%s.%s%u ", always ? "\t" : " ", a->order, a->space,
-                       vector_suffix(s.words), s.word_bits == 8 ? "u" : "b", s.word_bits);
-        put_words(&c->emit->body, words, s.words);
-        bc_text_puts(&c->emit->body, ", ");
-        cg_put_address(&c->emit->body, a);
-        bc_text_puts(&c->emit->body, ";\n");
-    }
+    if (!never)
+        put_load(c, a, &s, words);
     for (uint32_t w = 0; w < s.words; w++) {
         cg_val *out = out_regs + w * s.per_word;
         if (s.per_word > 1) {
@@ -222,12 +243,7 @@ void cg_load_vector(cg_func *c, const cg_access *a, uint32_t count, const cg_val
             *out = words[w];
         }
     }
-    bool zero = true;
-    for (uint32_t i = 0; otherwise && i < count; i++)
-        zero = zero && otherwise[i].known && otherwise[i].bits == 0;
-    if (!otherwise || zero || always)
-        return;
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; otherwise && !known && !always && i < count; i++)
         out_regs[i] = cg_select(c, a->predicate, out_regs[i], otherwise[i]);
 }
 

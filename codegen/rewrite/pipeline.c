@@ -37,10 +37,11 @@ static step step_at(const cg_schedule *s, uint32_t first)
 
 /* ---- a step, for an iteration ---- */
 
-/* Is the op's result passed on to its iteration? Results of ops without effects are computed again instead. */
+/* Is the op's result passed on to its iteration? Results of ops without effects are computed again instead, except of
+   products that run ahead. */
 static bool is_passed_on(const ct_op *op)
 {
-    return op->result_count && !ct_is_pure(op);
+    return op->result_count && (!ct_is_pure(op) || op->ahead);
 }
 
 static bool passes_on(const step *s)
@@ -255,7 +256,7 @@ static bool pass_on(expansion *x)
 static void remove_originals(const expansion *x)
 {
     for (uint32_t i = 0; i < x->schedule->count; i++)
-        if (!ct_is_pure(x->schedule->ops[i].op))
+        if (!ct_is_pure(x->schedule->ops[i].op) || x->schedule->ops[i].op->ahead)
             ct_remove(x->schedule->ops[i].op);
     for (ct_op *op = x->body->last, *before; op && x->result_count; op = before) {
         bool used = !ct_is_pure(op) || !op->result_count;

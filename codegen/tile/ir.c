@@ -279,6 +279,7 @@ static ct_op *allocate(ct_func *f, const ct_op *like, uint32_t operand_count, ui
                   .opcode = like->opcode,
                   .region_count = (uint8_t)region_count,
                   .in_flight = like->in_flight,
+                  .ahead = like->ahead,
                   .in_place = like->in_place,
                   .as_words = like->as_words,
                   .paired = like->paired,
@@ -304,7 +305,7 @@ ct_op *ct_op_new(ct_func *f, ct_opcode opcode, const ct_op *from, uint32_t opera
     if (op) {
         op->opcode = (uint8_t)opcode;
         op->way = CT_AS_IT_IS;
-        op->in_flight = op->in_place = op->as_words = op->in_registers = op->plain = op->likely = false;
+        op->in_flight = op->ahead = op->in_place = op->as_words = op->in_registers = op->plain = op->likely = false;
         op->paired = false;
     }
     return op;
@@ -317,7 +318,7 @@ ct_op *ct_op_like(ct_func *f, bc_opcode opcode, const ct_op *from, uint32_t oper
     if (op) {
         op->opcode = (uint8_t)opcode;
         op->way = CT_AS_IT_IS;
-        op->in_flight = op->in_place = op->as_words = op->in_registers = op->plain = op->likely = false;
+        op->in_flight = op->ahead = op->in_place = op->as_words = op->in_registers = op->plain = op->likely = false;
         op->paired = false;
     }
     return op;

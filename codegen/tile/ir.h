@@ -62,6 +62,7 @@ struct ct_op {
     uint8_t region_count;
     /* Of a product. Passes that create its ring set these for later passes and for lowering: */
     bool in_flight; /* by groups, skew, expand: its result is available after mma_await only */
+    bool ahead;     /* by skew: it is started an iteration before its result is awaited */
     bool in_place;  /* by groups, skew: it adds to the registers of its accumulator, which nothing else reads */
     bool as_words;  /* by groups, overlap: its left operand, which does not change in the loop, is taken as the words in
                        which it is */
