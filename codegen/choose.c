@@ -1,8 +1,9 @@
 /* Chooses the number of warps of a kernel by cost. The passes give a tile so many warps that a thread does not hold
    too many elements. If the tile is small, each warp has few elements, but repeats what all warps have to do: indices,
    bounds, control flow, the steps of reductions across warps. So the kernel is also compiled with half of the warps, up
-   to the prediction of its cost, and with half of these again, as long as each step is predicted to be faster by more
-   than the error of the model (`worth_changing` in codegen/cost/cost.def).
+   to the prediction of its cost, and with half of these again, as long as each step is predicted to be faster. All
+   steps together must be faster by more than the error of the model (`worth_changing` in codegen/cost/cost.def). If
+   several loops load tiles, each step must: they may read the same rows, and more blocks drive these out of L2.
 
    The model does not choose where it is known to be less exact: if the kernel waits rather than works, because it does
    not know how far ptxas moves loads ahead, and if tiles take so many registers that few threads share a
@@ -17,7 +18,15 @@
    sums, take more registers than a thread can have: what is spilled in each iteration costs more than more warps do.
    Producers and consumers have registers by their budget instead. On an H200, microseconds with four and eight warps:
    a gated operand of 64x128x64 beside four-bit weights 1,558 and 654, one of 128x128x64 in tf32 1,315 and 922; but
-   321 and 453 where two blocks of 128x128x64 with a few registers too many were on a multiprocessor.
+   321 and 453 where two blocks of 128x128x64 with a few registers too many were on a multiprocessor. If
+   they may take that many, more warps are also tried where there is a single warp for each scheduler.
+
+   A map without such a hint gets more warps, up to 16, as long as fewer than half of the threads that a multiprocessor
+   can have are predicted to be there and each step brings more of them: shared memory and registers for addresses limit
+   how many blocks there are, which is not known before loops have their rings. If these are too few still, its rings
+   have two stages, provided that this brings more. Accesses stay as long, and blocks that take tiles in turn have at
+   most eight warps. On an H200, a map of 1,024 f64 by a table takes 50 µs with 16 warps and 80 with four, one of 4,096
+   bf16 219 and 313, one of 16,384 bf16 with two stages 83 and 97.
 
    Why any choice is right: passes keep the meaning of a kernel for every number of warps. */
 #include "codegen/choose.h"
@@ -86,6 +95,8 @@ typedef struct weight {
     uint32_t wanted;     /* registers of a thread with which loops with products spill none; 0: a budget decides */
     double short_of;     /* the same, divided by those that it can have */
     uint32_t resident;   /* warps of a multiprocessor that compute */
+    uint32_t warp_bits;  /* log2 of those of a block */
+    uint32_t shared;     /* bytes of shared memory of a block */
 } weight;
 
 /* The registers that a thread can have, however few blocks share a multiprocessor. */
@@ -122,7 +133,9 @@ static weight weigh(cg_func *c, const cg_watch *watch, const cg_choices *choices
     w.compiles = !own.failed;
     w.wanted = cost && !own.groups ? cost->wanted : 0;
     w.short_of = w.wanted / registers_at_most(&own);
-    w.resident = cost ? cost->blocks << cg_real_warp_bits(&own) : 0;
+    w.warp_bits = cg_real_warp_bits(&own);
+    w.shared = cost ? cost->shared : 0;
+    w.resident = cost ? cost->blocks << w.warp_bits : 0;
     if (own.status == TV_NO_MEMORY || own.arena.failed)
         cg_no_memory(c);
     bc_arena_release(&own.arena);
@@ -179,6 +192,12 @@ static bool is_better(const cg_machine *m, const weight *then, const weight *now
            && (is_divided || is_fuller || now->short_of >= cg_worth_spilling(m));
 }
 
+/* Do threads spill, or is there a single warp for each scheduler, which waits for itself? */
+static bool has_too_few(const weight *now)
+{
+    return now->short_of > 1 || (now->wanted && now->resident <= 1u << CG_WARPGROUP_BITS);
+}
+
 static void choose_more_warps(cg_func *c, const cg_watch *watch, cg_choices *room)
 {
     if (!may_divide(c) || !may_spill(c))
@@ -186,7 +205,7 @@ static void choose_more_warps(cg_func *c, const cg_watch *watch, cg_choices *roo
     cg_choices best = *cg_choices_of(c), more = best;
     const weight of_usual = weigh(c, watch, &best);
     weight now = of_usual;
-    for (uint32_t warp_bits = c->warp_bits + 1; warp_bits <= CG_BLOCK_WARPS && now.short_of > 1; warp_bits++) {
+    for (uint32_t warp_bits = c->warp_bits + 1; warp_bits <= CG_BLOCK_WARPS && has_too_few(&now); warp_bits++) {
         more.warps = 1u << warp_bits;
         weight then = weigh(c, watch, &more);
         if (!is_better(cg_machine_of(c->target), &then, &now))
@@ -204,24 +223,97 @@ static void choose_more_warps(cg_func *c, const cg_watch *watch, cg_choices *roo
               best.warps, of_usual.wanted);
 }
 
+/* Does at most one loop load tiles? */
+static bool reads_once(const cg_func *c)
+{
+    uint32_t loops = 0;
+    for (const ct_op *op = c->ir->body->first; op; op = op->next) {
+        bool loads = false;
+        for (const ct_op *in = op; ct_is_loop(op) && in && in != op->next; in = ct_next_op(in, c->ir->body))
+            loads = loads || ct_is_load(in);
+        loops += loads;
+    }
+    return loops <= 1;
+}
+
+/* ---- maps ---- */
+
+/* Is it a map whose warps no hint says? */
+static bool is_free_map(const cg_func *c)
+{
+    uint32_t count = 0;
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
+        if (++count > CG_WEIGHED_OPS)
+            return false;
+    return cg_is_map(c) && !cg_hint_of(c, CG_HINT_WARPS) && !cg_loops_stay_plain(c);
+}
+
+/* Takes the next choices if they bring more warps to a multiprocessor. Where blocks take tiles in turn, as many blocks
+   must be left, which the stages of a ring limit. */
+static bool brings_more(cg_func *c, const cg_watch *watch, const cg_choices *next, weight *now, cg_choices *best)
+{
+    weight then = weigh(c, watch, next);
+    if (!then.compiles || then.resident <= now->resident)
+        return false;
+    if (cg_has_turns(c) && (!now->shared || then.resident < 2 * now->resident))
+        return false;
+    *now = then;
+    *best = *next;
+    return true;
+}
+
+static void fill_with_map(cg_func *c, const cg_watch *watch, cg_choices *room)
+{
+    enum { FEWEST_STAGES = 2 };
+    const uint32_t enough = c->target->threads / 2 >> CG_LANE_BITS, most = cg_most_warps_of_map(c, cg_largest_tile(c));
+    cg_choices best = *cg_choices_of(c), next = best;
+    weight now = weigh(c, watch, &best);
+    const uint32_t usual = now.resident;
+    bool grows = now.compiles && usual;
+    for (uint32_t bits = now.warp_bits + 1; grows && bits <= most && now.resident < enough; bits++) {
+        next.warps = 1u << bits;
+        grows = brings_more(c, watch, &next, &now, &best);
+    }
+    next = best;
+    next.stages = FEWEST_STAGES;
+    if (usual && now.resident < enough && !best.stages && !c->strip_bits && !cg_has_turns(c))
+        brings_more(c, watch, &next, &now, &best);
+    if (c->failed || now.resident == usual)
+        return;
+    *room = best;
+    c->choices = room;
+    cg_set_warps(c);
+    cg_remark(c, NULL, CG_REMARK_ChosenByCost, TV_REMARK_PASSED,
+              "{Warps=%u} warps{Stages=%s}: about {Resident=%u} are on a multiprocessor at a time instead of "
+              "{UsualResident=%u}",
+              1u << now.warp_bits, best.stages == FEWEST_STAGES ? ", two stages" : "", now.resident, usual);
+}
+
 void cg_choose_warps(cg_func *c, const cg_watch *watch, cg_choices *room)
 {
+    if (is_free_map(c)) {
+        fill_with_map(c, watch, room);
+        return;
+    }
     if (!is_for_cost_to_choose(c)) {
         choose_more_warps(c, watch, room);
         return;
     }
-    const double worth = cg_machine_of(c->target)->worth_changing;
+    const double worth = cg_machine_of(c->target)->worth_changing, each = reads_once(c) ? 1 : worth;
     const uint32_t usual = 1u << cg_real_warp_bits(c);
     cg_choices best = *cg_choices_of(c), fewer = best;
     const weight of_usual = weigh(c, watch, &best);
-    weight now = of_usual;
+    weight now = of_usual, chosen = of_usual;
     for (uint32_t warps = usual / 2; warps && now.cycles > 0 && now.cycles <= worth * now.busy; warps /= 2) {
         fewer.warps = warps;
         weight then = weigh(c, watch, &fewer);
-        if (then.cycles <= 0 || then.cycles * worth >= now.cycles)
+        if (then.cycles <= 0 || then.cycles * each >= now.cycles)
             break;
         now = then;
-        best = fewer;
+        if (then.cycles * worth < of_usual.cycles) {
+            best = fewer;
+            chosen = then;
+        }
     }
     if (c->failed || !best.warps)
         return;
@@ -231,5 +323,5 @@ void cg_choose_warps(cg_func *c, const cg_watch *watch, cg_choices *room)
     cg_remark(c, NULL, CG_REMARK_ChosenByCost, TV_REMARK_PASSED,
               "{Warps=%u} warps, chosen by cost: {Cycles=%.0f} cycles per block instead of {UsualCycles=%.0f} with "
               "{UsualWarps=%u} warps",
-              best.warps, now.cycles, of_usual.cycles, usual);
+              best.warps, chosen.cycles, of_usual.cycles, usual);
 }

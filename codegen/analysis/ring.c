@@ -65,6 +65,22 @@ cg_ring *cg_ring_plan(cg_func *c, cg_ring_role role)
     return ring;
 }
 
+bool cg_ring_has_tiles(const cg_ring *ring)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < ring->load_count; i++)
+        any = any || !cg_is_read_by_threads(&ring->loads[i]);
+    return any;
+}
+
+bool cg_ring_has_rows(const cg_ring *ring)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < ring->load_count; i++)
+        any = any || cg_is_read_by_threads(&ring->loads[i]);
+    return any;
+}
+
 bool cg_ring_is_of_threads(const cg_ring *ring)
 {
     bool any = false;
@@ -78,22 +94,28 @@ uint32_t cg_ring_load_bytes(const cg_ring_load *load)
     return load->own_bytes ? load->own_bytes : cg_encoding_bytes(&load->encoding);
 }
 
+static uint32_t rounded_up(uint32_t bytes, uint32_t align)
+{
+    return (bytes + align - 1) & ~(align - 1);
+}
+
 uint32_t cg_ring_place_loads(cg_ring *ring)
 {
-    uint32_t align = ring->role == CG_RING_OF_THREADS         ? 16
-                     : cg_is_read_by_threads(&ring->loads[0]) ? CG_LINE_BYTES
-                                                              : CG_ENCODING_ALIGN;
+    bool own = ring->role == CG_RING_OF_THREADS, has_tiles = false;
     ring->slot_bytes = 0;
-    for (uint32_t scales = 0; scales < 2; scales++) /* scales follow the other tiles, and need less alignment */
+    for (uint32_t lines = 0; lines < 2; lines++) /* scales and rows follow the other tiles, and need less alignment */
         for (uint32_t i = 0; i < ring->load_count; i++) {
             cg_ring_load *load = &ring->loads[i];
-            if (cg_is_scale_feed(load->feed) != scales)
+            bool in_lines = cg_is_scale_feed(load->feed) || cg_is_read_by_threads(load);
+            if (in_lines != lines)
                 continue;
-            uint32_t own = scales ? CG_LINE_BYTES : align;
+            has_tiles = has_tiles || !lines;
             load->offset = ring->slot_bytes;
-            ring->slot_bytes += (cg_ring_load_bytes(load) + own - 1) & ~(own - 1);
+            ring->slot_bytes += rounded_up(cg_ring_load_bytes(load), own     ? 16
+                                                                     : lines ? CG_LINE_BYTES
+                                                                             : CG_ENCODING_ALIGN);
         }
-    ring->slot_bytes = (ring->slot_bytes + align - 1) & ~(align - 1);
+    ring->slot_bytes = rounded_up(ring->slot_bytes, own ? 16 : has_tiles ? CG_ENCODING_ALIGN : CG_LINE_BYTES);
     return ring->slot_bytes;
 }
 

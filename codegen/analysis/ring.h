@@ -146,6 +146,9 @@ static inline bool cg_is_rounded(const cg_ring_load *load)
 {
     return load->passage == CG_ROUNDED_BY_MAP || load->passage == CG_ROUNDED_BY_THREADS;
 }
+/* Do products read some of its tiles in their slots? Do threads? */
+bool cg_ring_has_tiles(const cg_ring *ring);
+bool cg_ring_has_rows(const cg_ring *ring);
 /* The first function: do some of its tiles pass through producers' registers (`put`)? The second: are some rounded,
    possibly by the product? The third: are some multicast to all blocks of the cluster, so that a slot is free when
    all blocks have released it? */

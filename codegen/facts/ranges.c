@@ -186,8 +186,11 @@ static cg_range of_shli(const ct_op *op, bc_kind kind, cg_range a, cg_range b)
 
 static cg_range of_shri(const ct_op *op, bc_kind kind, cg_range a, cg_range b)
 {
-    (void)op;
-    return are_positive(a, b) && b.high < 31 ? (cg_range){a.low >> b.high, a.high >> b.low} : all_of(kind);
+    if (b.low < 0 || b.high >= 31)
+        return all_of(kind);
+    if (a.low < 0 && ct_attr_u(op, F_shri_signedness) != BC_Signedness_signed)
+        a = (cg_range){0, ((int64_t)1 << bc_kind_bits(kind)) - 1};
+    return fitting(kind, a.low >> (a.low < 0 ? b.low : b.high), a.high >> (a.high < 0 ? b.high : b.low));
 }
 
 static cg_range of_maxi(const ct_op *op, bc_kind kind, cg_range a, cg_range b)
@@ -264,6 +267,13 @@ static int64_t most_blocks(uint32_t axis)
     return axis ? CG_MOST_LAUNCHED_BLOCKS : CG_MOST_TILE_BLOCKS;
 }
 
+/* The range of what is an element of one of the two. */
+static cg_range either(const ct_value *x, const ct_value *y)
+{
+    cg_range a = cg_range_of(x), b = cg_range_of(y);
+    return (cg_range){lower(a.low, b.low), higher(a.high, b.high)};
+}
+
 /* The range of the op's result i, an integer. */
 static cg_range of_result(const ct_op *op, uint32_t i)
 {
@@ -288,10 +298,8 @@ static cg_range of_result(const ct_op *op, uint32_t i)
     case OP_exti: return extended(op, operands[0], a);
     case OP_trunci: return fitting(kind, a.low, a.high);
     case OP_extract: return a;
-    case OP_select: {
-        cg_range yes = cg_range_of(operands[1]), no = cg_range_of(operands[2]);
-        return (cg_range){lower(yes.low, no.low), higher(yes.high, no.high)};
-    }
+    case OP_cat: return either(operands[0], operands[1]);
+    case OP_select: return either(operands[1], operands[2]);
     default: break;
     }
     if (bc_op_in(op->opcode, BC_OPS(RESHAPE) | BC_OPS(MOVE)))

@@ -288,6 +288,15 @@ static cg_val from_f32(cg_func *c, bc_kind kind, bc_RoundingMode mode, cg_val x)
 
 /* ---- integer and float ---- */
 
+enum { EXACT_BITS = 24 /* of an integer that f32 can hold */ };
+
+static cg_val integer_to_f32(cg_func *c, cg_val x, bool is_signed)
+{
+    cg_val result = cg_new(c, CG_B32);
+    cg_ins(c, "cvt.rn.f32.%s32 %v, %v", is_signed ? "s" : "u", result, x);
+    return result;
+}
+
 static cg_val integer_to_float(cg_func *c, const ct_op *op, bc_kind from, bc_kind to, cg_val x)
 {
     bool is_signed = ct_attr_u(op, F_itof_signedness) == BC_Signedness_signed;
@@ -298,7 +307,9 @@ static cg_val integer_to_float(cg_func *c, const ct_op *op, bc_kind from, bc_kin
                wide);
         return result;
     }
-    return from_f32(c, to, BC_RoundingMode_nearest_even, integer_to_odd(c, wide, is_signed));
+    return from_f32(c, to, BC_RoundingMode_nearest_even,
+                    bc_kind_bits(from) <= EXACT_BITS ? integer_to_f32(c, wide, is_signed)
+                                                     : integer_to_odd(c, wide, is_signed));
 }
 
 /* Converts small integers by placing them in the lowest bits of 2^n: 0x6400 + x is 1024 + x in f16 if 0 <= x < 1024,
@@ -377,6 +388,21 @@ static bool small_pair_to_float(cg_func *c, const ct_op *op, const cg_val *x, cg
     else
         cg_ins(c, "fma.rn.bf16x2 %v, %v, %v, %v", result, sum, one, minus);
     cg_split(c, to, result, 2, 16, out);
+    return true;
+}
+
+/* Two integers as bf16, by f32, in which they are exact. */
+static bool pair_to_bf16(cg_func *c, const ct_op *op, const cg_val *x, cg_val *out)
+{
+    bc_kind from = bc_elem_kind(ct_operands(op)[0]->type), to = bc_elem_kind(cg_result(op, 0)->type);
+    bool is_signed = ct_attr_u(op, F_itof_signedness) == BC_Signedness_signed;
+    if (to != BC_BF16 || bc_kind_bits(from) > EXACT_BITS || !(c->target->features & CG_HAS_BF16))
+        return false;
+    cg_val pair = cg_new(c, CG_B32), wide[2];
+    for (int i = 0; i < 2; i++)
+        wide[i] = integer_to_f32(c, cg_reg(c, cg_to_b32(c, from, is_signed, x[i])), is_signed);
+    cg_ins(c, "cvt.rn.bf16x2.f32 %v, %v, %v", pair, wide[1], wide[0]);
+    cg_split(c, to, pair, 2, 16, out);
     return true;
 }
 
@@ -479,7 +505,7 @@ bool cg_convert_pair(cg_func *c, const ct_op *op, const cg_val *x, cg_val *out)
 {
     bc_kind from = bc_elem_kind(ct_operands(op)[0]->type), to = bc_elem_kind(cg_result(op, 0)->type);
     if (op->opcode == OP_itof)
-        return small_pair_to_float(c, op, x, out) || bytes_to_f32(c, op, x, out);
+        return small_pair_to_float(c, op, x, out) || bytes_to_f32(c, op, x, out) || pair_to_bf16(c, op, x, out);
     bc_RoundingMode mode = (bc_RoundingMode)ct_attr_u(op, F_ftof_rounding_mode);
     bool nearest = mode == BC_RoundingMode_nearest_even || mode == BC_RoundingMode_nearest_away;
     bool to_half = (to == BC_F16 || to == BC_BF16) && (nearest || mode == BC_RoundingMode_zero)

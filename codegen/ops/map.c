@@ -532,12 +532,24 @@ static bool divides_to_nearest(const ct_op *op, bc_kind kind)
            && !attribute(op, "flush_to_zero", 0);
 }
 
+/* Was the float converted from f16, or from an integer? Then it is zero or no smaller than 2^-24. */
+static bool is_moderate(const ct_value *v)
+{
+    const ct_op *op = v->op;
+    return op && (op->opcode == OP_itof || (op->opcode == OP_ftof && bc_elem_kind(ct_operands(op)[0]->type) == BC_F16));
+}
+
 /* All elements of a thread side by side; false: one by one. */
 static bool map_together(cg_func *c, const ct_op *op, bc_kind kind, const cg_val *const *operands, uint32_t count,
                          uint32_t idle, cg_val *out)
 {
-    if (divides_to_nearest(op, kind))
-        return cg_divide_together(c, kind, operands[0], operands[1], count, idle, out);
+    if (divides_to_nearest(op, kind)) {
+        const cg_division d = {.kind = kind,
+                               .moderate = is_moderate(ct_operands(op)[0]),
+                               .dividends = operands[0],
+                               .divisors = operands[1]};
+        return cg_divide_together(c, &d, count, idle, out);
+    }
     return cg_function_together(c, ct_op_name(op), kind, operands[0], count, idle, out);
 }
 

@@ -18,11 +18,15 @@ bool cg_divide_by_constant(cg_func *c, const ct_op *op, bool is_signed, const cg
 /* The quotient, rounded down, of a register below 2^31 and a constant, also of 32 bits, that is not zero. */
 cg_val cg_quotient(cg_func *c, cg_val x, uint32_t by);
 
-/* Computes `count` quotients a / b of f32, f16 or bf16, each rounded to nearest. Registers whose numbers differ only
-   in the bits of idle are equal and computed once. False: it would not take fewer instructions than separate
-   divisions (codegen/ops/quotients.c). */
-bool cg_divide_together(cg_func *c, bc_kind kind, const cg_val *a, const cg_val *b, uint32_t count, uint32_t idle,
-                        cg_val *out);
+/* Quotients of f32, f16 or bf16, each rounded to nearest. */
+typedef struct cg_division {
+    bc_kind kind;
+    bool moderate; /* the dividends are zero or no smaller than 2^-24 */
+    const cg_val *dividends, *divisors;
+} cg_division;
+/* Computes `count` of them. Registers whose numbers differ only in the bits of idle are equal and computed once. False:
+   separate divisions are as good (codegen/ops/quotients.c). */
+bool cg_divide_together(cg_func *c, const cg_division *d, uint32_t count, uint32_t idle, cg_val *out);
 
 /* Computes a function of `count` elements that NEAR of codegen/math/math.def has, of f16 and bf16 in f32. Registers
    whose numbers differ only in the bits of idle are equal and computed once. False: it has none

@@ -70,6 +70,8 @@ static bool add_rings(cg_splitting *x, ct_op *loop)
     uint32_t first = x->count;
     for (uint32_t i = 0; i < all->load_count; i++) {
         ct_op *product = NULL, *last = NULL;
+        if (cg_is_read_by_threads(&all->loads[i]))
+            continue; /* consumers have it in registers */
         bool found = find_takers(&all->loads[i].op->results[0], loop->regions[0], &product, &last);
         cg_ring_place *place = &x->places[first];
         while (place < &x->places[x->count] && (place->product != product || place->last != last))
@@ -307,7 +309,8 @@ static bool find_loops(cg_splitting *x)
         const cg_ring *ring = plan ? plan->ring : NULL;
         if (op->likely)
             return false;
-        if (ring && ring->role != CG_RING_OF_THREADS && (!suits_groups(x, op, ring) || !add_rings(x, op)))
+        if (ring && ring->role != CG_RING_OF_THREADS && cg_ring_has_tiles(ring)
+            && (!suits_groups(x, op, ring) || !add_rings(x, op)))
             return false;
     }
     if (x->count == 1)

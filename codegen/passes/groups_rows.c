@@ -57,11 +57,12 @@ static cg_condition *const of_rows[] = {
     cg_in_each_iteration, cg_is_movable, cg_row_fits_threads, stays_inside, cg_is_known_by_counter,
     precedes_kernel,      NULL};
 
-static bool is_planned(const cg_ring *ring, const ct_op *load)
+/* Do products read the load's tile in its slot? Rows in slots are planned for blocks whose threads all copy. */
+static bool is_for_products(const cg_ring *ring, const ct_op *load)
 {
     for (uint32_t i = 0; i < ring->load_count; i++)
         if (ring->loads[i].op == load)
-            return true;
+            return !cg_is_read_by_threads(&ring->loads[i]);
     return false;
 }
 
@@ -71,7 +72,7 @@ static void find_rows(cg_splitting *x, ct_op *loop)
     *p = (cg_ring_place){.ring = cg_ring_plan(x->c, CG_RING_OF_GROUPS), .loop = loop, .is_first = true};
     cg_query q = {.c = x->c, .loop = loop, .body = loop->regions[0], .ring = p->ring, .user = x->f->body};
     for (ct_op *op = q.body->first; op && p->ring; op = op->next)
-        if (op->opcode == OP_load_view_tko && !is_planned(cg_plan_of(loop)->ring, op)
+        if (op->opcode == OP_load_view_tko && !is_for_products(cg_plan_of(loop)->ring, op)
             && !cg_obstacle_to_ring(&q, of_rows, op))
             p->loads[p->ring->load_count - 1] = op;
     x->row_count += p->ring && p->ring->load_count;

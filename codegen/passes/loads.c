@@ -6,10 +6,11 @@
 
    Where stages of whole tiles are too large, a stage holds a K slice. A tile that is converted, unpacked or scaled on
    its way to a product uses a second ring if each thread has at least 16 bytes of the tile, or whole words of bytes.
-   Each thread reads its own copies from that ring, as in kernels without products (codegen/plan/streams.c). Loads into
-   registers are chosen in codegen/plan/early_find.c. The plan, which holds the rings, becomes the loop's detail; the
-   groups pass or the expand pass carries it out. Every load of a loop gets a remark. The rules are in
-   docs/internals/codegen/pipelining.md.
+   Each thread reads its own copies from that ring, as in kernels without products (codegen/plan/streams.c). Small
+   tiles, such as rows of scales, lie in the ring of the products, where threads read them (codegen/plan/rows.c). Loads
+   into registers are chosen in codegen/plan/early_find.c, loops that are unrolled in codegen/plan/unroll.c. The plan,
+   which holds the rings, becomes the loop's detail; the groups pass or the expand pass carries it out. Every load of a
+   loop gets a remark. The rules are in docs/internals/codegen/pipelining.md.
 
    Why it is right: codegen/analysis/order.h shows that no access of the loop that could touch the same memory comes
    between the copy and the place where the load stood. */
@@ -84,8 +85,6 @@ static bool is_read_there(cg_func *c, const ct_value *v, const cg_encoding *enco
     return reads;
 }
 
-static const char unaligned[] = "base, strides, extent and index are not known to be aligned to 4 bytes";
-
 /* The same for scales, which are copied by four along K: to the places of the feed, or as they lie in memory, if that
    is the same order. */
 static const char *scales_fit(cg_func *c, ct_op *op, uint32_t fast, cg_feed feed, cg_ring_load *out)
@@ -138,51 +137,12 @@ static const char *feed_fits(cg_func *c, ct_op *op, const ct_block *body, uint32
     return is_read_there(c, tile, &out->encoding) ? NULL : "tcgen05 cannot read it as it would lie in shared memory";
 }
 
-/* Can threads copy the tile of a load of a view by pieces of at least 4 bytes? If so, *fast is the dimension along
-   which they lie, and *piece is log2 of the elements of each. */
-static const char *pieces_fit(cg_func *c, ct_op *op, uint32_t *fast, uint32_t *piece)
-{
-    cg_view_op v = cg_view_op_of(op);
-    uint8_t padding = v.view->type->padding;
-    if (v.view->type->kind == BC_GATHER_SCATTER_VIEW)
-        return "it gathers";
-    if (padding != BC_NO_PADDING && padding != BC_PaddingValue_zero)
-        return "its padding is not zero";
-    if (!cg_view_contiguous(&v, fast) || *fast + 2 < v.tile_type->rank)
-        return "neither of its last two dimensions is known to be contiguous";
-    uint32_t aligned = cg_view_vector(c, &v, *fast), chunk = cg_chunk_bits(v.tile_type);
-    if (aligned < chunk && cg_memory_bytes(bc_elem_kind(v.tile_type)) << aligned < CG_COPY_BYTES)
-        return unaligned;
-    *piece = aligned < chunk ? aligned : chunk;
-    return NULL;
-}
-
 /* Can they copy it to a slot from which products read it, or consumers for `computed`? */
 static const char *view_fits(cg_func *c, ct_op *op, const ct_block *body, const ct_op *computed, cg_ring_load *out)
 {
     uint32_t fast, piece;
-    const char *why = pieces_fit(c, op, &fast, &piece);
+    const char *why = cg_pieces_fit(c, op, &fast, &piece);
     return why ? why : feed_fits(c, op, body, fast, piece, computed, out);
-}
-
-const char *cg_row_fits_threads(cg_query *q)
-{
-    const bc_type *tile = q->load->results[0].type;
-    uint32_t fast, piece, bytes = cg_memory_bytes(bc_elem_kind(tile));
-    cg_shape s = cg_shape_of(tile);
-    const char *why = pieces_fit(q->c, q->load, &fast, &piece);
-    if (why)
-        return why;
-    if (fast + 1 != tile->rank || s.bits[fast] != s.tile_bits || bytes << s.tile_bits < CG_LINE_BYTES
-        || bc_kind_memory_bytes(bc_elem_kind(tile)) == 0 || piece < cg_chunk_bits(tile))
-        return "it is no row of whole pieces of 16 bytes";
-    *q->out = (cg_ring_load){.op = q->load,
-                             .fast = fast,
-                             .feed = CG_FEED_THREADS,
-                             .layout = cg_layout_memory(&s, fast, piece, piece, q->c->warp_bits),
-                             .vector_bits = piece,
-                             .encoding = cg_encoding_for(&s, fast, bytes, CG_FEED_THREADS, 0)};
-    return NULL;
 }
 
 bool cg_load_to_compute(cg_func *c, ct_op *op, const ct_op *product, cg_ring_load *out)
@@ -193,31 +153,12 @@ bool cg_load_to_compute(cg_func *c, ct_op *op, const ct_op *product, cg_ring_loa
            && out->vector_bits == cg_chunk_bits(op->results[0].type);
 }
 
-/* Is every element zero? False if that is not obvious. */
-static bool is_zero(const ct_value *v)
-{
-    while (v->op && bc_op_in(v->op->opcode, BC_OPS(RESHAPE) | BC_OPS(MOVE)))
-        v = v->op->operands[0];
-    return v->op && v->op->opcode == OP_constant && ct_is_zero(v->op);
-}
-
 /* The same for a load through pointers. */
 static const char *pointers_fit(cg_func *c, ct_op *op, const ct_block *body, cg_ring_load *out)
 {
-    cg_ptr_op ptr = cg_ptr_op_of(op);
-    const bc_type *tile = op->results[0].type;
-    const ct_value *padding = ptr.mask ? ct_operand(op, F_load_ptr_tko_padding_value) : NULL;
-    uint32_t fast, chunk = cg_chunk_bits(tile);
-    ptr.most_bits = chunk;
-    if (bc_kind_memory_bytes(bc_elem_kind(tile)) == 0 || cg_pointer_vector(c, &ptr, &fast) < chunk)
-        return "within aligned pieces of 16 bytes its pointers are not known to be consecutive and its mask uniform";
-    if (fast + 2 < tile->rank)
-        return "neither of its last two dimensions is known to be contiguous";
-    if (padding && !is_zero(padding))
-        return "its padding is not zero";
-    if (!cg_are_of_indices(c, &ptr))
-        return "its pointers or mask are not computed from indices alone";
-    return feed_fits(c, op, body, fast, chunk, NULL, out);
+    uint32_t fast, piece;
+    const char *why = cg_pointer_pieces_fit(c, op, cg_chunk_bits(op->results[0].type), &fast, &piece);
+    return why ? why : feed_fits(c, op, body, fast, piece, NULL, out);
 }
 
 static const char *fits_products(cg_query *q)
@@ -268,6 +209,10 @@ static const char *is_worth_a_slot(cg_query *q)
 /* For slots from which each thread reads its own copies, in loops with products. */
 static cg_condition *const of_threads[] = {has_registers, cg_stream_obstacle, is_worth_a_slot, NULL};
 
+/* For slots from which threads read small tiles. */
+static cg_condition *const of_rows[] = {has_registers,      cg_in_each_iteration,   cg_is_movable, cg_is_small_tile,
+                                        cg_precedes_writes, cg_is_known_by_counter, NULL};
+
 /* Examines a load. Returns whether products read it from a slot, or it provides the address of such a load; if no slot
    can have it, all->of[i].why says why. */
 static bool find_load(const candidate *p, cg_listed_load *load, bool tell)
@@ -286,19 +231,29 @@ static bool find_load(const candidate *p, cg_listed_load *load, bool tell)
     return !why;
 }
 
+/* Finds the small tiles among the loads that have no slot so far. */
+static void find_rows(const candidate *p, cg_listed_load *loads, uint32_t count)
+{
+    cg_query q = {.c = p->c, .loop = p->loop, .body = p->body, .ring = p->ring};
+    for (uint32_t i = 0; i < count; i++)
+        if (loads[i].why && !cg_obstacle_to_ring(&q, of_rows, loads[i].op))
+            loads[i].why = NULL;
+}
+
 /* Examines all loads of the loop; true: some of them are not prefetched to slots from which products read them. */
 static bool find_loads(candidate *p, bool tell)
 {
     cg_load_list all = cg_loads_of(p->c, p->loop);
     bool others = false;
     p->ring->load_count = p->own->load_count = 0;
-    for (uint32_t i = 0; i < all.count; i++) {
-        if (i == all.others) {
-            cg_ring_find_slice(p->c, p->ring, p->body);
-            cg_ring_find_slice(p->c, p->own, p->body);
-        }
+    for (uint32_t i = 0; i < all.others; i++)
         others = !find_load(p, &all.of[i], tell) || others;
-    }
+    find_rows(p, all.of, all.others);
+    cg_ring_find_slice(p->c, p->ring, p->body);
+    cg_ring_find_slice(p->c, p->own, p->body);
+    for (uint32_t i = all.others; i < all.count; i++)
+        others = !find_load(p, &all.of[i], tell) || others;
+    find_rows(p, all.of + all.others, all.count - all.others);
     if (tell)
         cg_plan_listed(p->c, p->loop, &all);
     return others;
@@ -456,6 +411,25 @@ static bool takes_one_slot(const candidate *p, uint32_t room, bool others)
            && registers > cg_early_row_of(CG_EARLY_NO_ROOM)->most;
 }
 
+static const char no_room[] = "its loop has too little shared memory for it";
+
+static cg_slot_budget budget_of(const candidate *p, cg_slot_work *work)
+{
+    work->slot_bytes = p->ring->slot_bytes + p->own->slot_bytes;
+    return p->own->load_count ? cg_budget_with_own(p->c, p->body, p->ring, p->own, work)
+                              : cg_budget_of_products(p->c, p->body, p->ring, work);
+}
+
+/* The number of slots, which are not to become fewer for small tiles. */
+static cg_slot_budget budget_beside_rows(const candidate *p, cg_slot_work *work)
+{
+    cg_slot_budget budget = budget_of(p, work);
+    if (!cg_ring_has_rows(p->ring) || budget.slots >= CG_SLOTS_IN_FLIGHT)
+        return budget;
+    cg_drop_rows(p->c, p->loop, p->ring, no_room);
+    return budget_of(p, work);
+}
+
 /* False: too little shared memory, or none for this loop. others: the body has loads that are not prefetched. */
 static bool choose_block_slots(const candidate *p, bool others, bool is_inner)
 {
@@ -463,15 +437,12 @@ static bool choose_block_slots(const candidate *p, bool others, bool is_inner)
     cg_ring *ring = p->ring;
     uint32_t room = cg_shared_for_ring(c, p->body, ring, ring->parts && !others ? 0 : cg_shared_for_the_rest(c));
     cg_slot_work work = {.kind = has_blocked(c, p->body) ? CG_BLOCKED : CG_PRODUCTS,
-                         .slot_bytes = ring->slot_bytes + p->own->slot_bytes,
                          .iterations = UINT32_MAX,
                          .fits = room};
-    cg_slot_budget budget = p->own->load_count ? cg_budget_with_own(c, p->body, ring, p->own, &work)
-                                               : cg_budget_of_products(c, p->body, ring, &work);
+    cg_slot_budget budget = budget_beside_rows(p, &work);
     if (budget.slots < 2 && ring->load_count && p->own->load_count) {
         drop_own(p);
-        work.slot_bytes = ring->slot_bytes;
-        budget = cg_budget_of_products(c, p->body, ring, &work);
+        budget = budget_of(p, &work);
     }
     ring->slots = p->own->slots = budget.slots;
     ring->why = p->own->why = budget.why;
@@ -525,12 +496,14 @@ static void look_at_loop(cg_func *c, ct_op *loop, bool is_inner, bool may_turn)
     if (may_turn)
         choose_async(&p);
     bool others = find_loads(&p, may_turn);
-    if (!p.ring->load_count && !p.own->load_count)
-        return;
-    ct_op *product = first_async(c, p.body);
+    ct_op *product = cg_ring_has_tiles(p.ring) ? first_async(c, p.body) : NULL;
     p.ring->async = product;
     p.ring->behind = product && cg_is_straight(p.body) && !cg_cuts_sums(c, product) ? product : NULL;
     cg_ring_place_loads(p.ring);
+    if (!cg_rows_suit_ring(c, p.ring, p.own) || CG_SLOTS_IN_FLIGHT * p.ring->slot_bytes > cg_static_shared(c->target))
+        cg_drop_rows(c, loop, p.ring, no_room);
+    if (!p.ring->load_count && !p.own->load_count)
+        return;
     take_parts(&p);
     if (p.ring->parts)
         drop_own(&p);
@@ -548,7 +521,7 @@ static void find_streams(cg_func *c, const ct_block *block, bool products)
         for (uint32_t r = 0; r < op->region_count; r++)
             if (op->regions[r])
                 find_streams(c, op->regions[r], products);
-        if (ct_is_loop(op) && !op->plain && (op->opcode != OP_for || !cg_product_in(op->regions[0])))
+        if (ct_is_loop(op) && !op->plain && !op->unrolled && (op->opcode != OP_for || !cg_product_in(op->regions[0])))
             cg_find_streams(c, op, products);
     }
 }
@@ -556,6 +529,7 @@ static void find_streams(cg_func *c, const ct_block *block, bool products)
 void cg_pass_loads(cg_func *c)
 {
     bool products = false;
+    cg_unroll_loops(c);
     for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
         products = products || cg_is_product(op);
         if (op->opcode == OP_for && cg_product_in(op->regions[0]) && !op->plain)
@@ -580,16 +554,20 @@ void cg_loads_straight(cg_func *c)
 
 void cg_drop_streams(cg_func *c)
 {
+    static const char to_others[] = "warps of their own copy for this kernel";
     for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
         cg_plan *plan = cg_plan_of(op);
         cg_ring *own = !plan ? NULL : plan->beside ? plan->beside : plan->ring;
+        bool of_threads_only = own && own == plan->ring && own->role == CG_RING_OF_THREADS;
+        if (own)
+            cg_drop_rows(c, op, plan->ring, to_others);
+        if (own && (of_threads_only || !plan->ring->load_count))
+            op->detail = NULL;
         if (!own || own->role != CG_RING_OF_THREADS)
             continue;
-        if (own == plan->ring)
-            op->detail = NULL;
         plan->beside = NULL;
         for (uint32_t i = 0; i < own->load_count; i++)
             if (own->loads[i].op->opcode != CT_staged)
-                cg_plan_early(c, op, own->loads[i].op, "warps of their own copy for this kernel", false);
+                cg_plan_early(c, op, own->loads[i].op, to_others, false);
     }
 }

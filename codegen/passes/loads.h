@@ -8,9 +8,6 @@
 /* Why threads cannot copy the load's tile to a slot from which products read it (if body is not NULL, all of these must
    be in it): a text for users. NULL: they can, and *out says how. */
 const char *cg_load_obstacle(cg_func *c, ct_op *op, const ct_block *body, cg_ring_load *out);
-/* Can producers copy the tile of a load of a view, a row of at least 128 bytes in whole pieces of 16 bytes, to a slot
-   from which threads read it? */
-cg_condition cg_row_fits_threads;
 /* Can producers copy the load's tile to a slot, from which consumers read it into registers to compute an operand of
    this product, in the same block? *out says how. */
 bool cg_load_to_compute(cg_func *c, ct_op *op, const ct_op *product, cg_ring_load *out);

@@ -269,6 +269,27 @@ static bool has_loops(const cg_func *c)
     return false;
 }
 
+static bool scans(const cg_func *c)
+{
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
+        if (op->opcode == OP_scan)
+            return true;
+    return false;
+}
+
+/* At least so many warps that a thread has registers for the tiles that are live at one time. A scan needs fewer than
+   it seems: its result takes the registers of its operand one by one. */
+static uint32_t warps_that_hold(cg_func *c, uint32_t warp_bits)
+{
+    enum { REGISTER_BITS = 32 };
+    uint64_t bits = 0;
+    if (!cg_bits_held(c, &bits))
+        cg_no_memory(c);
+    while (warp_bits < CG_MAP_MOST_WARPS && bits / REGISTER_BITS >> (CG_LANE_BITS + warp_bits) > CG_THREAD_REGISTERS)
+        warp_bits++;
+    return warp_bits;
+}
+
 void cg_set_warps(cg_func *c)
 {
     tiles t = tiles_of(c);
@@ -280,7 +301,10 @@ void cg_set_warps(cg_func *c)
     bool as_hinted = is_hinted && !by_strips && !has_loops(c);
     uint32_t part = chosen.bits + CG_LANE_BITS,
              at_once = part < t.most ? cg_elements_at_once(c, t.most, as_hinted) : t.most;
-    if (part + at_once < t.most && by_strips) { /* maps: more strips with fewer elements */
+    uint32_t divided = 0;
+    if (part + at_once < t.most && by_strips && !chosen.strip_bits && cg_divides_among_warps(c, t.most, &divided)) {
+        chosen.bits = larger(chosen.bits, divided);
+    } else if (part + at_once < t.most && by_strips) { /* maps: more strips with fewer elements */
         chosen.strip_bits += t.most - part - at_once;
         chosen.bits += t.most - part - at_once;
     } else if (part + at_once < t.most && !chosen.strip_bits) { /* or more warps */
@@ -288,8 +312,15 @@ void cg_set_warps(cg_func *c)
         chosen.bits += t.most - part - at_once;
         chosen.bits = chosen.bits < most ? chosen.bits : most;
     }
+    if (is_hinted && t.reduced && !t.has_products && !scans(c) && !chosen.strip_bits && !cg_choices_of(c)->warps)
+        chosen.bits = warps_that_hold(c, chosen.bits);
     c->warp_bits = chosen.bits;
     c->strip_bits = chosen.strip_bits;
+}
+
+uint32_t cg_largest_tile(const cg_func *c)
+{
+    return tiles_of(c).most;
 }
 
 uint32_t cg_blocks_that_suit(const cg_func *c)

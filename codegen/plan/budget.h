@@ -11,12 +11,22 @@ void cg_set_warps(cg_func *c);
    once; tile_bits if the kernel is not a map (codegen/plan/at_once.c). as_hinted: rather than have other warps than a
    hint says. */
 uint32_t cg_elements_at_once(cg_func *c, uint32_t tile_bits, bool as_hinted);
+/* log2 of the elements of its largest tile that needs registers. */
+uint32_t cg_largest_tile(const cg_func *c);
+/* log2 of the most warps of a map whose largest tile has 2^tile_bits elements, each thread of which has an access of
+   full length; fewer if its blocks take tiles in turn, because all warps of a block wait for the last one at the end of
+   a tile. */
+uint32_t cg_most_warps_of_map(const cg_func *c, uint32_t tile_bits);
 /* log2 of the warps of a map, at most `usual`: those whose threads each have an access of full length. */
 uint32_t cg_warps_of_map(const cg_func *c, uint32_t tile_bits, uint32_t usual);
 /* Does it compute all its tiles element by element? */
 bool cg_is_map(const cg_func *c);
 /* Does the launch decide how many iterations each block has of the loop, because its step is not constant? */
 bool cg_takes_turns(const ct_op *loop);
+/* Has the kernel such a loop? */
+bool cg_has_turns(const cg_func *c);
+/* Should the tiles of that map be divided among more warps rather than into strips, and among how many (log2)? */
+bool cg_divides_among_warps(cg_func *c, uint32_t tile_bits, uint32_t *out_warps);
 /* Is it a map that may finish some elements, in strips, before it begins the next ones? */
 bool cg_is_strip_map(const cg_func *c);
 /* For a kernel whose loops multiply without a tensor core instruction: the number of blocks that should share a

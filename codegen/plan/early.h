@@ -14,6 +14,7 @@ typedef struct cg_early_plan {
     bool no_room;       /* there was no room for its slots */
     bool takes_source;  /* another load is prefetched two iterations ahead for it */
     uint32_t access;    /* bytes of an access, of the shorter ones if accesses are shorter at the tensor's end */
+    bool in_words;      /* accesses get words of several elements that have to be unpacked */
     bool apart;         /* each element has a register of its own, as it is loaded */
 } cg_early_plan;
 
@@ -25,6 +26,10 @@ cg_early_kind cg_early_kind_of(const cg_func *c, const ct_block *body, const ct_
 /* Registers of a thread for what the loop carries, its products, and the largest tile that it moves to or from memory.
  */
 uint32_t cg_early_held(const cg_func *c, const ct_block *body);
+/* Registers of a thread for the tile; apart: each element has one of its own. 0: it is no tile. */
+uint32_t cg_tile_registers(const cg_func *c, const bc_type *tile, bool apart);
+/* Finds the accesses and registers of the load's tile, whose elements have whole bytes. */
+void cg_early_measure(cg_func *c, ct_op *load, cg_early_plan *p);
 /* why: why the load has no ring; either: why it cannot be prefetched into registers either. */
 void cg_early_tell_why_not(const cg_func *c, const ct_op *load, const char *why, const char *either);
 

@@ -66,7 +66,7 @@ static bool is_known_ahead(cg_func *c, const ct_block *body, const ct_op *load, 
 
 /* ---- what it takes ---- */
 
-static uint32_t registers_of(const cg_func *c, const bc_type *tile, bool apart)
+uint32_t cg_tile_registers(const cg_func *c, const bc_type *tile, bool apart)
 {
     enum { BYTES = 4 };
     if (!bc_is_tile(tile))
@@ -81,10 +81,10 @@ uint32_t cg_early_held(const cg_func *c, const ct_block *body)
 {
     uint32_t all = 0, most = 0;
     for (uint32_t i = 1; i < body->arg_count; i++)
-        all += registers_of(c, body->args[i].type, body->args[i].apart);
+        all += cg_tile_registers(c, body->args[i].type, body->args[i].apart);
     for (const ct_op *op = body->first; op; op = ct_next_op(op, body)) {
         bool moves = op->opcode < OP_LIMIT && bc_op_in(op->opcode, BC_OPS(ACCESS)), multiplies = cg_is_product(op);
-        uint32_t own = moves || multiplies ? registers_of(c, op->results[0].type, false) : 0;
+        uint32_t own = moves || multiplies ? cg_tile_registers(c, op->results[0].type, false) : 0;
         all += multiplies && cg_addend_of(op)->op ? own : 0;
         most = moves && own > most ? own : most;
     }
@@ -135,22 +135,27 @@ static void find_accesses(cg_func *c, ct_op *load, uint32_t *inside, uint32_t *e
     *edge = n.edge;
 }
 
+void cg_early_measure(cg_func *c, ct_op *load, cg_early_plan *p)
+{
+    const bc_type *tile = load->results[0].type;
+    uint32_t inside, edge, bytes = cg_memory_bytes(bc_elem_kind(tile));
+    find_accesses(c, load, &inside, &edge);
+    p->access = bytes << (edge < inside ? edge : inside);
+    p->in_words = (bytes == 1 && inside) || (bytes == 2 && edge < inside);
+    p->apart = bytes == 2 && inside == 0;
+    p->registers = cg_tile_registers(c, tile, p->apart);
+}
+
 /* Can registers hold the tile as it arrives? Words with several elements are unpacked as soon as they arrive, which
    would wait for the load. Pairs of 2-byte elements are an exception, because a loop carries them as pairs. */
 static const char *fits_registers(cg_query *q)
 {
     cg_early_plan *p = q->user;
-    const bc_type *tile = q->load->results[0].type;
-    bc_kind kind = bc_elem_kind(tile);
-    uint32_t inside, edge, bytes = cg_memory_bytes(kind);
+    bc_kind kind = bc_elem_kind(q->load->results[0].type);
     if (kind == BC_PTR || !bc_kind_memory_bytes(kind))
         return "no register would hold a single element";
-    find_accesses(q->c, q->load, &inside, &edge);
-    p->access = bytes << (edge < inside ? edge : inside);
-    p->apart = bytes == 2 && inside == 0;
-    p->registers = registers_of(q->c, tile, p->apart);
-    bool in_words = (bytes == 1 && inside) || (bytes == 2 && edge < inside);
-    return in_words ? "registers that pack several elements would have to be unpacked" : NULL;
+    cg_early_measure(q->c, q->load, p);
+    return p->in_words ? "registers that pack several elements would have to be unpacked" : NULL;
 }
 
 static const char *ends_in_one_place(cg_query *q)

@@ -15,9 +15,29 @@ cg_slot_budget cg_budget_of_products(cg_func *c, const ct_block *body, const cg_
 cg_slot_budget cg_budget_with_own(cg_func *c, const ct_block *body, const cg_ring *ring, const cg_ring *own,
                                   const cg_slot_work *work);
 
+/* Can threads copy the load's tile by pieces of at least 4 bytes? If so, *fast is the dimension along which they lie,
+   and *piece is log2 of the elements of each; of a load through pointers, pieces of at least 2^least elements
+   (codegen/plan/rows.c). Otherwise a text for users. */
+const char *cg_pieces_fit(cg_func *c, ct_op *load, uint32_t *fast, uint32_t *piece);
+const char *cg_pointer_pieces_fit(cg_func *c, ct_op *load, uint32_t least, uint32_t *fast, uint32_t *piece);
+
+/* May threads read the load's tile from a slot to which others have copied it? The first condition: is it a row of at
+   least 128 bytes in whole pieces of 16 bytes, for producers? The second: is it a small tile, for all threads of a
+   block? */
+cg_condition cg_row_fits_threads;
+cg_condition cg_is_small_tile;
+/* Are small tiles in the ring worth the barrier of its iterations? own: the ring of the loop from which each thread
+   reads its own copies. */
+bool cg_rows_suit_ring(const cg_func *c, const cg_ring *ring, const cg_ring *own);
+/* Gives up the slots of small tiles, which are prefetched into registers where possible; `why` is for users. */
+void cg_drop_rows(cg_func *c, const ct_op *loop, cg_ring *ring, const char *why);
+
 /* Chooses the prefetched loads of a loop without products (codegen/plan/streams.c). products: the kernel has products
    elsewhere. */
 void cg_find_streams(cg_func *c, ct_op *loop, bool products);
+
+/* In kernels without products: unrolls loops whose threads load little in an iteration (codegen/plan/unroll.c). */
+void cg_unroll_loops(cg_func *c);
 
 /* May the load be prefetched into slots from which each thread reads its own copies (codegen/plan/streams.c)? */
 cg_condition cg_stream_obstacle;

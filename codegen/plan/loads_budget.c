@@ -126,7 +126,9 @@ static bool is_narrow(const ct_block *body, const cg_ring *ring)
     for (uint32_t i = 1; type && ring->async && i <= 2; i++)
         narrow = narrow || type->shape[type->rank - i] <= CG_NARROW_SIDE;
     for (uint32_t i = 0; i < ring->load_count; i++)
-        narrow = narrow && ring->loads[i].vector_bits == cg_chunk_bits(ring->loads[i].op->results[0].type);
+        narrow = narrow
+                 && (cg_is_read_by_threads(&ring->loads[i])
+                     || ring->loads[i].vector_bits == cg_chunk_bits(ring->loads[i].op->results[0].type));
     return narrow;
 }
 

@@ -285,6 +285,7 @@ static ct_op *allocate(ct_func *f, const ct_op *like, uint32_t operand_count, ui
                   .paired = like->paired,
                   .way = like->way,
                   .in_registers = like->in_registers,
+                  .unrolled = like->unrolled,
                   .plain = like->plain,
                   .likely = like->likely,
                   .operand_count = (uint16_t)operand_count,
@@ -306,7 +307,7 @@ ct_op *ct_op_new(ct_func *f, ct_opcode opcode, const ct_op *from, uint32_t opera
         op->opcode = (uint8_t)opcode;
         op->way = CT_AS_IT_IS;
         op->in_flight = op->ahead = op->in_place = op->as_words = op->in_registers = op->plain = op->likely = false;
-        op->paired = false;
+        op->paired = op->unrolled = false;
     }
     return op;
 }
@@ -319,7 +320,7 @@ ct_op *ct_op_like(ct_func *f, bc_opcode opcode, const ct_op *from, uint32_t oper
         op->opcode = (uint8_t)opcode;
         op->way = CT_AS_IT_IS;
         op->in_flight = op->ahead = op->in_place = op->as_words = op->in_registers = op->plain = op->likely = false;
-        op->paired = false;
+        op->paired = op->unrolled = false;
     }
     return op;
 }

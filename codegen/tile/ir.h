@@ -71,6 +71,7 @@ struct ct_op {
     uint8_t way; /* ct_way: by loads, flip; of an ftof, CT_TURNED: done by such a product */
     /* Of a `staged`, by expand, ahead: */
     bool in_registers; /* it loads its tile to registers, where other ops read it */
+    bool unrolled;     /* of a loop, by loads: it executes several iterations together, or those that are left */
     bool plain;  /* of a loop, by lift: another version of it probably runs, so that nothing is prefetched in it */
     bool likely; /* of a plain loop, by lift: not in a loop, and as likely to run as the other version */
     uint16_t operand_count, result_count;

@@ -56,6 +56,13 @@ bool cg_is_by_one_thread(const cg_effect *e)
     return e->kind == CG_ACCESSES && e->write && e->layout && !e->layout->tile_bits;
 }
 
+/* Are they the same store of the program, in iterations of a loop that are executed together? Where its addresses stay,
+   the same thread writes each element again; where they move, only tokens order them. */
+static bool are_of_one_store(const cg_effect *a, cg_before how, const cg_effect *b)
+{
+    return how == CG_SAME_TRIP && a->access != b->access && a->access->from == b->access->from;
+}
+
 /* May they access the same memory in different threads, and do the tokens of the later one order it after the
    earlier one? */
 static bool accesses_conflict(const cg_effect *a, cg_before how, const cg_effect *b)
@@ -64,7 +71,7 @@ static bool accesses_conflict(const cg_effect *a, cg_before how, const cg_effect
     if (apart || b->started || !(a->write || b->write) || same_elements(a, how, b)
         || (cg_is_by_one_thread(a) && cg_is_by_one_thread(b)))
         return false;
-    return a->origin == b->origin || has_token_of(b, a);
+    return (a->origin == b->origin && !are_of_one_store(a, how, b)) || has_token_of(b, a);
 }
 
 /* ---- shared memory ---- */

@@ -5,7 +5,8 @@
    thread may still use the memory that it accesses. For global memory, a token orders the accesses of all threads. It
    costs a barrier, unless the two accesses cannot be to the same memory, or every thread accesses only its own elements
    in both. Without a token there is no order (memory reference, 3.4). Accesses through the same parameter or allocation
-   keep the order of the program nevertheless, because hand-written kernels often omit tokens.
+   keep the order of the program nevertheless, because hand-written kernels often omit tokens; only those of one store,
+   in iterations that are executed together, do not.
 
    An asynchronous product reads shared memory through a proxy of its own (PTX ISA, "async proxy"), to which writes of
    threads are visible only after a fence. The fence follows the write, if such a product reads it on some path before

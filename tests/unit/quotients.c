@@ -1,6 +1,7 @@
 /* The arithmetic of codegen/ops/quotients.c: is the quotient the nearest number, whatever reciprocal within 2 units in
-   the last place the GPU begins with? Tried on fractions at random and on those whose quotients lie next to the middle
-   of two numbers; exponents make no difference in the range that the code tests for. */
+   the last place the GPU begins with? The refined reciprocal is tried for all fractions of divisors; where it is not
+   the nearest number, so are all dividends. Otherwise fractions are tried at random, and those whose quotients lie next
+   to the middle of two numbers. Exponents make no difference in the range that the code tests for. */
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -32,12 +33,23 @@ static float divide_by(float a, float b, float y)
     return of_bits(bits_of(fmaf(y, rest, q)) | (bits_of(q) & 0x80000000u));
 }
 
-/* and for one of the GPU's. */
+/* e + e e, rounded up. */
+static float squared_more(float e)
+{
+    double square = (double)e * e, sum = e + square, lost = (e - sum) + square;
+    float nearest = (float)sum;
+    return nearest < sum || (nearest == sum && lost > 0) ? nextafterf(nearest, INFINITY) : nearest;
+}
+
+/* A reciprocal of the GPU's, refined. */
+static float refine(float b, float y)
+{
+    return fmaf(y, squared_more(fmaf(y, -b, 1)), y);
+}
+
 static float divide(float a, float b, float y)
 {
-    y = fmaf(y, fmaf(y, -b, 1), y);
-    y = fmaf(y, fmaf(y, -b, 1), y);
-    return divide_by(a, b, y);
+    return divide_by(a, b, refine(b, y));
 }
 
 /* Significands of 24 bits. */
@@ -85,23 +97,40 @@ static void try_divisors(void)
 {
     enum { STEP = 61, EACH = 8, OFFS = 5 };
     uint64_t state = 88172645463325252u;
-    for (uint32_t b = ONE; b < 2 * ONE - 1; b += STEP) {
+    for (uint32_t b = ONE; b < 2 * ONE; b += STEP) {
         for (int i = 0; i < EACH; i++)
             try_one((uint32_t)(next(&state) >> 41) | ONE, b);
         for (int off = -OFFS; off <= OFFS; off += 2)
             try_middles(b | 1, off);
     }
-    for (uint32_t b = 2 * ONE - 16; b < 2 * ONE - 1; b++) /* the last one is left out: see below */
-        for (uint32_t a = ONE; a < 2 * ONE; a += STEP)
-            try_one(a, b);
     CHECK_MSG(wrong == 0, "%lu of %lu quotients", wrong, tried);
     CHECK(tried > 1000000);
 }
 
+/* Returns how many reciprocals are not the nearest. */
+static int try_reciprocals(void)
+{
+    int others = 0;
+    for (uint32_t f = ONE; f < 2 * ONE; f++) {
+        float b = of_bits(0x3F800000u | (f & (ONE - 1)));
+        for (int off = -OFF; off <= OFF; off++) {
+            float y = refine(b, of_bits(bits_of(1 / b) + (uint32_t)off));
+            if (bits_of(y) == bits_of(1 / b))
+                continue;
+            others++;
+            for (uint32_t a = 0x3F800000u; a < 0x40000000u; a++)
+                if (bits_of(divide_by(of_bits(a), b, y)) != bits_of(of_bits(a) / b))
+                    wrong++;
+        }
+    }
+    return others;
+}
+
 int main(void)
 {
+    CHECK(try_reciprocals() == 6);
     try_divisors();
-    CHECK(!is_right(ONE, 2 * ONE - 1)); /* a fraction of ones, which goes the other way */
+    CHECK(is_right(ONE, 2 * ONE - 1)); /* a fraction of ones, of which rounding to the nearest would not give enough */
     CHECK(bits_of(divide(-0.0f, 3, 1 / 3.0f)) == 0x80000000u);
     CHECK(bits_of(divide(0, -3, -1 / 3.0f)) == 0x80000000u);
     CHECK(bits_of(divide(0, 3, 1 / 3.0f)) == 0);

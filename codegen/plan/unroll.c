@@ -1,0 +1,125 @@
+/* Chooses the loops that are unrolled so that the loads of several iterations are in flight together
+   (codegen/rewrite/unroll.c): those in which a thread loads little in an iteration, in short accesses. A copy of so
+   little to a ring takes tens of instructions, and loads one after the other leave memory idle. Four iterations are
+   executed together, or, where a thread has a single access in each, as many as there are registers for what they load
+   or store (HELD_REGISTERS). Maps with several accesses keep their rings, since they compute more than they wait.
+
+   Loops that are unrolled get no ring. While the warps of a kernel are chosen by cost, no loop is unrolled: the model
+   takes a loop for what it does in each of its iterations. */
+#include "codegen/analysis/product.h"
+#include "codegen/analysis/view.h"
+#include "codegen/kernel/limits.h"
+#include "codegen/kernel/remarks.h"
+#include "codegen/plan/budget.h"
+#include "codegen/plan/early.h"
+#include "codegen/rewrite/unroll.h"
+
+enum { LEAST_BITS = 2 };
+
+/* What a thread loads and stores in an iteration. */
+typedef struct little {
+    uint32_t loaded, stored; /* registers */
+    uint32_t loads, ops;     /* accesses of a thread, ops of the iteration */
+    bool fits;               /* it loads in short accesses */
+} little;
+
+/* Is the load short, as its threads execute it? Bounds of a view are computed in 64 bits for each iteration: for
+   accesses of less than 4 bytes, that takes longer than ptxas does for a loop as it is. */
+static bool is_short(const ct_op *load, uint32_t access, uint64_t own)
+{
+    return (access < CG_ACCESS_BYTES || own < CG_ACCESS_BYTES)
+           && (load->opcode == OP_load_ptr_tko || access >= CG_COPY_BYTES);
+}
+
+static void add_load(cg_func *c, ct_op *load, little *all)
+{
+    const bc_type *tile = load->results[0].type;
+    bc_kind kind = bc_elem_kind(tile);
+    cg_early_plan p = {.distance = 0};
+    all->fits = all->fits && bc_kind_memory_bytes(kind) && kind != BC_PTR;
+    if (!all->fits)
+        return;
+    cg_early_measure(c, load, &p);
+    uint64_t own = ((uint64_t)cg_memory_bytes(kind) << cg_shape_of(tile).tile_bits) / cg_threads(c);
+    all->loaded += p.registers;
+    all->loads += own > p.access ? (uint32_t)(own / p.access) : 1;
+    all->fits = is_short(load, p.access, own);
+}
+
+static void add_store(const cg_func *c, const ct_op *store, little *all)
+{
+    int row = store->opcode == OP_store_view_tko ? F_store_view_tko_tile : F_store_ptr_tko_value;
+    all->stored += cg_tile_registers(c, ct_operand(store, row)->type, false);
+}
+
+static little little_of(cg_func *c, const ct_op *loop)
+{
+    little all = {.fits = true};
+    for (ct_op *op = loop->regions[0]->first; op; op = ct_next_op(op, loop->regions[0])) {
+        all.ops++;
+        if (ct_is_load(op) && op->results[0].type->rank)
+            add_load(c, op, &all);
+        else if (op->opcode == OP_store_ptr_tko || op->opcode == OP_store_view_tko)
+            add_store(c, op, &all);
+    }
+    return all;
+}
+
+/* The registers that an iteration takes: those of what it loads or, if more, of what it stores; where it stores, at
+   least two, because stores have addresses of their own. */
+static uint32_t most_of(const little *all)
+{
+    uint32_t most = all->stored > all->loaded ? all->stored : all->loaded;
+    return all->stored && most < 2 ? 2 : most;
+}
+
+/* log2 of the iterations that are executed together; 0: the loop is not unrolled. */
+static uint32_t bits_of(cg_func *c, const ct_op *loop)
+{
+    if (loop->opcode != OP_for || loop->plain || !cg_may_unroll(c, loop))
+        return 0;
+    const little all = little_of(c, loop);
+    const uint32_t known = cg_iterations_of(loop), most = all.loads == 1 ? CG_HELD_REGISTERS
+                                                          : cg_is_map(c) ? 0
+                                                                         : LEAST_BITS;
+    uint32_t bits = 0;
+    while (all.fits && all.loaded && bits < most && most_of(&all) << (bits + 1) <= CG_HELD_REGISTERS
+           && all.ops << (bits + 1) <= CG_UNROLLED_OPS && known >> (bits + 1))
+        bits++;
+    return bits < LEAST_BITS ? 0 : bits;
+}
+
+static void tell(const cg_func *c, const ct_op *loop, uint32_t bits)
+{
+    for (const ct_op *op = loop->regions[0]->first; op; op = op->next)
+        if (ct_is_load(op))
+            cg_remark(c, op, CG_REMARK_LoadAhead, TV_REMARK_PASSED,
+                      "loaded ahead: together with those of {Iterations=%u} iterations, into registers, because an "
+                      "iteration loads little",
+                      1u << bits);
+}
+
+static bool multiplies(const cg_func *c)
+{
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
+        if (cg_is_product(op))
+            return true;
+    return false;
+}
+
+void cg_unroll_loops(cg_func *c)
+{
+    bool changed = false;
+    if (c->strip_bits || c->is_weighed || cg_loops_stay_plain(c) || cg_choices_of(c)->registers == CG_NEVER
+        || multiplies(c))
+        return;
+    for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
+        uint32_t bits = bits_of(c, op);
+        if (!bits)
+            continue;
+        tell(c, op, bits);
+        changed = cg_unroll(c, op, bits) || changed;
+    }
+    if (changed && (!cg_find_facts(c->ir) || !cg_find_views(c->ir)))
+        cg_no_memory(c);
+}

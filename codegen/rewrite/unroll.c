@@ -1,0 +1,198 @@
+/* Unrolls loops so that the loads of several iterations are in flight at once:
+
+       for i = first to end step s {             mid = first + max(end - first, 0) / (2 * s) * (2 * s)
+         %t = load %v[i]                         for i = first to mid step 2 * s {
+         ... uses of %t ...               =>       %t0 = load %v[i]; %t1 = load %v[i + s]
+       }                                           ... uses of %t0 ...; ... uses of %t1 ...
+                                                 }
+                                                 for i = mid to end step s { ... as before ... }
+
+   Why it is right: the counters take the same values in the same order; none of them overflows, because all lie
+   between `first`, which is not negative, and `end`. A load moves in front of other ops only if no store or ordering op
+   of the loop has to precede it, in its iteration or an earlier one (cg_iterations_hold_back), and its operands are
+   computed from the counter, values from outside and other such loads, by pure ops that move with it. All other ops
+   keep their order. */
+#include "codegen/rewrite/unroll.h"
+
+#include "codegen/analysis/order.h"
+#include "codegen/kernel/limits.h"
+#include "codegen/tile/build.h"
+
+/* ---- whether ---- */
+
+/* Is it a constant between two numbers? */
+static bool is_between(const ct_value *v, int64_t least, int64_t most)
+{
+    int64_t value;
+    return ct_is_constant(v, &value) && value >= least && value <= most;
+}
+
+/* Can its counter, of at least 32 bits, be that of several iterations? */
+static bool counts_up(const ct_op *loop)
+{
+    bc_kind kind = loop->opcode == OP_for ? bc_elem_kind(loop->operands[0]->type) : BC_I1;
+    return (kind == BC_I32 || kind == BC_I64) && !ct_attr_u(loop, F_for_unsigned_cmp)
+           && is_between(loop->operands[0], 0, INT32_MAX) && is_between(loop->operands[2], 1, CG_UNROLLED_STEP);
+}
+
+/* Marks, by value id, the values from which the operands of the body's loads are computed, tokens apart. */
+static bool *values_of_loads(cg_func *c, const ct_block *body)
+{
+    bool *marks = bc_new(&c->arena, bool, c->ir->value_count + 1u);
+    for (const ct_op *op = body->last; op && marks; op = op->prev) {
+        bool needs = ct_is_load(op);
+        for (uint32_t i = 0; i < op->result_count; i++)
+            needs = needs || marks[op->results[i].id];
+        for (uint32_t i = 0; i < op->operand_count && needs; i++)
+            marks[op->operands[i]->id] = op->operands[i]->type->kind != BC_TOKEN;
+    }
+    if (!marks)
+        cg_no_memory(c);
+    return marks;
+}
+
+static bool gives_marked(const bool *marks, const ct_op *op)
+{
+    bool gives = false;
+    for (uint32_t i = 0; i < op->result_count; i++)
+        gives = gives || marks[op->results[i].id];
+    return gives;
+}
+
+/* Does the load follow only what is in front of the iteration, or another load? */
+static bool takes_no_token(const ct_op *load, const ct_block *body)
+{
+    bool free = true;
+    for (uint32_t i = 0; i < load->operand_count; i++) {
+        const ct_value *v = load->operands[i];
+        free = free && (v->type->kind != BC_TOKEN || v->block != body || !v->op || ct_is_load(v->op));
+    }
+    return free;
+}
+
+static bool may_repeat(const ct_op *op)
+{
+    return op->opcode == OP_reduce || ct_is_pure(op) || cg_is_weak_access(op);
+}
+
+bool cg_may_unroll(cg_func *c, const ct_op *loop)
+{
+    const ct_block *body = loop->regions[0];
+    if (!counts_up(loop) || body->last->opcode != OP_continue)
+        return false;
+    const bool *marks = values_of_loads(c, body);
+    bool may = marks;
+    for (uint32_t i = 1; i < body->arg_count && may; i++)
+        may = !marks[body->args[i].id];
+    for (const ct_op *op = body->first; op != body->last && may; op = op->next) {
+        bool moves = gives_marked(marks, op);
+        may = may_repeat(op) && (!moves || ct_is_pure(op) || ct_is_load(op));
+        if (ct_is_load(op))
+            may = may && takes_no_token(op, body) && !cg_iterations_hold_back(c, body, op);
+    }
+    return may;
+}
+
+/* ---- the new loop ---- */
+
+/* The first counter value that the unrolled loop does not reach; `chunk` is what an iteration of it counts. */
+static ct_value *end_of_whole(ct_builder *b, const ct_op *loop, int64_t chunk)
+{
+    ct_value *first = loop->operands[0], *end = loop->operands[1];
+    bc_kind kind = bc_elem_kind(first->type);
+    ct_value *span = ct_build_sub(b, end, first), *none = ct_build_scalar(b, kind, 0);
+    span = ct_build_if_less(b, first, end, true, span, none);
+    ct_value *count = ct_build_div_unsigned(b, span, chunk), *by = ct_build_scalar(b, kind, chunk);
+    ct_value *whole = ct_build_mul(b, count, by);
+    return ct_build_add(b, first, whole);
+}
+
+/* Repeats the ops up to `last` for the iteration `ahead` behind the first one. next: what that iteration carries, and
+   then what it passes on. */
+static bool repeat(cg_func *c, ct_op *loop, const ct_op *last, int64_t ahead, ct_value **next)
+{
+    ct_block *body = loop->regions[0];
+    ct_builder b = {c->ir, body->last, false};
+    bc_kind kind = bc_elem_kind(body->args[0].type);
+    ct_value *by = ct_build_scalar(&b, kind, ahead), *counter = ct_build_add(&b, &body->args[0], by);
+    ct_map map;
+    if (!counter || !ct_map_new(c->ir, &map))
+        return false;
+    ct_map_set(&map, &body->args[0], counter);
+    for (uint32_t i = 1; i < body->arg_count; i++)
+        ct_map_set(&map, &body->args[i], next[i - 1]);
+    for (const ct_op *op = body->first;; op = op->next) {
+        ct_op *copy = ct_clone(c->ir, op, &map);
+        if (!copy)
+            return false;
+        ct_insert_before(copy, body->last);
+        for (uint32_t i = 0; i < op->operand_count && ct_is_load(op); i++)
+            if (op->operands[i]->type->kind == BC_TOKEN && !op->operands[i]->op)
+                ct_set_operand(copy, i, op->operands[i]);
+        if (op == last)
+            break;
+    }
+    for (uint32_t i = 1; i < body->arg_count; i++)
+        next[i - 1] = ct_mapped(&map, body->last->operands[i - 1]);
+    return true;
+}
+
+/* Moves all loads to the head of the body, with the ops that compute their operands. */
+static void move_loads(cg_func *c, ct_block *body)
+{
+    const bool *marks = values_of_loads(c, body);
+    ct_op *place = body->first;
+    for (ct_op *op = body->first, *next; op != body->last && marks; op = next) {
+        next = op->next;
+        if (!ct_is_load(op) && !gives_marked(marks, op))
+            continue;
+        if (op == place)
+            place = next;
+        else
+            ct_move_before(op, place);
+    }
+}
+
+static bool repeat_all(cg_func *c, ct_op *loop, uint32_t bits, int64_t step)
+{
+    ct_block *body = loop->regions[0];
+    const ct_op *last = body->last->prev;
+    uint32_t carried = body->arg_count - 1;
+    ct_value **next = bc_new(&c->arena, ct_value *, carried + 1u);
+    for (uint32_t i = 0; i < carried && next; i++)
+        next[i] = body->last->operands[i];
+    for (int64_t n = 1; n < (int64_t)1 << bits; n++)
+        if (!next || !repeat(c, loop, last, n * step, next))
+            return false;
+    for (uint32_t i = 0; i < carried; i++)
+        ct_set_operand(body->last, i, next[i]);
+    move_loads(c, body);
+    return true;
+}
+
+bool cg_unroll(cg_func *c, ct_op *loop, uint32_t bits)
+{
+    int64_t step = 0;
+    ct_is_constant(loop->operands[2], &step);
+    ct_builder b = {c->ir, loop, false};
+    ct_value *mid = end_of_whole(&b, loop, step << bits);
+    ct_value *by = ct_build_scalar(&b, bc_elem_kind(loop->operands[0]->type), step << bits);
+    ct_map map;
+    ct_op *whole = mid && by && ct_map_new(c->ir, &map) ? ct_clone(c->ir, loop, &map) : NULL;
+    if (!whole) {
+        cg_no_memory(c);
+        return false;
+    }
+    ct_insert_before(whole, loop);
+    ct_set_operand(whole, 1, mid);
+    ct_set_operand(whole, 2, by);
+    ct_set_operand(loop, 0, mid);
+    uint32_t carried = ct_first_carried(loop);
+    for (uint32_t i = 0; i < loop->result_count; i++)
+        ct_set_operand(loop, carried + i, &whole->results[i]);
+    whole->unrolled = loop->unrolled = true;
+    if (repeat_all(c, whole, bits, step))
+        return true;
+    cg_no_memory(c);
+    return false;
+}

@@ -1,0 +1,14 @@
+/* Unrolls loops. */
+#ifndef TILEVM_CODEGEN_REWRITE_UNROLL_H
+#define TILEVM_CODEGEN_REWRITE_UNROLL_H
+
+#include "codegen/kernel/kernel.h"
+
+/* Can the loop be unrolled so that its loads come first: does it count up by a constant, and is what its loads depend
+   on known at the start of each iteration? */
+bool cg_may_unroll(cg_func *c, const ct_op *loop);
+/* Puts a loop in front of `loop` of which each iteration executes 2^bits iterations of it, and leaves the others to
+   `loop`. Both are marked. The facts have to be found again. False: out of memory, which c records. */
+bool cg_unroll(cg_func *c, ct_op *loop, uint32_t bits);
+
+#endif
