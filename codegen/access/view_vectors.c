@@ -104,14 +104,41 @@ static cg_val tile_start(walk *w, uint32_t t)
     return mul64(w->c, i, cg_const(CG_B64, (uint64_t)cg_view_step(w->op->view->type, t)));
 }
 
-/* The same in 32 bits, where start_range knows that it fits. */
-static cg_val narrow_start(walk *w, uint32_t t)
+/* The index, but at most the number of tiles: 32 bits. Why it is right: a tile with that number or a higher one lies
+   behind the tensor, so that no element of it is accessed. The tensor has fewer than 2^31 elements along t. */
+static cg_val cut_index(walk *w, uint32_t t)
 {
     cg_func *c = w->c;
     const ct_value *index = w->op->index[t];
     bc_kind kind = bc_elem_kind(index->type);
-    cg_val i = cg_scalar(c, index);
-    i = kind == BC_I64 ? cg_low_half(c, i) : cg_to_b32(c, kind, false, i);
+    uint32_t step = (uint32_t)cg_view_step(w->op->view->type, t);
+    cg_val size = cg_low_half(c, w->tensor->extent[cg_view_dim(w->op->view->type, t)]), tiles;
+    if (size.known) {
+        tiles = cg_const(CG_B32, (size.bits + step - 1) / step);
+    } else {
+        cg_val end = cg_new(c, CG_B32);
+        tiles = cg_new(c, CG_B32);
+        cg_ins(c, "add.u32 %v, %v, %u", end, size, step - 1);
+        cg_ins(c, "shr.u32 %v, %v, %u", tiles, end, cg_log2_up(step));
+    }
+    bool wide = kind == BC_I64;
+    cg_val i = cg_scalar(c, index), least = cg_new(c, wide ? CG_B64 : CG_B32);
+    if (wide)
+        cg_ins(c, "min.u64 %v, %v, %v", least, i, widen(c, tiles));
+    else
+        cg_ins(c, "min.u32 %v, %v, %v", least, cg_to_b32(c, kind, false, i), tiles);
+    return wide ? cg_low_half(c, least) : least;
+}
+
+/* The same in 32 bits, where the index is cut, or its range says that it fits. */
+static cg_val narrow_start(walk *w, uint32_t t, bool cuts)
+{
+    cg_func *c = w->c;
+    const ct_value *index = w->op->index[t];
+    bc_kind kind = bc_elem_kind(index->type);
+    cg_val i = cuts ? cut_index(w, t) : cg_scalar(c, index);
+    if (!cuts)
+        i = kind == BC_I64 ? cg_low_half(c, i) : cg_to_b32(c, kind, false, i);
     uint32_t step = (uint32_t)cg_view_step(w->op->view->type, t);
     if (i.known)
         return cg_const(CG_B32, (uint32_t)i.bits * step);
@@ -225,9 +252,9 @@ static void begin_dim(walk *w, const cg_view_lengths *n, uint32_t t)
     if (is_sparse(w, t))
         return;
     cg_range start, extent;
-    bool leaves = cg_view_may_leave(w->op, t);
-    if (cg_view_start(w->op, t, &start) && (!leaves || cg_view_extent(w->op, t, &extent))) {
-        cg_val first = narrow_start(w, t);
+    bool leaves = cg_view_may_leave(w->op, t), cuts = cg_view_cuts_index(w->op, t);
+    if (cuts || (cg_view_start(w->op, t, &start) && (!leaves || cg_view_extent(w->op, t, &extent)))) {
+        cg_val first = narrow_start(w, t, cuts);
         bool single = leaves && is_single(w, n, t), asked = single || !w->op->cursor;
         cg_val at = asked && !w->mixed[t] ? add(c, first, w->thread[t]) : first;
         if (single) {

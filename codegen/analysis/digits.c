@@ -61,12 +61,19 @@ typedef struct judging {
     int64_t tiles; /* that `last` counts */
 } judging;
 
+/* The index, also behind the exit of blocks where it is too large. */
+static const ct_value *index_of(const cg_view_op *v, uint32_t t)
+{
+    const ct_op *op = v->index[t]->op;
+    return op && op->opcode == CT_within ? op->operands[0] : v->index[t];
+}
+
 static void judge_index(judging *j, const cg_view_op *v, uint32_t t, uint32_t fast)
 {
-    if (v->index[t] == j->first) {
+    if (index_of(v, t) == j->first) {
         j->gains = j->gains || j->multiplies;
         j->loses = j->loses || t == fast || (j->multiplies && v->tile_type->shape[t] != 1);
-    } else if (v->index[t] == j->last) {
+    } else if (index_of(v, t) == j->last) {
         int64_t tiles = tiles_along(v, t);
         j->gains = j->gains || (!j->multiplies && t == fast);
         j->loses = j->loses || !tiles || (j->tiles && tiles != j->tiles);
@@ -78,7 +85,7 @@ static void judge_index(judging *j, const cg_view_op *v, uint32_t t, uint32_t fa
 static bool follows(const judging *j, const cg_view_op *v)
 {
     for (uint32_t t = 0; t < v->index_count; t++)
-        if (v->index[t] == j->last || (j->multiplies && v->index[t] == j->first))
+        if (index_of(v, t) == j->last || (j->multiplies && index_of(v, t) == j->first))
             return true;
     return false;
 }

@@ -1,5 +1,6 @@
-/* Tiles that threads transpose on their way from memory to a product, which reads elements of 32 bits only with K
-   contiguous: a thread loads several neighbours along K of each column, and stores them in one access. */
+/* Tiles that threads transpose: on their way from memory to a product, which reads elements of 32 bits only with K
+   contiguous, or to memory in another order. A thread loads several neighbours along both dimensions, and stores those
+   along the other dimension in one access. */
 #ifndef TILEVM_CODEGEN_ANALYSIS_TRANSPOSED_H
 #define TILEVM_CODEGEN_ANALYSIS_TRANSPOSED_H
 
@@ -11,5 +12,8 @@ cg_layout cg_transposing_layout(const cg_shape *s, uint32_t fast, uint32_t vecto
 /* The same for a load whose tile becomes an operand of a product through shared memory, perhaps after element-wise
    ops. False: the load is not of such a tile, or threads would have less than one piece along each dimension. */
 bool cg_transposing_home(const cg_func *c, const ct_op *load, uint32_t fast, uint32_t vector, cg_layout *out);
+/* The same for a load whose tile, perhaps after element-wise ops, is only stored, and contiguous in memory along the
+   other dimension there. Threads then need no shared memory, and all accesses fill sectors. */
+bool cg_transposing_copy(const cg_func *c, const ct_op *load, uint32_t fast, uint32_t vector, cg_layout *out);
 
 #endif

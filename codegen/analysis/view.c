@@ -104,6 +104,27 @@ bool cg_view_may_leave(const cg_view_op *v, uint32_t t)
                 && start.high + v->tile_type->shape[t] <= extent.low);
 }
 
+/* Is the value loaded, in this iteration or in an earlier one, or by a branch? */
+static bool is_loaded(const ct_value *v, uint32_t depth)
+{
+    const ct_op *op = v->op ? v->op : v->block->parent;
+    if (!op || !depth || ct_is_load(op))
+        return op && depth;
+    if (op->opcode == OP_if && v->op && op->regions[0]->last->opcode == OP_yield)
+        return is_loaded(op->regions[0]->last->operands[v->number], depth - 1);
+    bool carried = op->opcode == OP_for && !v->op && v->number > 0;
+    return carried && is_loaded(op->operands[ct_for_inits(op).first + v->number - 1], depth - 1);
+}
+
+bool cg_view_cuts_index(const cg_view_op *v, uint32_t t)
+{
+    enum { MOST_OPS = 8 }; /* that pass on a loaded value */
+    cg_range extent;
+    uint64_t step = (uint64_t)cg_view_step(v->view->type, t);
+    return is_loaded(v->index[t], MOST_OPS) && cg_view_may_leave(v, t) && cg_view_extent(v, t, &extent)
+           && extent.high <= INT32_MAX && step <= INT32_MAX && !(step & (step - 1));
+}
+
 bool cg_view_contiguous(const cg_view_op *v, uint32_t *out_dim)
 {
     const bc_type *type = v->view->type;
@@ -274,7 +295,7 @@ void cg_view_remark(cg_func *c, const ct_op *op, const cg_view_op *v, const cg_l
         cg_range start;
         if (cg_view_may_leave(v, t))
             bc_text_printf(&checks, "%s%u", checks.len ? ", " : "of dim ", t);
-        if (!cg_view_start(v, t, &start))
+        if (!cg_view_start(v, t, &start) && !cg_view_cuts_index(v, t))
             start_bits = 64;
     }
     cg_layout own = cg_layout_drop_replicas(l, NULL);

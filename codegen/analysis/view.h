@@ -87,6 +87,9 @@ bool cg_view_start(const cg_view_op *v, uint32_t t, cg_range *out_range);
 bool cg_view_extent(const cg_view_op *v, uint32_t t, cg_range *out_range);
 /* May the tile extend beyond the tensor along tile dimension t, as far as is known at compile time? */
 bool cg_view_may_leave(const cg_view_op *v, uint32_t t);
+/* Is the index along tile dimension t loaded, as from a table, so that nothing is known about it, and may it be cut to
+   the number of tiles? The tile then starts below 2^32. */
+bool cg_view_cuts_index(const cg_view_op *v, uint32_t t);
 /* Does the view have 4-bit elements? */
 bool cg_view_is_half(const cg_view_op *v);
 /* The width of accesses along dimension `fast`, as log2 of elements. */

@@ -47,6 +47,7 @@ static cg_fact of_op(const ct_op *op)
         int bytes = b.divisor + cg_pointee_shift(operands[0]->type);
         return (cg_fact){.divisor = bytes < 0 ? 0 : least(a.divisor, (uint8_t)bytes)};
     }
+    case CT_within:
     case OP_exti:
     case OP_trunci: return (cg_fact){.divisor = a.divisor};
     case OP_maxi:

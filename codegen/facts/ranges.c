@@ -290,6 +290,7 @@ static cg_range of_result(const ct_op *op, uint32_t i)
     case OP_get_tile_block_id: return (cg_range){0, most_blocks(i) - 1};
     case OP_get_num_tile_blocks: return (cg_range){1, most_blocks(i)};
     case CT_rank: return (cg_range){0, a.high - 1};
+    case CT_within: return (cg_range){0, cg_range_of(operands[1]).high - 1};
     case OP_get_tensor_shape:
     case OP_get_index_space_shape: return of_shape(op, i);
     case OP_cmpi: return of_comparison(op, a, cg_range_of(operands[1]));

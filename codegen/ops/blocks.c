@@ -1,7 +1,9 @@
 /* The index of a block: of its cluster, if a cluster computes a tile block (codegen/passes/cluster.c). */
 #include "codegen/ops/blocks.h"
 
+#include "codegen/facts/facts.h"
 #include "codegen/ops/hooks.h"
+#include "codegen/ops/map.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/homes.h"
 #include "codegen/values/values.h"
@@ -102,9 +104,10 @@ static void put_side_by_side(cg_func *c, cg_val *number)
    rest. Grids of another size keep their order. */
 static void put_digit_last(cg_func *c, cg_val *number)
 {
-    cg_val first = cg_new(c, CG_B32), r = cg_new(c, CG_B32), moved = cg_new(c, CG_B32), applies = cg_new(c, CG_PRED);
-    cg_ins(c, "div.u32 %v, %v, %u", first, *number, c->rest);
-    cg_ins(c, "rem.u32 %v, %v, %u", r, *number, c->rest);
+    cg_val first = cg_quotient(c, *number, c->rest), whole = cg_new(c, CG_B32), r = cg_new(c, CG_B32),
+           moved = cg_new(c, CG_B32), applies = cg_new(c, CG_PRED);
+    cg_ins(c, "mul.lo.u32 %v, %v, %u", whole, first, c->rest);
+    cg_ins(c, "sub.u32 %v, %v, %v", r, *number, whole);
     cg_ins(c, "mad.lo.u32 %v, %v, %u, %v", moved, r, c->digit, first);
     cg_ins(c, "setp.eq.u32 %v, %v, %u", applies, special(c, of_grid(c), 0), c->digit * c->rest);
     *number = cg_select(c, applies, moved, *number);
@@ -176,6 +179,28 @@ void cg_lower_rank(cg_func *c, const ct_op *op)
         return;
     regs[0] = cg_new(c, CG_B32);
     cg_ins(c, "mov.u32 %v, %%cluster_ctarank", regs[0]);
+    cg_set(c, cg_result(op, 0), regs);
+}
+
+/* ---- blocks that would store nothing (codegen/passes/outside.c) ---- */
+
+void cg_assign_within(cg_func *c, const ct_op *op)
+{
+    cg_set_scalars(c, op);
+}
+
+void cg_lower_within(cg_func *c, const ct_op *op)
+{
+    cg_val *regs = cg_vals(c, 1);
+    if (!regs)
+        return;
+    int64_t count = op->operands[1]->fact->value;
+    regs[0] = cg_reg(c, cg_scalar(c, op->operands[0]));
+    if (cg_range_of(op->operands[0]).low < 0 || cg_range_of(op->operands[0]).high >= count) {
+        cg_val outside = cg_new(c, CG_PRED);
+        cg_ins(c, "setp.ge.u32 %v, %v, %u", outside, regs[0], (uint32_t)count);
+        cg_ins(c, "@%v exit", outside);
+    }
     cg_set(c, cg_result(op, 0), regs);
 }
 

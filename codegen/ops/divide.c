@@ -73,6 +73,16 @@ static void divide_by_factor(cg_func *c, const division *d, cg_val quotient)
     cg_ins(c, "shr.u32 %v, %v, %u", quotient, high, n - 1);
 }
 
+cg_val cg_quotient(cg_func *c, cg_val x, uint32_t by)
+{
+    division d = {.bits = 32, .by = by, .plain = true, .x = x, .result = cg_new(c, CG_B32)};
+    if (by & (by - 1))
+        divide_by_factor(c, &d, d.result);
+    else
+        divide_by_power(c, &d, cg_divisor_of(by));
+    return d.result;
+}
+
 static void remain_of_factor(cg_func *c, const division *d)
 {
     cg_val quotient = fresh(c, d), whole = fresh(c, d);

@@ -15,6 +15,8 @@ cg_val *cg_map_regs(cg_func *c, const ct_op *op, const cg_layout *l);
 /* A divi or remi of one element with 32-bit or 64-bit operands. False: it would not take fewer instructions than a
    division (codegen/ops/divide.c). */
 bool cg_divide_by_constant(cg_func *c, const ct_op *op, bool is_signed, const cg_val *operands, cg_val result);
+/* The quotient, rounded down, of a register below 2^31 and a constant, also of 32 bits, that is not zero. */
+cg_val cg_quotient(cg_func *c, cg_val x, uint32_t by);
 
 /* Quotients of f32, f16 or bf16, each rounded to nearest. */
 typedef struct cg_division {

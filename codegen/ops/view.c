@@ -149,7 +149,9 @@ static cg_layout layout_to_load(cg_func *c, const ct_op *op, const cg_view_op *v
     cg_layout l;
     uint32_t cut = cg_cut_bits(v->tile), fast;
     if (cg_reordered_home(c, op, &l)
-        || (cg_view_contiguous(v, &fast) && cg_transposing_home(c, op, fast, cg_view_vector(c, v, fast), &l)))
+        || (cg_view_contiguous(v, &fast)
+            && (cg_transposing_home(c, op, fast, cg_view_vector(c, v, fast), &l)
+                || cg_transposing_copy(c, op, fast, cg_view_vector(c, v, fast), &l))))
         return l;
     l = layout_of_words(c, v);
     uint8_t reg_bit[CG_MAX_VECTOR_BITS];

@@ -6,9 +6,10 @@
    The pass visits the ops twice. The first walk determines the layouts of values that loops carry. It also finds loads
    through views that are needed in only one other layout, in which accesses are as wide and fill their sectors too: the
    second walk loads them in that layout. Tiles of up to 8 KB only have to fill sectors, because the barriers of a
-   conversion through shared memory have the same cost however small the tile is. If a sum would be converted from the
-   layout of memory to that of the product and back, it is computed in the layout of memory, if the product is needed
-   there anyway. A map whose operands can be computed in any layout is computed in the layout in which its result is
+   conversion through shared memory have the same cost however small the tile is. If maps would be computed in one
+   layout and their result is needed in another one only, they are computed there, if their operands can be loaded there
+   or are there: sums to which a product is added, and tiles that are stored with longer elements than they are loaded
+   with. A map whose operands can be computed in any layout is computed in the layout in which its result is
    read.
 
    A small row that is loaded through pointers gets the layout in which it is read, even if several warps load the same
@@ -234,17 +235,7 @@ static void decide_loads(cg_func *c)
     }
 }
 
-/* Is the value a load whose tile is only needed in the layout `there`, through shared memory, and could it be loaded
-   in l as well? */
-static bool goes_there(cg_func *c, const ct_value *tile, const cg_layout *there, const cg_layout *l)
-{
-    const cg_value *x = cg_value_of(c, tile);
-    if (!tile->op || tile->op->opcode != OP_load_view_tko || !cg_is_weak_access(tile->op) || cg_only_wanted(x) != there
-        || c->homes->decided[tile->id])
-        return false;
-    cg_view_op v = cg_view_op_of(tile->op);
-    return x->home == l || (!c->strip_bits && cg_view_loads_as_well(c, &v, l));
-}
+/* ---- maps whose results are needed in another layout ---- */
 
 static bool is_wanted_in(const cg_value *x, const cg_layout *l)
 {
@@ -252,35 +243,79 @@ static bool is_wanted_in(const cg_value *x, const cg_layout *l)
     return found && found->wanted;
 }
 
-/* The operands of the op, as bits, that are loaded and would be converted from l to the op's layout, although the
-   result is converted back to l and the other operands are available in l. 0: there are none. */
-static uint32_t go_and_come_back(cg_func *c, const ct_op *op, const cg_layout *l)
+/* Do only maps that are to be computed in l read the tile? */
+static bool is_read_in(const cg_func *c, const ct_value *v, const cg_layout *l)
 {
-    const cg_layout *now = cg_value_of(c, cg_result(op, 0))->home;
-    uint32_t go = 0;
-    for (uint32_t i = 0; i < op->operand_count; i++) {
-        const ct_value *v = ct_operands(op)[i];
-        if (goes_there(c, v, now, l))
-            go |= 1u << i;
-        else if (cg_value_of(c, v)->form != CG_LAZY && !is_wanted_in(cg_value_of(c, v), l))
-            return 0;
-    }
-    return go;
+    bool all = v->uses;
+    for (const ct_use *use = v->uses; use && all; use = use->next)
+        all = ct_is_map(use->op) && c->homes->decided[cg_result(use->op, 0)->id] == l;
+    return all;
 }
 
-/* After the first walk: such an op is computed in l, and its operands are loaded in l. */
+/* Could the tile, whose layout is now `from`, be loaded in l as well? */
+static bool comes_along(cg_func *c, const ct_value *tile, const cg_layout *from, const cg_layout *l)
+{
+    const cg_value *x = cg_value_of(c, tile);
+    return tile->op && tile->op->opcode == OP_load_view_tko && cg_is_weak_access(tile->op) && cg_only_wanted(x) == from
+           && is_read_in(c, tile, l) && (x->home == l || comes_as_well(c, tile->op, l));
+}
+
+/* Maps that compute one result, the last first, all in the layout `from`, and the layout in which it is needed. */
+typedef struct computation {
+    const cg_layout *from, *to;
+    const ct_op *maps[CG_BACK_OPS + 1];
+    uint32_t count;
+} computation;
+
+/* Are the operands of the maps in the layout `to` already, or else loads that come along? Decides for the loads. */
+static bool brings_operands(cg_func *c, const computation *x, bool decide)
+{
+    bool any = false;
+    for (uint32_t m = 0; m < x->count; m++)
+        for (uint32_t i = 0; i < x->maps[m]->operand_count; i++) {
+            const ct_value *v = ct_operands(x->maps[m])[i];
+            const cg_layout **decided = &c->homes->decided[v->id];
+            bool comes = !*decided && comes_along(c, v, x->from, x->to);
+            if (!comes && *decided != x->to && cg_value_of(c, v)->form != CG_LAZY
+                && !is_wanted_in(cg_value_of(c, v), x->to))
+                return false;
+            *decided = comes && decide ? x->to : *decided;
+            any = any || comes;
+        }
+    return any;
+}
+
+/* The maps of which only the result of the last one is needed. They are decided for `to`. */
+static void decide_back(cg_func *c, const ct_op *last, computation *x)
+{
+    uint32_t left = CG_BACK_OPS;
+    for (const ct_op *op = last; op && left; op = op->prev, left--) {
+        const ct_value *v = ct_is_map(op) ? cg_result(op, 0) : NULL;
+        const cg_value *value = v && v->type->rank ? cg_value_of(c, v) : NULL;
+        if (op != last
+            && (!value || value->form != CG_TILE || value->home != x->from || cg_only_wanted(value) != x->from
+                || c->homes->decided[v->id] || !is_read_in(c, v, x->to)))
+            continue;
+        c->homes->decided[v->id] = x->to;
+        x->maps[x->count++] = op;
+    }
+}
+
+/* After the first walk: if a map's result is needed in one other layout only, it is computed there, with the maps that
+   only it needs, if their operands can be loaded there as well or are there. */
 static void decide_maps(cg_func *c)
 {
     for (const ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
         const ct_value *v = ct_is_map(op) ? cg_result(op, 0) : NULL;
-        const cg_value *x = v && v->type->rank ? cg_value_of(c, v) : NULL;
-        const cg_layout *only = x && x->form == CG_TILE ? cg_only_wanted(x) : NULL;
-        uint32_t go = only && only != x->home ? go_and_come_back(c, op, only) : 0;
-        if (go)
-            c->homes->decided[v->id] = only;
-        for (uint32_t i = 0; go && i < op->operand_count; i++)
-            if (go >> i & 1)
-                c->homes->decided[ct_operands(op)[i]->id] = only;
+        const cg_value *value = v && v->type->rank ? cg_value_of(c, v) : NULL;
+        computation x = {.from = value ? value->home : NULL,
+                         .to = value && value->form == CG_TILE ? cg_only_wanted(value) : NULL};
+        if (!x.to || x.to == x.from || c->homes->decided[v->id])
+            continue;
+        decide_back(c, op, &x);
+        bool brings = brings_operands(c, &x, false) && brings_operands(c, &x, true);
+        for (uint32_t m = 0; m < x.count && !brings; m++)
+            c->homes->decided[cg_result(x.maps[m], 0)->id] = NULL;
     }
 }
 

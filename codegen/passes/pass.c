@@ -65,7 +65,7 @@ static tv_status take_dumps(const bc_module *m, const char *list, tv_sink sink, 
     for (size_t start = 0, len; start <= end; start += len + 1) {
         len = strcspn(list + start, ",@");
         tv_str word = {list + start, len};
-        uint32_t named = bc_str_is(word, "all") ? ((uint32_t)1 << TV_COUNT(passes)) - 1 : passes_named(word);
+        uint32_t named = bc_str_is(word, "all") ? UINT32_MAX >> (32 - TV_COUNT(passes)) : passes_named(word);
         if (!named)
             return refuse(m, sink, word, " and all");
         watch->dumps |= named;

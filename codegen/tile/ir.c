@@ -148,8 +148,9 @@ const ct_value *ct_unconverted(const ct_value *v)
 
 const bc_op_info *ct_info(const ct_op *op)
 {
-    static const bc_op_info own = {.effects = BC_READS | BC_WRITES | BC_ORDERS};
-    return op->opcode < OP_LIMIT ? &bc_ops[op->opcode] : &own;
+    static const bc_op_info own = {.effects = BC_READS | BC_WRITES | BC_ORDERS},
+                            number = {.effects = 0}; /* accesses that rely on it have its result as an index */
+    return op->opcode < OP_LIMIT ? &bc_ops[op->opcode] : op->opcode == CT_within ? &number : &own;
 }
 
 const char *ct_op_name(const ct_op *op)

@@ -69,7 +69,7 @@ def environment(options, emitter, folder, current):
 def worker(options):
     """Compiles the functions in this process. Leaves, for each, XLA's program, its launches, and its modules or PTX."""
     import jax
-    from functions import functions
+    from functions import EXACT, functions
     from jax.experimental import topologies
 
     size, folder = options.worker.split("/")[0], Path(options.folder) / options.worker
@@ -77,7 +77,7 @@ def worker(options):
         platform="cuda", topology_name="", topology="1x1x1", target_config=(HERE / "h100.txtpb").read_text()
     )
     device = jax.sharding.SingleDeviceSharding(topology.devices[0])
-    for name, (function, arguments, _) in functions(**SIZES[size]).items():
+    for name, (function, arguments, _) in functions(**SIZES[size], f32_product=EXACT).items():
         if not re.search(options.functions, name):
             continue
         place = folder / name
@@ -123,7 +123,7 @@ def thunks(text):
 
 def program(folder):
     """The buffers of a compiled function, and its steps with the buffers that each takes. right_by_rows: the right operand
-    of a product has K along its rows."""
+    of a product has K along its rows. exact: the program asks for a product of f32 without tf32."""
     hlo, buffers, values, steps, parameters = (folder / "hlo").read_text(), [], {}, [], {}
 
     def add(kind):
@@ -142,6 +142,7 @@ def program(folder):
             called = re.search(r"calls=%([\w.-]+)", rest)
             step = {"called": re.sub(r"\W", "_", called.group(1)) if called else op, "buffers": flat + values[name]}
             step["by_tile_ir"] = '"kind":"__tensorir"' in rest
+            step["exact"] = '"algorithm":"ALG_DOT_F32_F32_F32"' in rest
             if along := re.search(r'"rhs_contracting_dimensions":\["(\d+)"\]', rest):
                 step["right_by_rows"] = int(along.group(1)) == len(buffers[flat[1]][1]) - 1
             steps.append(step)

@@ -1,12 +1,13 @@
 """Times on a GPU what tests/jax/collect_kernels.py has collected: functions of JAX by XLA's own emitters and through Tile IR.
 
-    time_kernels.py FOLDER [--functions RE] [--csv FILE] [--repeat N] [--rounds N]
+    time_kernels.py FOLDER [--functions RE] [--csv FILE] [--repeat N] [--rounds N] [--tf32]
 
 Each compiler is given the tile that is fastest with it, as by XLA's autotuner. A time is the sum of the kernels of one call, as
 the profiler saw them: the median of the calls, and of the rounds, in which compilers take turns. Calls follow each other, so
-small arrays are in L2. Results are compared with those of XLA's own emitters. Ratios are about the last compiler. The bound is
-the time that memory alone would take, for functions that do not multiply: each kernel of Tile IR has to read its arguments
-and write its results at the rate that additions of as many bytes reach in the same run. Needs torch and the driver.
+small arrays are in L2. Results are compared with those of XLA's own emitters: where all arrays are of f32, so closely that a
+product whose operands are rounded to tf32 counts as wrong. Ratios are about the last compiler. The bound is the time that memory
+alone would take, for functions that do not multiply: each kernel of Tile IR has to read its arguments and write its results at
+the rate that additions of as many bytes reach in the same run. Needs torch and the driver.
 """
 
 import argparse
@@ -21,9 +22,11 @@ import sys
 from pathlib import Path
 
 OWN = "xla"
+PRODUCT = "kCublasLtMatmul"
 ADDITIONS = range(12, 28)  # log2 of the elements
 TRIALS = 7
 SLOW_US = 1000
+CLOSE, CLOSE_F32 = 0.05, 1e-4  # differences of results, relative to them and the largest one
 MAX_DYNAMIC_SHARED, MOST_STATIC_SHARED = 8, 48 << 10  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 TYPES = {
     "f32": "float32",
@@ -78,12 +81,12 @@ class Kernel:
         self.driver.call("cuLaunchKernel", *self.arguments)
 
 
-def random_array(kind, shape):
+def random_array(kind, shape, least=0.1):
     import torch
 
     dtype = getattr(torch, TYPES[kind])
     if dtype.is_floating_point:
-        return (torch.rand(shape, device="cuda") * 1.9 + 0.1).to(dtype)
+        return (torch.rand(shape, device="cuda") * 1.9 + least).to(dtype)
     return torch.randint(0, 2 if kind == "pred" else 9, shape, device="cuda").to(dtype)
 
 
@@ -95,16 +98,18 @@ def run(kernels):
 class Function:
     """A function at a size, with the tile that each compiler is given for each kernel."""
 
-    def __init__(self, driver, size, name, plans, labels):
-        self.driver, self.key, self.plans, self.labels = driver, (size, name), plans, labels
+    def __init__(self, driver, size, name, plans, labels, tf32):
+        self.driver, self.key, self.plans, self.labels, self.tf32 = driver, (size, name), plans, labels, tf32
         self.chosen, self.arrays = {}, {}
+        self.multiplies = any(step["thunk"] == PRODUCT for step in plans[OWN]["steps"])
 
     def allocate(self):
         import torch
 
         torch.manual_seed(1)
         plan = self.plans[OWN]
-        self.arrays = {OWN: [random_array(*b) for b in plan["buffers"]]}
+        least = -0.95 if self.multiplies else 0.1  # sums around zero show how operands were rounded
+        self.arrays = {OWN: [random_array(*b, least) for b in plan["buffers"]]}
         given = [self.arrays[OWN][i] for i in plan["parameters"]]
         for label in self.labels:
             plan = self.plans["tile_ir"]
@@ -121,9 +126,15 @@ class Function:
         import torch
 
         arrays = [self.arrays[OWN][i] for i in step["buffers"]]
-        if step["thunk"] == "kCublasLtMatmul":
+        if step["thunk"] == PRODUCT:
             left, right, out = arrays[:3]
-            return lambda: torch.matmul(left, right.mT if step["right_by_rows"] else right, out=out)
+            right = right.mT if step["right_by_rows"] else right
+
+            def product():
+                torch.backends.cuda.matmul.allow_tf32 = self.tf32 or not step["exact"]
+                torch.matmul(left, right, out=out)
+
+            return product
         function = self.driver.function(OWN, step["module"], step["kernel"])
         return Kernel(self.driver, function, step["grid"], step["threads"], step["shared"], arrays)
 
@@ -169,11 +180,13 @@ class Function:
         torch.cuda.synchronize()
         if any(step.get("in_place") for step in self.plans[OWN]["steps"]):
             return ""
+        is_f32 = all(kind == "f32" for kind, _ in self.plans["tile_ir"]["buffers"])
+        most = CLOSE_F32 if is_f32 and not self.tf32 else CLOSE
         for label in list(calls)[1:]:
             for got, want in zip(self.results(label), self.results(OWN)):
                 got, want = got.float(), want.float()
                 off = (got - want).abs() / (want.abs() + want.abs().max() * 0.05 + 1e-6)
-                if got.isnan().any() or off.max() > 0.05:
+                if got.isnan().any() or off.max() > most:
                     return f"{label}: wrong by {off.max().item():.2g}"
         return ""
 
@@ -254,7 +267,7 @@ def mean(ratios):
 
 def bound_us(f, us):
     """What memory alone would take. None: the function multiplies."""
-    if any(step["thunk"] == "kCublasLtMatmul" for step in f.plans[OWN]["steps"]):
+    if f.multiplies:
         return None
     plan, total = f.plans["tile_ir"], 0
     sizes = {12 << bits: us["addition", bits] for bits in ADDITIONS}
@@ -309,15 +322,17 @@ def main():
     p.add_argument("--csv", help="write the figures here, too")
     p.add_argument("--repeat", type=int, default=10, help="calls that are measured in a round")
     p.add_argument("--rounds", type=int, default=3)
+    p.add_argument("--tf32", action="store_true", help="let XLA's own products of f32 round operands, as they do by default")
     options = p.parse_args()
     import torch
 
-    torch.backends.cuda.matmul.allow_tf32 = True  # as XLA does for f32 where nothing else is asked for
+    torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False  # XLA adds up in f32
+    torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
     folder = Path(options.folder)
     document = json.loads((folder / "plan.json").read_text())
     options.labels, driver, notes = document["compilers"], Driver(folder), {}
     functions = [
-        Function(driver, size, name, plans, options.labels)
+        Function(driver, size, name, plans, options.labels, options.tf32)
         for size, by_name in document["sizes"].items()
         for name, plans in by_name.items()
         if re.search(options.functions, name)
