@@ -157,6 +157,14 @@ void cg_choose_pair(cg_func *c, const cg_watch *watch, cg_choices *room)
     c->choices = room;
 }
 
+/* Compiles the kernel with these choices, which *room keeps. */
+static void take(cg_func *c, cg_choices *room, const cg_choices *best)
+{
+    *room = *best;
+    c->choices = room;
+    cg_set_warps(c);
+}
+
 /* Does the kernel multiply, and may more warps divide its tiles? In a chain of products, rows stay in their warps. */
 static bool may_divide(const cg_func *c)
 {
@@ -215,9 +223,7 @@ static void choose_more_warps(cg_func *c, const cg_watch *watch, cg_choices *roo
     }
     if (c->failed || !best.warps)
         return;
-    *room = best;
-    c->choices = room;
-    cg_set_warps(c);
+    take(c, room, &best);
     cg_remark(c, NULL, CG_REMARK_ChosenByCost, TV_REMARK_PASSED,
               "{Warps=%u} warps: with fewer, tiles and addresses of a loop take about {Held=%u} registers of a thread",
               best.warps, of_usual.wanted);
@@ -280,9 +286,7 @@ static void fill_with_map(cg_func *c, const cg_watch *watch, cg_choices *room)
         brings_more(c, watch, &next, &now, &best);
     if (c->failed || now.resident == usual)
         return;
-    *room = best;
-    c->choices = room;
-    cg_set_warps(c);
+    take(c, room, &best);
     cg_remark(c, NULL, CG_REMARK_ChosenByCost, TV_REMARK_PASSED,
               "{Warps=%u} warps{Stages=%s}: about {Resident=%u} are on a multiprocessor at a time instead of "
               "{UsualResident=%u}",
@@ -317,9 +321,7 @@ void cg_choose_warps(cg_func *c, const cg_watch *watch, cg_choices *room)
     }
     if (c->failed || !best.warps)
         return;
-    *room = best;
-    c->choices = room;
-    cg_set_warps(c);
+    take(c, room, &best);
     cg_remark(c, NULL, CG_REMARK_ChosenByCost, TV_REMARK_PASSED,
               "{Warps=%u} warps, chosen by cost: {Cycles=%.0f} cycles per block instead of {UsualCycles=%.0f} with "
               "{UsualWarps=%u} warps",
