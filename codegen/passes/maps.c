@@ -153,19 +153,71 @@ static void find_whole(const cg_splitting *x)
         }
 }
 
-/* ---- all of it ---- */
+/* ---- tiles that threads copy beside the copy engine ---- */
 
-static const char *obstacle_of(cg_splitting *x, cg_tensor_maps *all, const ct_op *load, const cg_ring_load *how)
+/* Why no tensor map serves the load, or NULL; *out: the boxes of a tile. */
+static const char *copy_obstacle(const cg_splitting *x, const ct_op *load, const cg_ring_load *how, cg_boxes *out)
 {
-    cg_boxes boxes;
-    const char *why = boxes_of(x, load, how, &boxes);
+    const char *why = boxes_of(x, load, how, out);
     if (why)
         return why;
     if (bc_forbids_tma(load->from, x->c->target->sm))
         return "a hint forbids them";
     const ct_op *maker = maker_of(load);
-    if (!maker || maker->block != x->f->body || !ct_is_before(maker, first_load(x)))
-        return "a view is made after the first load";
+    return maker && maker->block == x->f->body && ct_is_before(maker, first_load(x))
+               ? NULL
+               : "a view is made after the first load";
+}
+
+/* May threads copy single tiles of the rings, and the copy engine the others? Why it is right: a tile that no map
+   serves is copied as in a kernel without maps, by its own addresses, bounds and mask, and its slot counts as full when
+   both kinds of copies have arrived (codegen/passes/copiers.c). A slot that all blocks of a cluster or of a pair fill
+   has barriers that count only what the copy engine brings. Tiles that a map would round have no other way into such a
+   slot. Measured with wgmma, threads that copy all tiles are not slower. */
+static bool may_share(const cg_splitting *x)
+{
+    bool may = !x->c->cluster && !x->budget->launched && cg_sums_in_tensor(x->c, x->places[0].product);
+    for (uint32_t i = 0; i < x->count; i++)
+        may = may && !cg_ring_rounds(x->places[i].ring);
+    return may;
+}
+
+/* Leaves to threads the tiles that no map serves, scales and others. Two of the producers' four warps copy then, so
+   these tiles are at most half of a slot's bytes: no thread copies more than it would without maps. Returns why there
+   are no maps, or NULL. */
+static const char *leave_to_threads(const cg_splitting *x)
+{
+    const char *why = NULL;
+    cg_boxes boxes;
+    for (uint32_t i = 0; i < x->count; i++)
+        for (uint32_t k = 0; k < x->places[i].ring->load_count; k++)
+            x->places[i].ring->loads[k].by_threads = cg_is_scale_feed(x->places[i].ring->loads[k].feed);
+    for (uint32_t i = 0; i < x->count; i++) {
+        cg_ring *ring = x->places[i].ring;
+        uint32_t left = 0, all = 0;
+        for (uint32_t k = 0; k < ring->load_count; k++) {
+            cg_ring_load *load = &ring->loads[k];
+            const char *obstacle =
+                load->by_threads ? NULL : copy_obstacle(x, x->places[i].loads[k], load, &boxes);
+            load->by_threads = load->by_threads || obstacle;
+            why = why ? why : obstacle;
+            all += cg_is_scale_feed(load->feed) ? 0 : cg_ring_load_bytes(load);
+            left += load->by_threads && !cg_is_scale_feed(load->feed) ? cg_ring_load_bytes(load) : 0;
+        }
+        if (left && (!may_share(x) || 2 * left > all))
+            return why;
+    }
+    return NULL;
+}
+
+/* ---- all of it ---- */
+
+static const char *obstacle_of(cg_splitting *x, cg_tensor_maps *all, const ct_op *load, const cg_ring_load *how)
+{
+    cg_boxes boxes;
+    const char *why = copy_obstacle(x, load, how, &boxes);
+    if (why)
+        return why;
     return map_for(all, cg_view_op_of(load).view->view, &boxes)
                ? NULL
                : "there are more tensors than a kernel may have tensor maps";
@@ -174,11 +226,11 @@ static const char *obstacle_of(cg_splitting *x, cg_tensor_maps *all, const ct_op
 const char *cg_maps_obstacle(cg_splitting *x)
 {
     cg_tensor_maps *all = bc_new(&x->c->arena, cg_tensor_maps, 1);
-    const char *why = all ? NULL : "there is too little memory for them";
     find_whole(x);
+    const char *why = all ? leave_to_threads(x) : "there is too little memory for them";
     for (uint32_t i = 0; i < x->count; i++)
         for (uint32_t k = 0; k < x->places[i].ring->load_count && !why; k++)
-            if (!cg_is_scale_feed(x->places[i].ring->loads[k].feed)) /* threads copy these */
+            if (!x->places[i].ring->loads[k].by_threads)
                 why = obstacle_of(x, all, x->places[i].loads[k], &x->places[i].ring->loads[k]);
     for (uint32_t i = 0; i < x->kept_count && !why; i++)
         why = obstacle_of(x, all, x->kept[i].load, &x->kept[i].ring->loads[0]);
@@ -412,8 +464,8 @@ static void put_map(cg_splitting *x, ct_op *copy, ct_value **tensors)
 {
     cg_ring_copy *detail = copy->detail;
     cg_boxes boxes;
-    if (boxes_of(x, copy, detail->load, &boxes))
-        return; /* not possible: cg_maps_obstacle has checked it */
+    if (detail->load->by_threads || boxes_of(x, copy, detail->load, &boxes))
+        return; /* the latter is not possible: cg_maps_obstacle has checked it */
     detail->map = map_for(x->maps, cg_view_op_of(copy).view->view, &boxes);
     tensors[detail->map - x->maps->maps] = &maker_of(copy)->results[0];
 }
