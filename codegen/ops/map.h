@@ -12,6 +12,10 @@ cg_val *cg_lazy_regs(cg_func *c, const ct_op *op, const cg_layout *l);
 /* The registers of a map: its operands are read in the same layout. */
 cg_val *cg_map_regs(cg_func *c, const ct_op *op, const cg_layout *l);
 
+/* Bits of a register's number that make no difference for the result of a map in l, or for what is done with it
+   (codegen/ops/idle.c). */
+uint32_t cg_idle_bits(cg_func *c, const ct_op *op, const cg_layout *l, const cg_val *const *operands);
+
 /* A divi or remi of one element with 32-bit or 64-bit operands. False: it would not take fewer instructions than a
    division (codegen/ops/divide.c). */
 bool cg_divide_by_constant(cg_func *c, const ct_op *op, bool is_signed, const cg_val *operands, cg_val result);
