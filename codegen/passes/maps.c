@@ -173,7 +173,7 @@ static const char *copy_obstacle(const cg_splitting *x, const ct_op *load, const
    serves is copied as in a kernel without maps, by its own addresses, bounds and mask, and its slot counts as full when
    both kinds of copies have arrived (codegen/passes/copiers.c). A slot that all blocks of a cluster or of a pair fill
    has barriers that count only what the copy engine brings. Tiles that a map would round have no other way into such a
-   slot. Measured with wgmma, threads that copy all tiles are not slower. */
+   slot. With wgmma, this was not measured, and threads copy all tiles. */
 static bool may_share(const cg_splitting *x)
 {
     bool may = !x->c->cluster && !x->budget->launched && cg_sums_in_tensor(x->c, x->places[0].product);
