@@ -56,7 +56,7 @@ static bool is_root(const ct_op *op)
 static bool is_number(const cg_splitting *x, const ct_op *op)
 {
     const bc_type *type = ct_is_load(op) ? op->results[0].type : NULL;
-    if (cg_is_list_of_rows(x->c, op))
+    if (!cg_is_in_plan(op) && cg_is_list_of_rows(x->c, op))
         return true;
     return type && bc_shape_elems(type->shape, type->rank) == 1 && cg_is_weak_access(op)
            && !cg_order_holds_back(x->c, x->f->body, op);

@@ -241,7 +241,7 @@ bool cg_is_list_of_rows(const cg_func *c, const ct_op *op)
     return type && c->target->features & CG_HAS_TCGEN05 && bc_kind_in(bc_elem_kind(type), BC_SET_INT)
            && bc_kind_memory_bytes(bc_elem_kind(type)) && bc_shape_elems(type->shape, type->rank) <= CG_LISTED_ROWS
            && cg_view_op_of(op).view->type->kind != BC_GATHER_SCATTER_VIEW && cg_is_weak_access(op)
-           && !ct_loop_around(op) && !cg_order_holds_back(c, c->ir->body, op);
+           && !cg_order_holds_back(c, c->ir->body, op);
 }
 
 /* Can each thread compute the value by itself: element by element from constants, scalars, positions and lists of rows?
@@ -250,7 +250,7 @@ static bool is_of_indices(const cg_func *c, const ct_value *v, bool *seen, uint3
 {
     if (!bc_is_tile(v->type) || !v->type->rank || seen[v->id])
         return true;
-    if (v->op && cg_is_list_of_rows(c, v->op))
+    if (v->op && !ct_loop_around(v->op) && cg_is_list_of_rows(c, v->op))
         return true;
     if (!v->op || depth == 0 || !cg_is_slice_op(v->op, true))
         return false;
