@@ -296,7 +296,8 @@ static int64_t bytes_to(const neighbours *n, uint32_t r)
 }
 
 /* log2 of the elements of an access; reg_bit: the bits of a register's number that count them. */
-static uint32_t find_members(cg_func *c, const cg_ptr_op *p, const cg_layout *l, uint8_t *reg_bit, uint32_t *out_members)
+static uint32_t find_members(cg_func *c, const cg_ptr_op *p, const cg_layout *l, uint8_t *reg_bit,
+                             uint32_t *out_members)
 {
     cg_shape s = cg_shape_of(p->pointers->type);
     uint32_t bits, fast = fast_dim(c, p, &bits);

@@ -182,30 +182,34 @@ static bool may_share(const cg_splitting *x)
     return may;
 }
 
-/* Leaves to threads the tiles that no map serves, scales and others. Two of the producers' four warps copy then, so
-   these tiles are at most half of a slot's bytes: no thread copies more than it would without maps. Returns why there
-   are no maps, or NULL. */
-static const char *leave_to_threads(const cg_splitting *x)
+/* Decides which tiles of the ring threads copy: scales, and those that no map serves. Returns the bytes of the latter,
+   and in *out_all those of all tiles but scales; x->left says why. */
+static uint32_t leave_of_ring(cg_splitting *x, const cg_ring_place *p, uint32_t *out_all)
 {
-    const char *why = NULL;
+    uint32_t left = 0;
     cg_boxes boxes;
-    for (uint32_t i = 0; i < x->count; i++)
-        for (uint32_t k = 0; k < x->places[i].ring->load_count; k++)
-            x->places[i].ring->loads[k].by_threads = cg_is_scale_feed(x->places[i].ring->loads[k].feed);
+    *out_all = 0;
+    for (uint32_t k = 0; k < p->ring->load_count; k++) {
+        cg_ring_load *load = &p->ring->loads[k];
+        bool of_scales = cg_is_scale_feed(load->feed);
+        const char *why = of_scales ? NULL : copy_obstacle(x, p->loads[k], load, &boxes);
+        load->by_threads = of_scales || why || (!p->is_first && load->by_threads);
+        x->left = x->left ? x->left : why;
+        *out_all += of_scales ? 0 : cg_ring_load_bytes(load);
+        left += of_scales || !load->by_threads ? 0 : cg_ring_load_bytes(load);
+    }
+    return left;
+}
+
+/* Leaves tiles to threads. Two of the producers' four warps copy them, so they are at most half of a slot's bytes: no
+   thread copies more than it would without maps. Returns why there are no maps, or NULL. */
+static const char *leave_to_threads(cg_splitting *x)
+{
+    x->left = NULL;
     for (uint32_t i = 0; i < x->count; i++) {
-        cg_ring *ring = x->places[i].ring;
-        uint32_t left = 0, all = 0;
-        for (uint32_t k = 0; k < ring->load_count; k++) {
-            cg_ring_load *load = &ring->loads[k];
-            const char *obstacle =
-                load->by_threads ? NULL : copy_obstacle(x, x->places[i].loads[k], load, &boxes);
-            load->by_threads = load->by_threads || obstacle;
-            why = why ? why : obstacle;
-            all += cg_is_scale_feed(load->feed) ? 0 : cg_ring_load_bytes(load);
-            left += load->by_threads && !cg_is_scale_feed(load->feed) ? cg_ring_load_bytes(load) : 0;
-        }
+        uint32_t all, left = leave_of_ring(x, &x->places[i], &all);
         if (left && (!may_share(x) || 2 * left > all))
-            return why;
+            return x->left;
     }
     return NULL;
 }
@@ -428,6 +432,11 @@ void cg_remark_maps(const cg_splitting *x)
         shared += x->maps->maps[i].boxes.blocks > 1;
     if (x->why)
         cg_remark(x->c, loop, CG_REMARK_TensorMaps, TV_REMARK_MISSED, "tensor maps are not used: {Why=%s}", x->why);
+    else if (x->left)
+        cg_remark(x->c, loop, CG_REMARK_TensorMaps, TV_REMARK_PASSED,
+                  "tiles are copied through {Maps=%u} tensor maps, which each block builds, and others by threads: "
+                  "{Why=%s}",
+                  x->maps->count, x->left);
     else
         cg_remark(x->c, loop, CG_REMARK_TensorMaps, TV_REMARK_PASSED,
                   shared ? "tiles are copied through {Maps=%u} tensor maps, which each block builds; {Shared=%u} of "
