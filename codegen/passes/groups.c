@@ -51,8 +51,9 @@ static bool is_root(const ct_op *op)
 }
 
 /* Is the op a load of a tile of one element, such as an extent or a pointer from a list of arrays, or of a list of
-   rows? Every thread has such a tile, and each group loads it for itself. Why it is right: the load is weak, and no store or wait of the
-   kernel may have to come before it (cg_order_holds_back), so that both groups read the same value. */
+   rows? Every thread has such a tile, and each group loads it for itself. Why it is right: the load is weak, and no
+   store or wait of the kernel may have to come before it (cg_order_holds_back), so that all groups read the same
+   values. */
 static bool is_number(const cg_splitting *x, const ct_op *op)
 {
     const bc_type *type = ct_is_load(op) ? op->results[0].type : NULL;
