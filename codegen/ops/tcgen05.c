@@ -20,6 +20,7 @@
 #include "codegen/analysis/tensor.h"
 #include "codegen/analysis/tensor_left.h"
 #include "codegen/kernel/remarks.h"
+#include "codegen/ops/chains.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/ops/mma.h"
 #include "codegen/ops/slots.h"
@@ -100,13 +101,11 @@ static void move_sum(cg_func *c, const cg_sum *s, const cg_product *p, const cg_
     cg_tensor_move(c, cg_tensor_state_of(c)->base, &t, regs, stores);
 }
 
-/* Puts the left operand there, for instructions that are issued behind a barrier. Those of the last product have been
-   waited for. */
-static void store_left(cg_func *c, const ct_op *op, const cg_product *p, const cg_sum *s, const cg_operand *left)
+void cg_tensor_store_left(cg_func *c, const ct_op *op, const cg_product *p, const cg_sum *s)
 {
     cg_tensor_tile t = cg_tensor_left(c, s, p);
     uint32_t count = cg_layout_regs(&t.layout) >> t.word_bits;
-    const cg_val *elements = cg_get(c, left->v, left->read);
+    const cg_val *elements = cg_get(c, op->operands[0], &t.layout);
     cg_val *words = cg_vals(c, count);
     if (!elements || !words)
         return;
@@ -286,10 +285,15 @@ static cg_val left_of(cg_func *c, const cg_product *p, const cg_sum *s, const cu
     return at;
 }
 
-/* Issues the product of one K slice, whose first step along K is `first`; one thread executes this. Blocks of rows
+/* What is issued at a time: steps along K, of one K slice; and blocks of rows, each by-th one from the first on. They
    count those of all batches. */
+typedef struct portion {
+    uint32_t first, count, block, by;
+} portion;
+
+/* Issues a portion of the product; one thread executes this. */
 static void issue(cg_func *c, const ct_op *op, const cg_product *p, const cg_sum *s, const cg_operand *operands,
-                  uint32_t first, uint32_t count)
+                  portion of)
 {
     bool from_tensor = operands[0].source == CG_FROM_TENSOR;
     cut a = from_tensor ? (cut){.steps_of_k = 0} : cut_of(c, p, &operands[0]), b = cut_of(c, p, &operands[1]);
@@ -300,13 +304,13 @@ static void issue(cg_func *c, const ct_op *op, const cg_product *p, const cg_sum
     cg_val shape = cg_new(c, CG_B32), always = cg_reg(c, cg_const(CG_PRED, 1));
     if (!p->scaled)
         cg_ins(c, "mov.b32 %v, %x", shape, scales.shape);
-    for (uint32_t m = 0; m < 1u << (m_bits + p->batch); m++)
+    for (uint32_t m = of.block; m < 1u << (m_bits + p->batch); m += of.by)
         for (uint32_t n = 0; n < 1u << n_bits; n++) {
             uint32_t of_b = m >> m_bits << n_bits | n;
             cg_val to = cg_new(c, CG_B32);
             cg_ins(c, "add.u32 %v, %v, %u", to, cg_tensor_state_of(c)->base,
                    s->column + (m << cg_sum_columns(p)) + (n << columns_of(p)));
-            for (uint32_t k = first; k < first + count; k++) {
+            for (uint32_t k = of.first; k < of.first + of.count; k++) {
                 cg_val right = step_of(c, p, &b, k, of_b), left = left_of(c, p, s, from_tensor ? NULL : &a, k, m);
                 cg_val adds = k ? always : s->adds;
                 if (!p->scaled) {
@@ -323,6 +327,9 @@ static void issue(cg_func *c, const ct_op *op, const cg_product *p, const cg_sum
 
 static void remark(cg_func *c, const ct_op *op, const cg_product *p, const cg_sum *s)
 {
+    if (c->tensor->tiles)
+        cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED,
+                  "started by a warp of its own, for {Tiles=%u} tiles of rows in turn", c->tensor->tiles);
     const char *sums = c->tensor->in_turn ? "two sums in turn, each" : "the sum";
     if (s->left_columns)
         cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED,
@@ -346,7 +353,7 @@ static void multiply(cg_func *c, const ct_op *op, const cg_product *p, const cg_
     bool stays = op->in_flight && !op->ahead, is_awaited = !op->in_flight;
     bool in_scratch = f.operands[0].source == CG_FROM_SCRATCH || f.operands[f.of[0].right].source == CG_FROM_SCRATCH;
     if (s->left_columns)
-        store_left(c, op, p, s, &f.operands[f.of[0].left]);
+        cg_tensor_store_left(c, op, p, s);
     for (uint32_t part = 0; part < (uint32_t)1 << f.parts && !c->failed; part++) {
         cg_encode_operands(c, op, p, &f, true, part);
         if (!in_scratch && !stays)
@@ -359,7 +366,7 @@ static void multiply(cg_func *c, const ct_op *op, const cg_product *p, const cg_
         if (p->scaled && !part)
             cg_copy_scales(c, op, p, cg_tensor_state_of(c)->base, cg_scales_of(s));
         const cg_operand both[] = {f.operands[f.of[0].left], f.operands[f.of[0].right]};
-        issue(c, op, p, s, both, part * steps, steps);
+        issue(c, op, p, s, both, (portion){part * steps, steps, 0, 1});
         if (is_awaited && c->paired)
             cg_tensor_commit(c, cg_tensor_state_of(c)->done, true);
         else if (is_awaited)
@@ -379,11 +386,32 @@ static void multiply(cg_func *c, const ct_op *op, const cg_product *p, const cg_
     remark(c, op, p, s);
 }
 
+/* Of a chain, in the issuer's program: tile by tile, behind the consumers of each. */
+static void multiply_tiles(cg_func *c, const ct_op *op, const cg_product *p, cg_sum *s)
+{
+    cg_factors f;
+    cg_find_factors(c, op, p, &f);
+    uint32_t steps = (uint32_t)1 << (p->k - p->atom.k_bits), tiles = c->tensor->tiles;
+    const cg_operand both[] = {f.operands[f.of[0].left], f.operands[f.of[0].right]};
+    s->adds = cg_reg(c, cg_const(CG_PRED, !op->ahead));
+    for (uint32_t tile = 0; tile < tiles; tile++) {
+        cg_chains_await(c, op, tile);
+        issue(c, op, p, s, both, (portion){0, steps, tile, tiles});
+        cg_chains_commit(c, op, tile);
+    }
+    cg_chains_go_on(c, op);
+    remark(c, op, p, s);
+}
+
 void cg_multiply_tcgen05(cg_func *c, const ct_op *op, const cg_product *p)
 {
     cg_sum *s = cg_sum_of(c, op);
     if (!s || !cg_tensor_state_of(c)) {
         cg_unsupported(c, op, "internal error: a product has no tensor memory");
+        return;
+    }
+    if (c->tensor->tiles) {
+        multiply_tiles(c, op, p, s);
         return;
     }
     bool puts = cg_has_scales_to_put(op);
@@ -413,6 +441,10 @@ void cg_tensor_start(cg_func *c, const ct_op *op)
 {
     cg_sum *s = cg_sum_of(c, op);
     start_sum(c, s, cg_settled_product(c, s->product), op->operands[0]);
+    if (c->tensor->tiles) { /* it is there when the first left operand is handed over */
+        cg_tensor_release(c);
+        return;
+    }
     cg_tensor_meet(c, op);
     if (c->paired && s->product->in_flight) { /* the other block has taken its last sum, and stored this one */
         cg_pair_ready(c);
@@ -433,5 +465,5 @@ void cg_tensor_take(cg_func *c, const ct_op *op)
         cg_tcgen05_await_done(c);
     }
     cg_tensor_acquire(c);
-    cg_tensor_load(c, s, cg_result(op, 0), ahead || cg_tensor_is_written(s) ? NULL : &s->adds);
+    cg_tensor_load(c, s, cg_result(op, 0), ahead || s->scaled || cg_tensor_is_written(s) ? NULL : &s->adds);
 }

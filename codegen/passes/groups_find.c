@@ -139,14 +139,6 @@ static void add_computed(cg_splitting *x, cg_ring_place *p)
 /* ---- operands that are loaded before their loops ---- */
 
 /* The next grid may start when threads of any group allow it. */
-bool cg_is_in_each_group(const ct_op *op)
-{
-    const bc_op_classes alone = BC_OPS(SAME) | BC_OPS(RESHAPE) | BC_OPS(VIEW) | BC_OPS(QUERY) | BC_OPS(LOOP)
-                                | BC_OPS(BRANCH) | BC_OPS(EXIT);
-    return ct_is_map(op) || bc_op_in(op->opcode, alone) || op->opcode == OP_broadcast
-           || op->opcode == OP_gdc_launch_dependents_tko || op->opcode == CT_rank || op->opcode == CT_share
-           || op->opcode == CT_tile_block || (bc_op_in(op->opcode, BC_OPS(TOKEN)) && !ct_info(op)->effects);
-}
 
 static uint32_t consumer_registers(const cg_splitting *x)
 {

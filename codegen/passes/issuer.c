@@ -41,15 +41,6 @@ static uint32_t count_products(const ct_block *body)
     return count;
 }
 
-/* Does the kernel end in one place, at which its warps can meet? */
-static bool ends_once(const ct_block *body)
-{
-    for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
-        if (op->opcode == OP_return && op != body->last)
-            return false;
-    return true;
-}
-
 static bool is_number(const cg_splitting *x, const ct_op *op)
 {
     return ct_is_load(op) && x->numbers[op->results[0].id];
@@ -97,7 +88,7 @@ static bool find_nest(const cg_splitting *x, nest *out)
 {
     const cg_ring_place *p = &x->places[0];
     if (x->c->paired || x->count != 1 || x->kept_count || x->row_count || !x->budget->maps
-        || p->ring->end != CG_FREE_WHEN_MULTIPLIED || count_products(x->f->body) != 1 || !ends_once(x->f->body))
+        || p->ring->end != CG_FREE_WHEN_MULTIPLIED || count_products(x->f->body) != 1 || !cg_ends_once(x->f->body))
         return false;
     *out = (nest){0};
     if (!cg_product_carried(p->loop, &out->carried))

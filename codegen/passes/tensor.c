@@ -26,6 +26,7 @@
 #include "codegen/kernel/groups.h"
 #include "codegen/passes/pass.h"
 #include "codegen/rewrite/carried.h"
+#include "codegen/rewrite/chains.h"
 #include "codegen/rewrite/ring.h"
 
 typedef struct placing {
@@ -52,19 +53,6 @@ static ct_op *end_of(placing *x, ct_value *sum, ct_op *loop)
         if (use->op->opcode == CT_mma_await)
             return use->op;
     return cg_put_mma_await(x->c, sum, loop);
-}
-
-/* Marks the values that hold the sum from `loop` down to the product. */
-static void mark(ct_op *product, ct_op *loop)
-{
-    product->results[0].in_tensor = true;
-    uint32_t carried = product->results[0].uses->index;
-    for (ct_op *inner = product->block->parent;; inner = inner->block->parent) {
-        inner->regions[0]->args[carried + 1].in_tensor = inner->results[carried].in_tensor = true;
-        if (inner == loop)
-            return;
-        carried = inner->results[carried].uses->index;
-    }
 }
 
 /* Replaces the multiplication of the sum that the loop carries by one in tensor memory. False: out of memory. */
@@ -108,7 +96,7 @@ static bool keep(placing *x, ct_op *product, cg_sum *sum)
     ct_insert_before(start, loop);
     ct_set_operand(loop, operand, &start->results[0]);
     product->in_place = true;
-    mark(product, loop);
+    cg_mark_in_tensor(product, loop);
     sum->span = loop;
     sum->started = start;
     sum->taken = end;
@@ -330,8 +318,8 @@ void cg_pass_tensor(cg_func *c)
         return;
     }
     x.tensor->columns = CG_TENSOR_LEAST_COLUMNS;
-    const ct_op *groups = NULL;
-    for (const ct_op *op = c->ir->body->first; op; op = op->next)
+    ct_op *groups = NULL;
+    for (ct_op *op = c->ir->body->first; op; op = op->next)
         if (op->opcode == CT_groups)
             groups = op;
     if (groups && groups->region_count > CG_ISSUER)
@@ -339,6 +327,8 @@ void cg_pass_tensor(cg_func *c)
     else
         place_sums(&x, groups ? groups->regions[CG_CONSUMERS] : c->ir->body);
     c->tensor = x.tensor;
+    if (groups && !x.tensor->in_turn && !c->failed)
+        cg_issue_chains(c, groups);
     for (uint32_t i = 0; i < x.tensor->count; i++)
         x.tensor->sums[i].meets = has_words_of_others(c, &x.tensor->sums[i]);
 }
