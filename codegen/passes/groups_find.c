@@ -5,6 +5,7 @@
 #include "codegen/passes/groups_find.h"
 
 #include "codegen/cost/cost.h"
+#include "codegen/analysis/tensor_left.h"
 #include "codegen/analysis/computed.h"
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
@@ -260,6 +261,9 @@ static cg_group_work work_of(const cg_splitting *x)
                                   : x->places[0].computes                  ? CG_COMPUTED
                                                                            : CG_ONE,
                           .rows = first->shape[first->rank - 2],
+                          .own_rows = cg_is_chain_in_tensor(x->c, x->places[0].product->block)
+                                          ? (int64_t)1 << CG_TENSOR_ROW_BITS
+                                          : CG_WARPGROUP_ROWS,
                           .registers = cg_sum_registers(x->c),
                           .is_persistent = cg_is_persistent(x, &x->places[0])};
     for (uint32_t i = 0; i < x->count; i++) {

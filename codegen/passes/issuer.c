@@ -51,7 +51,7 @@ static bool is_of_product(const cg_splitting *x, const ct_op *op)
 {
     bool structure = ct_is_loop(op) || op->opcode == OP_if || op->opcode == OP_continue || op->opcode == OP_yield
                      || op->opcode == OP_break,
-         slots = op->opcode == CT_await || op->opcode == CT_release || op->opcode == CT_staged;
+         slots = op->opcode == CT_await || op->opcode == CT_release || cg_shows_slot(op);
     return structure || slots || cg_is_product(op) || is_number(x, op) || (cg_is_in_each_group(op) && ct_is_pure(op))
            || (op->opcode == OP_make_token || op->opcode == OP_join_tokens);
 }
@@ -111,7 +111,7 @@ static bool is_root(const ct_op *op)
 static bool is_feasible(const ct_block *program, const bool *numbers)
 {
     for (const ct_op *op = program->first; op; op = ct_next_op(op, program))
-        if (!cg_is_in_each_group(op) && !cg_is_product(op) && !is_root(op) && op->opcode != CT_staged
+        if (!cg_is_in_each_group(op) && !cg_is_product(op) && !is_root(op) && !cg_shows_slot(op)
             && !(op->result_count && numbers[op->results[0].id]))
             return false;
     return true;

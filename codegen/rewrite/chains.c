@@ -180,7 +180,7 @@ static bool is_loaded_by_producers(const moving *x, const ct_op *load)
 static bool is_feasible(const moving *x)
 {
     for (const ct_op *op = x->program->first; op; op = ct_next_op(op, x->program))
-        if (!cg_is_in_each_group(op) && !is_root(op) && op->opcode != CT_staged && op->opcode != CT_later
+        if (!cg_is_in_each_group(op) && !is_root(op) && !cg_shows_slot(op) && op->opcode != CT_later
             && !is_loaded_by_producers(x, op))
             return false;
     return true;
