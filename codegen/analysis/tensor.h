@@ -21,6 +21,7 @@ typedef struct cg_sum {
     const ct_op *loaded;  /* and the consumers' op that loads it; else NULL */
     const ct_op *scaled;  /* the op that multiplies it there in each iteration; NULL: none */
     const ct_op *handed;  /* the consumers' op that stores the left operand of the issuer's product; NULL: none */
+    bool issued;          /* of a chain: the issuer's program starts the product (codegen/rewrite/chains.h) */
     bool late;            /* of a sum that is multiplied: its product is awaited when the next iteration multiplies it,
                              or when it is taken */
     uint32_t column, columns, row;         /* columns: with those of its scales; row: log2 of the words of each row */

@@ -79,6 +79,8 @@ void cg_chains_begin(cg_func *c, bool issues)
         return;
     s->owed = number(c, 0);
     s->done = own_memory(c);
+    s->issuer = cg_new(c, CG_PRED); /* of products that consumers start */
+    cg_ins(c, "setp.eq.u32 %v, %v, 0", s->issuer, cg_tid(c));
 }
 
 static void flip(cg_func *c, cg_val phase)

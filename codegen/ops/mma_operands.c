@@ -257,7 +257,7 @@ static void effects_of_tcgen05(cg_func *c, ct_op *op, const cg_product *p)
     cg_factors f;
     uint32_t bytes = cg_find_factors(c, op, p, &f);
     const cg_sum *sum = cg_sum_of(c, op);
-    if (c->tensor && c->tensor->tiles) { /* other threads store nothing for it here */
+    if (sum && sum->issued) { /* other threads store nothing for it here */
         add_ring_reads(c, op);
         return;
     }

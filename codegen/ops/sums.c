@@ -43,7 +43,7 @@ void cg_effects_sum(cg_func *c, ct_op *op)
         return;
     if (cg_sum_of(c, op)->meets)
         cg_add_effect(c, op, CG_MEETS);
-    if (!c->tensor->tiles)
+    if (!cg_sum_of(c, op)->issued)
         cg_add_effect(c, op, CG_MEETS);
 }
 

@@ -111,6 +111,8 @@ void cg_tensor_store_left(cg_func *c, const ct_op *op, const cg_product *p, cons
         return;
     for (uint32_t i = 0; i < count; i++)
         words[i] = cg_reg(c, cg_join(c, elements + ((size_t)i << t.word_bits), 1u << t.word_bits, 32u >> t.word_bits));
+    if (s->late && !s->scaled) /* the last product has read the operand */
+        cg_tcgen05_await_owed(c);
     if (s->started && s->meets)
         cg_tensor_meet(c, op);
     else if (s->started)
@@ -136,7 +138,8 @@ static void start_sum(cg_func *c, cg_sum *s, const cg_product *p, const ct_value
     const cg_val *values = cg_get(c, init, home);
     if (!values)
         return;
-    bool zero = !s->scaled && is_zero(values, count); /* what is multiplied must be there */
+    /* what is multiplied must be there; and an issuer of its own always adds */
+    bool zero = !s->scaled && !s->issued && is_zero(values, count);
     if (s->meets)
         cg_tensor_meet(c, cg_lowered(c));
     if (!zero) {
@@ -327,7 +330,7 @@ static void issue(cg_func *c, const ct_op *op, const cg_product *p, const cg_sum
 
 static void remark(cg_func *c, const ct_op *op, const cg_product *p, const cg_sum *s)
 {
-    if (c->tensor->tiles)
+    if (s->issued)
         cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED,
                   "started by a warp of its own, for {Tiles=%u} tiles of rows in turn", c->tensor->tiles);
     const char *sums = c->tensor->in_turn ? "two sums in turn, each" : "the sum";
@@ -410,7 +413,7 @@ void cg_multiply_tcgen05(cg_func *c, const ct_op *op, const cg_product *p)
         cg_unsupported(c, op, "internal error: a product has no tensor memory");
         return;
     }
-    if (c->tensor->tiles) {
+    if (s->issued) {
         multiply_tiles(c, op, p, s);
         return;
     }
@@ -441,7 +444,7 @@ void cg_tensor_start(cg_func *c, const ct_op *op)
 {
     cg_sum *s = cg_sum_of(c, op);
     start_sum(c, s, cg_settled_product(c, s->product), op->operands[0]);
-    if (c->tensor->tiles) { /* it is there when the first left operand is handed over */
+    if (s->issued) { /* it is there when the first left operand is handed over */
         cg_tensor_release(c);
         return;
     }
@@ -465,5 +468,5 @@ void cg_tensor_take(cg_func *c, const ct_op *op)
         cg_tcgen05_await_done(c);
     }
     cg_tensor_acquire(c);
-    cg_tensor_load(c, s, cg_result(op, 0), ahead || s->scaled || cg_tensor_is_written(s) ? NULL : &s->adds);
+    cg_tensor_load(c, s, cg_result(op, 0), ahead || s->scaled || s->issued || cg_tensor_is_written(s) ? NULL : &s->adds);
 }

@@ -112,18 +112,33 @@ static uint32_t columns_of(const cg_tensor *tensor, const cg_sum *sum)
 }
 
 /* The first column behind all sums, but for that of the product itself if it has none yet, that are there during the
-   span. */
-static uint32_t column_behind(const cg_tensor *tensor, const cg_sum *last, const ct_op *span)
+   span. apart: and behind all those that run ahead, if the product does not, or else the other way round. */
+static uint32_t column_behind(const cg_tensor *tensor, const cg_sum *last, const ct_op *span, const ct_op *product,
+                              bool apart)
 {
     uint32_t column = 0;
     for (const cg_sum *other = tensor->sums; other < last; other++) {
         uint32_t end = other->column + other->columns, end_of_left = other->left + other->left_columns;
-        if ((ct_is_within(other->span, span) || ct_is_within(span, other->span)) && end > column)
+        bool counts = apart && other->product->ahead != product->ahead;
+        if ((counts || ct_is_within(other->span, span) || ct_is_within(span, other->span)) && end > column)
             column = end;
         if ((ct_is_within(other->product, span) || ct_is_within(span, other->product)) && end_of_left > column)
             column = end_of_left;
     }
     return column;
+}
+
+/* The same, apart if the block has the multiprocessor's tensor memory to itself and there is room: an issuer of its own
+   starts products that run ahead while consumers may be elsewhere (codegen/rewrite/chains.h). Further such sums have
+   the place of the first one. */
+static uint32_t place_for(const placing *x, const cg_sum *last, const ct_op *span, const ct_op *product, uint32_t columns)
+{
+    enum { HALF = 2 };
+    bool is_further = false, has_all = x->c->groups && x->c->groups->shared > cg_static_shared(x->c->target) / HALF;
+    for (const cg_sum *other = x->tensor->sums; other < last; other++)
+        is_further = is_further || (product->ahead && other->product->ahead);
+    uint32_t apart = column_behind(x->tensor, last, span, product, has_all && !is_further);
+    return apart + columns <= CG_TENSOR_COLUMNS ? apart : column_behind(x->tensor, last, span, product, false);
 }
 
 static void allocate(cg_tensor *tensor, uint32_t end)
@@ -211,7 +226,7 @@ static void add_sum(placing *x, ct_op *product)
         keep(x, product, sum);
     x->tensor->flies = x->tensor->flies || product->ahead || (product->in_flight && !x->c->groups);
     const cg_sum *before = sum_before(x->tensor, sum);
-    sum->column = before ? before->column : column_behind(x->tensor, sum, sum->span);
+    sum->column = before ? before->column : place_for(x, sum, sum->span, product, sum->columns);
     allocate(x->tensor, sum->column + columns_of(x->tensor, sum));
 }
 
@@ -221,7 +236,7 @@ static bool may_be_late(const cg_sum *sum)
 {
     const ct_op *release = sum->product->next;
     uint32_t others = 0;
-    if (!sum->scaled || sum->product->in_flight || release->opcode != CT_release
+    if (!sum->started || sum->product->in_flight || release->opcode != CT_release
         || cg_ring_of(release, 0)->end != CG_FREE_WHEN_MULTIPLIED)
         return false;
     const ct_block *body = sum->span->regions[0];
@@ -235,7 +250,7 @@ static void add_left(placing *x, cg_sum *sum)
 {
     cg_product p = cg_product_of(x->c, sum->product);
     uint32_t columns = cg_tensor_left_columns(&p),
-             column = column_behind(x->tensor, x->tensor->sums + x->tensor->count, sum->product);
+             column = place_for(x, x->tensor->sums + x->tensor->count, sum->product, sum->product, columns);
     if (!cg_tensor_takes_left(x->c, sum->product) || column + columns > CG_TENSOR_COLUMNS)
         return;
     sum->left = column;

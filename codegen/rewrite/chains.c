@@ -14,7 +14,8 @@
    The issuer's program is the consumers', pruned to the products and the slots that they read; the consumers' loses
    these.
 
-   Why it is right: all products of the kernel are such ones. The first product of a chain starts from zero, writes
+   Why it is right: consumers start no product, or one without rings to which only products that they ask for come in
+   any order. The first product of a chain starts from zero, writes
    words that only consumers read, and only when all warps of the tile have loaded the last sum; the second one adds to
    a sum that consumers have stored and multiplied before they hand over the left operand, and which they touch again
    only when its commit has arrived. Nothing but products reads their slots, so commits alone free these. No sum or
@@ -76,7 +77,7 @@ static bool is_of_chain(const cg_sum *sum)
     if (op->operand_count != PLAIN || !is_in_slot(op->operands[RIGHT]))
         return false;
     return op->ahead ? is_in_slot(op->operands[LEFT]) && starts_as_zero(op) && cg_is_product(op)
-                     : sum->late && sum->scaled;
+                     : sum->late;
 }
 
 static bool overlap(uint32_t a, uint32_t a_columns, uint32_t b, uint32_t b_columns)
@@ -89,23 +90,60 @@ static bool is_alone(const cg_tensor *tensor, const cg_sum *sum)
 {
     bool alone = true;
     for (const cg_sum *other = tensor->sums; other < tensor->sums + tensor->count; other++)
-        if (other->product->ahead)
+        if (other->issued && other->product->ahead)
             alone = alone && other->column == sum->column && other->columns == sum->columns;
-        else
+        else if (other->issued)
             alone = alone && !overlap(sum->column, sum->columns, other->column, other->columns)
                     && !overlap(sum->column, sum->columns, other->left, other->left_columns);
     return alone;
 }
 
-static bool are_chains(const moving *x, const ct_block *consumers)
+/* Does a thread block execute only one of the ops, however often? They are in different branches, and the condition
+   is the same in all iterations of the loops around these. */
+static bool is_either(const ct_op *a, const ct_op *b)
 {
-    const cg_tensor *tensor = x->c->tensor;
-    uint32_t products = 0;
+    for (const ct_op *branch = a->block->parent; branch && branch->opcode != CT_groups; branch = branch->block->parent) {
+        bool apart = branch->opcode == OP_if && branch->region_count == 2
+                     && ct_is_inside(a->block, branch->regions[0]) != ct_is_inside(b->block, branch->regions[0])
+                     && ct_is_inside(a->block, branch->regions[1]) != ct_is_inside(b->block, branch->regions[1]);
+        const ct_op *loop = ct_loop_around(branch);
+        while (loop && ct_loop_around(loop))
+            loop = ct_loop_around(loop);
+        if (apart && (!loop || !ct_is_inside(branch->operands[0]->block, loop->regions[0])))
+            return true;
+    }
+    return false;
+}
+
+/* May consumers start the product themselves? They do in a version of the loop without rings, if the block executes one
+   of the versions only, or if no product that runs ahead writes its words: all others come when consumers ask. */
+static bool may_stay(const cg_tensor *tensor, const cg_sum *sum)
+{
+    const ct_op *op = sum->product;
+    bool may = op->operand_count == PLAIN && !op->in_flight && !sum->late;
+    for (uint32_t i = 0; i < ACCUMULATOR; i++)
+        may = may && !cg_staged_behind(op->operands[i]);
+    for (const cg_sum *other = tensor->sums; other < tensor->sums + tensor->count && may; other++)
+        may = !other->issued || is_either(op, other->product)
+              || !(other->product->ahead && (overlap(sum->column, sum->columns, other->column, other->columns)
+                                             || overlap(sum->left, sum->left_columns, other->column, other->columns)));
+    return may;
+}
+
+/* Finds the sums of chains. False: there are none, or other products have to do with them. */
+static bool find_chains(const moving *x, const ct_block *consumers)
+{
+    cg_tensor *tensor = x->c->tensor;
+    uint32_t products = 0, issued = 0;
     for (const ct_op *op = consumers->first; op; op = ct_next_op(op, consumers))
         products += cg_is_product(op);
-    bool all = tensor->count && products == tensor->count && cg_ends_once(consumers);
-    for (uint32_t i = 0; i < tensor->count && all; i++)
-        all = is_of_chain(&tensor->sums[i]) && (!tensor->sums[i].product->ahead || is_alone(tensor, &tensor->sums[i]));
+    for (uint32_t i = 0; i < tensor->count; i++)
+        issued += tensor->sums[i].issued = is_of_chain(&tensor->sums[i]);
+    bool all = issued && products == tensor->count && cg_ends_once(consumers);
+    for (const cg_sum *sum = tensor->sums; sum < tensor->sums + tensor->count && all; sum++)
+        all = !sum->issued ? may_stay(tensor, sum) : !sum->product->ahead || is_alone(tensor, sum);
+    for (uint32_t i = 0; i < tensor->count && !all; i++)
+        tensor->sums[i].issued = false;
     return all;
 }
 
@@ -113,13 +151,13 @@ static bool are_chains(const moving *x, const ct_block *consumers)
 static uint32_t tiles_of(const cg_func *c)
 {
     uint32_t least = UINT32_MAX;
-    for (uint32_t i = 0; i < c->tensor->count; i++) {
-        cg_product p = cg_product_of(c, c->tensor->sums[i].product);
+    for (const cg_sum *sum = c->tensor->sums; sum < c->tensor->sums + c->tensor->count; sum++) {
+        cg_product p = cg_product_of(c, sum->product);
         cg_tcgen05_split(c, &p);
         uint32_t tiles = p.m > CG_TENSOR_ROW_BITS ? (uint32_t)1 << (p.along_m - CG_WARPGROUP_BITS) : 1;
-        if (i && tiles != least)
+        if (sum->issued && least != UINT32_MAX && tiles != least)
             return 1;
-        least = tiles;
+        least = sum->issued ? tiles : least;
     }
     return least <= CG_TENSOR_TILES ? least : 1;
 }
@@ -139,7 +177,8 @@ static bool is_of_slots(const ct_op *op)
 
 static bool is_root(const ct_op *op)
 {
-    return cg_is_product(op) || is_of_slots(op) || cg_is_grid_wait(op) || op->opcode == CT_tensor
+    bool of_chain = cg_is_product(op) && (op->ahead || op->handed);
+    return of_chain || is_of_slots(op) || cg_is_grid_wait(op) || op->opcode == CT_tensor
            || op->opcode == CT_tensor_end;
 }
 
@@ -148,10 +187,10 @@ static bool cut_off(const moving *x)
 {
     for (uint32_t i = 0; i < x->c->tensor->count; i++) {
         const cg_sum *sum = &x->c->tensor->sums[i];
-        ct_op *product = copy_of(x, sum->product);
-        if (product->ahead)
+        if (!sum->issued || sum->product->ahead)
             continue;
-        ct_op *scale = copy_of(x, sum->scaled), *start = copy_of(x, sum->started),
+        ct_op *product = copy_of(x, sum->product);
+        ct_op *start = copy_of(x, sum->started),
               *left = ct_constant_new(x->f, product, product->operands[LEFT]->type, 0),
               *sums = ct_constant_new(x->f, start, start->results[0].type, 0);
         if (!left || !sums)
@@ -160,7 +199,8 @@ static bool cut_off(const moving *x)
         ct_insert_before(sums, start);
         ct_set_operand(product, LEFT, &left->results[0]);
         product->handed = true;
-        ct_replace_uses(&scale->results[0], scale->operands[0]);
+        if (sum->scaled)
+            ct_replace_uses(&copy_of(x, sum->scaled)->results[0], copy_of(x, sum->scaled)->operands[0]);
         ct_replace_uses(&start->results[0], &sums->results[0]);
         cg_mark_in_tensor(product, copy_of(x, sum->span));
     }
@@ -196,8 +236,11 @@ static void discard(ct_block *block)
    out of memory. */
 static bool make_program(moving *x)
 {
-    const ct_value *in_shared = x->c->tensor->sums[0].product->operands[RIGHT];
-    ct_value *nothing = cg_staged_behind(in_shared)->operands[cg_staged_behind(in_shared)->operand_count - 1];
+    const cg_sum *any = x->c->tensor->sums;
+    while (!any->issued)
+        any++;
+    const ct_op *staged = cg_staged_behind(any->product->operands[RIGHT]);
+    ct_value *nothing = staged->operands[staged->operand_count - 1];
     if (!ct_map_new(x->f, &x->map)
         || !(x->program = ct_clone_block(x->f, x->groups->regions[CG_CONSUMERS], x->groups, &x->map)) || !cut_off(x)
         || !ct_prune(x->f, x->program, is_root, nothing)) {
@@ -289,6 +332,8 @@ static void leave(moving *x)
     cg_tensor *tensor = x->c->tensor;
     for (uint32_t i = 0; i < tensor->count && !x->c->failed; i++) {
         cg_sum *sum = &tensor->sums[i];
+        if (!sum->issued)
+            continue;
         ct_op *copy = copy_of(x, sum->product), *branch = sum->product->block->parent;
         if (!sum->product->ahead)
             hand(x, sum);
@@ -313,8 +358,13 @@ void cg_issue_chains(cg_func *c, ct_op *groups)
 {
     moving x = {.c = c, .f = c->ir, .groups = groups};
     const cg_groups *plan = groups->detail;
-    if (c->paired || !plan->by_maps || !are_chains(&x, groups->regions[CG_CONSUMERS]) || !make_program(&x))
+    if (c->paired || !plan->by_maps || !find_chains(&x, groups->regions[CG_CONSUMERS]))
         return;
+    if (!make_program(&x)) {
+        for (uint32_t i = 0; i < c->tensor->count; i++)
+            c->tensor->sums[i].issued = false;
+        return;
+    }
     c->tensor->tiles = tiles_of(c);
     groups->regions[CG_ISSUER] = x.program;
     groups->region_count = CG_ISSUER + 1;
