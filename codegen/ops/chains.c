@@ -94,7 +94,7 @@ void cg_chains_await(cg_func *c, const ct_op *product, uint32_t tile)
 {
     const struct cg_tensor_state *s = cg_tensor_state_of(c);
     cg_await_phase(c, at(c, memory_of(tile) + (product->ahead ? TAKEN : HANDED)), product->ahead ? s->ahead : s->phase);
-    cg_tensor_acquire(c);
+    cg_tensor_acquire(c); /* behind loads and stores of consumers */
 }
 
 void cg_chains_commit(cg_func *c, const ct_op *product, uint32_t tile)
@@ -115,7 +115,7 @@ void cg_chains_take(cg_func *c, const ct_op *op)
     const struct cg_tensor_state *s = cg_tensor_state_of(c);
     cg_await_phase(c, at(c, FULL), s->ahead);
     flip(c, s->ahead);
-    cg_tensor_acquire(c);
+    cg_tensor_acquire(c); /* behind the product */
     cg_tensor_load(c, cg_sum_of(c, op), cg_result(op, 0), NULL);
     cg_tensor_release(c); /* the thread's part is in registers */
     cg_tensor_arrive(c, at(c, TAKEN));

@@ -1,5 +1,5 @@
 /* Tensor memory as a program of the kernel reaches it, and the rules of order, for the files that lower products by
-   tcgen05 (codegen/ops/tcgen05.c, tcgen05_flight.c, tensor_begin.c, turns.c). */
+   tcgen05 (codegen/ops/tcgen05.c, tcgen05_flight.c, tensor_begin.c, tensor_tiles.c, turns.c, chains.c). */
 #ifndef TILEVM_CODEGEN_OPS_TENSOR_STATE_H
 #define TILEVM_CODEGEN_OPS_TENSOR_STATE_H
 
@@ -61,6 +61,9 @@ bool cg_tensor_is_written(const cg_sum *s);
 /* Loads the sum, and gives it to the value; written: a predicate, where no product may have been executed, and the sum
    is zero then. */
 void cg_tensor_load(cg_func *c, const cg_sum *s, const ct_value *to, const cg_val *written);
+/* Puts the initial value of a sum into tensor memory, unless it is zero: then the first product writes the sum instead
+   of adding to it. */
+void cg_tensor_store_start(cg_func *c, cg_sum *s, const cg_product *p, const ct_value *init);
 /* Puts the left operand of the sum's product there, the first operand of the op, for instructions that are issued
    behind a barrier. Those of the last product have been waited for. */
 void cg_tensor_store_left(cg_func *c, const ct_op *op, const cg_product *p, const cg_sum *s);

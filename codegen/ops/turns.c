@@ -35,14 +35,6 @@ static void meet(cg_func *c)
     cg_ins(c, "bar.sync %d, %u", MEETING, cg_threads(c) + CG_ISSUER_THREADS);
 }
 
-void cg_tensor_arrive(cg_func *c, cg_val barrier)
-{
-    cg_val lane = cg_new(c, CG_B32), arrives = cg_new(c, CG_PRED);
-    cg_ins(c, "and.b32 %v, %v, 31", lane, cg_tid(c));
-    cg_ins(c, "setp.eq.u32 %v, %v, 0", arrives, lane);
-    cg_ins(c, "@%v mbarrier.arrive.shared::cta.b64 _, [%v]", arrives, barrier);
-}
-
 /* ---- the kernel's tensor memory ---- */
 
 /* How often `full` is arrived at: by the commit, and by the issuer if it says whether something was written. */

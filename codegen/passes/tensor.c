@@ -34,6 +34,7 @@ typedef struct placing {
     ct_func *f;
     cg_tensor *tensor;
     uint32_t most; /* sums */
+    bool apart;    /* sums of products that run ahead have columns of their own */
 } placing;
 
 static uint32_t count_products(const cg_func *c)
@@ -128,19 +129,6 @@ static uint32_t column_behind(const cg_tensor *tensor, const cg_sum *last, const
     return column;
 }
 
-/* The same, apart if the block has the multiprocessor's tensor memory to itself and there is room: an issuer of its own
-   starts products that run ahead while consumers may be elsewhere (codegen/rewrite/chains.h). Further such sums have
-   the place of the first one. */
-static uint32_t place_for(const placing *x, const cg_sum *last, const ct_op *span, const ct_op *product, uint32_t columns)
-{
-    enum { HALF = 2 };
-    bool is_further = false, has_all = x->c->groups && x->c->groups->shared > cg_static_shared(x->c->target) / HALF;
-    for (const cg_sum *other = x->tensor->sums; other < last; other++)
-        is_further = is_further || (product->ahead && other->product->ahead);
-    uint32_t apart = column_behind(x->tensor, last, span, product, has_all && !is_further);
-    return apart + columns <= CG_TENSOR_COLUMNS ? apart : column_behind(x->tensor, last, span, product, false);
-}
-
 static void allocate(cg_tensor *tensor, uint32_t end)
 {
     while (tensor->columns < end)
@@ -225,9 +213,24 @@ static void add_sum(placing *x, ct_op *product)
     else
         keep(x, product, sum);
     x->tensor->flies = x->tensor->flies || product->ahead || (product->in_flight && !x->c->groups);
-    const cg_sum *before = sum_before(x->tensor, sum);
-    sum->column = before ? before->column : place_for(x, sum, sum->span, product, sum->columns);
-    allocate(x->tensor, sum->column + columns_of(x->tensor, sum));
+}
+
+/* Gives all sums their columns. apart: an issuer of its own starts products that run ahead while consumers may be
+   elsewhere (codegen/rewrite/chains.h), so that other sums are not in their words; only sums of the same size that run
+   ahead share these. Returns the end of the last one. */
+static uint32_t place_all(const placing *x, bool apart)
+{
+    uint32_t end = 0;
+    for (cg_sum *sum = x->tensor->sums; sum < x->tensor->sums + x->tensor->count; sum++) {
+        const cg_sum *before = sum_before(x->tensor, sum);
+        bool is_further = false;
+        for (const cg_sum *other = x->tensor->sums; other < sum; other++)
+            is_further = is_further || (sum->product->ahead && other->product->ahead && other->columns == sum->columns);
+        sum->column =
+            before ? before->column : column_behind(x->tensor, sum, sum->span, sum->product, apart && !is_further);
+        end = sum->column + columns_of(x->tensor, sum) > end ? sum->column + columns_of(x->tensor, sum) : end;
+    }
+    return end;
 }
 
 /* Of a product whose left operand is in tensor memory: may it be awaited when the next iteration multiplies its sum? It
@@ -249,8 +252,11 @@ static bool may_be_late(const cg_sum *sum)
 static void add_left(placing *x, cg_sum *sum)
 {
     cg_product p = cg_product_of(x->c, sum->product);
+    const cg_sum *last = x->tensor->sums + x->tensor->count;
     uint32_t columns = cg_tensor_left_columns(&p),
-             column = place_for(x, x->tensor->sums + x->tensor->count, sum->product, sum->product, columns);
+             column = column_behind(x->tensor, last, sum->product, sum->product, x->apart);
+    if (column + columns > CG_TENSOR_COLUMNS)
+        column = column_behind(x->tensor, last, sum->product, sum->product, false);
     if (!cg_tensor_takes_left(x->c, sum->product) || column + columns > CG_TENSOR_COLUMNS)
         return;
     sum->left = column;
@@ -285,11 +291,20 @@ static void put_ends(placing *x, ct_block *program)
             put(x, CT_tensor_end, op);
 }
 
+/* Has the thread block the tensor memory of the multiprocessor to itself? */
+static bool has_all_columns(const cg_func *c)
+{
+    enum { HALF = 2 };
+    return c->groups && c->groups->shared > cg_static_shared(c->target) / HALF;
+}
+
 static void place_sums(placing *x, ct_block *program)
 {
     for (ct_op *op = program->first; op && !x->c->failed; op = ct_next_op(op, program))
         if (cg_sums_in_tensor(x->c, op))
             add_sum(x, op);
+    x->apart = has_all_columns(x->c) && place_all(x, true) <= CG_TENSOR_COLUMNS;
+    allocate(x->tensor, place_all(x, x->apart));
     for (uint32_t i = 0; i < x->tensor->count; i++)
         add_left(x, &x->tensor->sums[i]);
     put_ends(x, program);

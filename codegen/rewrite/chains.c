@@ -76,8 +76,7 @@ static bool is_of_chain(const cg_sum *sum)
     const ct_op *op = sum->product;
     if (op->operand_count != PLAIN || !is_in_slot(op->operands[RIGHT]))
         return false;
-    return op->ahead ? is_in_slot(op->operands[LEFT]) && starts_as_zero(op) && cg_is_product(op)
-                     : sum->late;
+    return op->ahead ? is_in_slot(op->operands[LEFT]) && starts_as_zero(op) : sum->late;
 }
 
 static bool overlap(uint32_t a, uint32_t a_columns, uint32_t b, uint32_t b_columns)
@@ -85,14 +84,12 @@ static bool overlap(uint32_t a, uint32_t a_columns, uint32_t b, uint32_t b_colum
     return a < b + b_columns && b < a + a_columns;
 }
 
-/* Has the sum of a product that runs ahead columns of its own, but for those that all such sums have? */
+/* Has the sum of a product that runs ahead columns of its own? Those of others that do are taken before it starts. */
 static bool is_alone(const cg_tensor *tensor, const cg_sum *sum)
 {
     bool alone = true;
     for (const cg_sum *other = tensor->sums; other < tensor->sums + tensor->count; other++)
-        if (other->issued && other->product->ahead)
-            alone = alone && other->column == sum->column && other->columns == sum->columns;
-        else if (other->issued)
+        if (other->issued && !other->product->ahead)
             alone = alone && !overlap(sum->column, sum->columns, other->column, other->columns)
                     && !overlap(sum->column, sum->columns, other->left, other->left_columns);
     return alone;
@@ -102,7 +99,8 @@ static bool is_alone(const cg_tensor *tensor, const cg_sum *sum)
    is the same in all iterations of the loops around these. */
 static bool is_either(const ct_op *a, const ct_op *b)
 {
-    for (const ct_op *branch = a->block->parent; branch && branch->opcode != CT_groups; branch = branch->block->parent) {
+    for (const ct_op *branch = a->block->parent; branch && branch->opcode != CT_groups;
+         branch = branch->block->parent) {
         bool apart = branch->opcode == OP_if && branch->region_count == 2
                      && ct_is_inside(a->block, branch->regions[0]) != ct_is_inside(b->block, branch->regions[0])
                      && ct_is_inside(a->block, branch->regions[1]) != ct_is_inside(b->block, branch->regions[1]);
@@ -125,8 +123,9 @@ static bool may_stay(const cg_tensor *tensor, const cg_sum *sum)
         may = may && !cg_staged_behind(op->operands[i]);
     for (const cg_sum *other = tensor->sums; other < tensor->sums + tensor->count && may; other++)
         may = !other->issued || is_either(op, other->product)
-              || !(other->product->ahead && (overlap(sum->column, sum->columns, other->column, other->columns)
-                                             || overlap(sum->left, sum->left_columns, other->column, other->columns)));
+              || !(other->product->ahead
+                   && (overlap(sum->column, sum->columns, other->column, other->columns)
+                       || overlap(sum->left, sum->left_columns, other->column, other->columns)));
     return may;
 }
 
@@ -178,8 +177,7 @@ static bool is_of_slots(const ct_op *op)
 static bool is_root(const ct_op *op)
 {
     bool of_chain = cg_is_product(op) && (op->ahead || op->handed);
-    return of_chain || is_of_slots(op) || cg_is_grid_wait(op) || op->opcode == CT_tensor
-           || op->opcode == CT_tensor_end;
+    return of_chain || is_of_slots(op) || cg_is_grid_wait(op) || op->opcode == CT_tensor || op->opcode == CT_tensor_end;
 }
 
 /* Cuts the copies of products off from what consumers compute. False: out of memory. */
