@@ -10,12 +10,16 @@
    the other. There, `sum` waits until the next place is empty, and `mma_await` marks it as full; in the consumers'
    program, `take` loads it.
 
+   The products of a chain get a program of their own, too, where possible (codegen/rewrite/chains.h): consumers `take`
+   the first sum and `hand` over the left operand of the second product. Sums of other products then have columns apart
+   from those of products that run ahead, if all of them fit.
+
    A sum that the loop multiplies in each iteration before the product adds to it, as attention does, stays, too:
    `scale_sum` takes the place of the multiplication.
 
    The sum of a product that runs an iteration ahead (codegen/passes/skew.c) has one place over the whole loop, also for
-   the first iteration's product in front of it. A product whose sum is multiplied in the next iteration is awaited
-   then, if no other one is to be awaited.
+   the first iteration's product in front of it. A product whose left operand is in tensor memory is awaited in the next
+   iteration, when that multiplies the sum or stores the operand again, if no other one is to be awaited.
 
    A left operand that consumers compute from a sum (cg_tensor_takes_left) goes there, too, if columns are left beside
    all sums: the product stores it, and reads it there.
@@ -226,8 +230,8 @@ static uint32_t place_all(const placing *x, bool apart)
         bool is_further = false;
         for (const cg_sum *other = x->tensor->sums; other < sum; other++)
             is_further = is_further || (sum->product->ahead && other->product->ahead && other->columns == sum->columns);
-        sum->column =
-            before ? before->column : column_behind(x->tensor, sum, sum->span, sum->product, apart && !is_further);
+        sum->column = before ? before->column
+                             : column_behind(x->tensor, sum, sum->span, sum->product, apart && !is_further);
         end = sum->column + columns_of(x->tensor, sum) > end ? sum->column + columns_of(x->tensor, sum) : end;
     }
     return end;
