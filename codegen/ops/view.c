@@ -224,8 +224,8 @@ static cg_access access_of(const move *m, const cg_tile_vector *vector)
                        .predicate = vector->inside};
 }
 
-/* What lies behind the tensor's end in every thread is padding, and not left to the assembler to find out: where it does,
-   ptxas (13.0 to 13.5) takes another number for the upper half of a zero that it converts from f8. */
+/* What lies behind the tensor's end in every thread is padding, and not left to the assembler to find out: where it
+   does, ptxas (13.0 to 13.5) takes another number for the upper half of a zero that it converts from f8. */
 static void load_vector(cg_func *c, void *user, const cg_tile_vector *vector)
 {
     move *m = user;
