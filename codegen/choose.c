@@ -24,8 +24,8 @@
    A chain of products with rows for two warpgroups gets two, and no producers, if a multiprocessor then has more warps
    than with one. As many blocks share it as before, and each uses more of it, which counts where a grid has few blocks,
    or a last round is not full. On an H200, 27 chains of four seeds of the zoo that were drawn afterwards take 0.77 to
-   1.04 of the time, 0.93 in the geometric mean. If threads read tiles from slots of their own whenever the kernel runs, no warp waits for memory:
-   eleven such chains would take 0.90 to 1.26 of the time.
+   1.04 of the time, 0.93 in the geometric mean. If threads read tiles from slots of their own whenever the kernel runs,
+   no warp waits for memory: eleven such chains would take 0.90 to 1.26 of the time.
 
    A map without such a hint gets more warps, up to 16, as long as fewer than half of the threads that a multiprocessor
    can have are predicted to be there and each step brings more of them: shared memory and registers for addresses limit
