@@ -27,6 +27,13 @@
    1.04 of the time, 0.93 in the geometric mean. If threads read tiles from slots of their own whenever the kernel runs,
    no warp waits for memory: eleven such chains would take 0.90 to 1.26 of the time.
 
+   A kernel with products gets fewer warps than a hint asks for if fewer suit its tiles, unless the hint lets its warps
+   be divided into groups: each warp reads operands from shared memory, so that more warps read more. On an H200, 65
+   kernels with a hint for eight warps take 0.55 to 1.08 of the time with four, 0.83 in the geometric mean. Products
+   of f64, whose sums take two registers each, keep them (0.90 to 1.17). Sums of 8-bit floats get eight warps because
+   wgmma holds them twice. If another instruction multiplies, as with a single step along K, four warps have
+   registers for them: 12 kernels take 0.66 to 0.94 of the time.
+
    A map without such a hint gets more warps, up to 16, as long as fewer than half of the threads that a multiprocessor
    can have are predicted to be there and each step brings more of them: shared memory and registers for addresses limit
    how many blocks there are, which is not known before loops have their rings. If these are too few still, its rings
@@ -101,6 +108,8 @@ typedef struct weight {
     double cycles, busy; /* 0: the kernel cannot be compiled, or its tiles take too many registers */
     uint32_t wanted;     /* registers of a thread with which loops with products spill none; 0: a budget decides */
     double short_of;     /* the same, divided by those that it can have */
+    bool adds_up;        /* a product adds up its sums, in registers of its own */
+    bool is_divided;     /* into groups of warps */
     uint32_t resident;   /* warps of a multiprocessor that compute */
     uint32_t warp_bits;  /* log2 of those of a block */
     uint32_t shared;     /* bytes of shared memory of a block */
@@ -124,6 +133,14 @@ static bool reads_own_slots(const cg_func *c)
         reads = reads || (op->opcode == CT_ring && ((const cg_ring *)op->detail)->role == CG_RING_OF_THREADS);
     }
     return reads && !c->is_versioned;
+}
+
+static bool adds_up(const cg_func *c)
+{
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
+        if (cg_is_product(op) && cg_product_of(c, op).adds_up)
+            return true;
+    return false;
 }
 
 /* Weighs the kernel with these choices. Out of memory, *c has failed. */
@@ -151,6 +168,8 @@ static weight weigh(cg_func *c, const cg_watch *watch, const cg_choices *choices
     if (cost && cost->registers * cost->machine->threads_enough < cost->machine->registers)
         w = (weight){.cycles = cost->cycles, .busy = cost->busy};
     w.compiles = !own.failed;
+    w.adds_up = w.compiles && adds_up(&own);
+    w.is_divided = own.groups;
     w.wanted = cost && !own.groups ? cost->wanted : 0;
     w.short_of = w.wanted / registers_at_most(&own);
     w.warp_bits = cg_real_warp_bits(&own);
@@ -227,11 +246,45 @@ static bool has_too_few(const weight *now)
     return now->short_of > 1 || (now->wanted && now->resident <= 1u << CG_WARPGROUP_BITS);
 }
 
+/* Has the kernel many warps because a product might hold its sums twice, as wgmma does with 8-bit floats? */
+static bool may_add_up(const cg_func *c, const ct_op *product)
+{
+    return c->warp_bits > CG_WARPGROUP_BITS && cg_cuts_sums(c, product);
+}
+
+/* Gives a kernel fewer warps than a hint or its products ask for: those that suit its tiles, unless the hint leads to
+   groups, and half of them if products hold their sums once after all. */
+static void choose_fewer_warps(cg_func *c, const cg_watch *watch, cg_choices *room)
+{
+    const ct_op *product = cg_largest_product(c->ir);
+    const uint32_t hinted = c->warp_bits, own = cg_warps_unhinted(c);
+    bool yields = product && own < hinted && bc_elem_kind(product->results[0].type) != BC_F64;
+    cg_choices fewer = *cg_choices_of(c);
+    if (!product || !(yields || may_add_up(c, product)))
+        return;
+    const weight now = weigh(c, watch, &fewer);
+    uint32_t bits = yields && now.compiles && !now.is_divided ? own : hinted;
+    const bool halves = bits > CG_WARPGROUP_BITS && may_add_up(c, product) && !now.adds_up;
+    bits -= halves;
+    if (bits == hinted)
+        return;
+    fewer.warps = 1u << bits;
+    const weight then = weigh(c, watch, &fewer);
+    if (c->failed || !then.compiles || (halves && then.short_of > 1))
+        return;
+    take(c, room, &fewer);
+    cg_remark(c, NULL, CG_REMARK_ChosenByCost, TV_REMARK_PASSED,
+              "{Warps=%u} warps instead of {UsualWarps=%u}: each warp reads the operands of its products from shared "
+              "memory",
+              fewer.warps, 1u << hinted);
+}
+
 static void choose_more_warps(cg_func *c, const cg_watch *watch, cg_choices *room)
 {
-    if (!may_divide(c) || !may_spill(c))
+    if (!may_spill(c))
         return;
-    cg_choices best = *cg_choices_of(c), more = best;
+    const cg_choices usual = *cg_choices_of(c);
+    cg_choices best = usual, more = best;
     const weight of_usual = weigh(c, watch, &best);
     weight now = of_usual;
     for (uint32_t warp_bits = c->warp_bits + 1; warp_bits <= CG_BLOCK_WARPS && has_too_few(&now); warp_bits++) {
@@ -242,7 +295,7 @@ static void choose_more_warps(cg_func *c, const cg_watch *watch, cg_choices *roo
         now = then;
         best = more;
     }
-    if (c->failed || !best.warps)
+    if (c->failed || best.warps == usual.warps)
         return;
     take(c, room, &best);
     cg_remark(c, NULL, CG_REMARK_ChosenByCost, TV_REMARK_PASSED,
@@ -290,6 +343,14 @@ static bool takes_second_warpgroup(cg_func *c, const cg_watch *watch, cg_choices
               "{Warps=%u} warps: about {Resident=%u} are on a multiprocessor at a time instead of {UsualResident=%u}",
               more.warps, then.resident, now.resident);
     return true;
+}
+
+static void choose_for_products(cg_func *c, const cg_watch *watch, cg_choices *room)
+{
+    if (!may_divide(c))
+        return;
+    choose_fewer_warps(c, watch, room);
+    choose_more_warps(c, watch, room);
 }
 
 /* Does at most one loop load tiles? */
@@ -364,7 +425,7 @@ void cg_choose_warps(cg_func *c, const cg_watch *watch, cg_choices *room)
     }
     if (!is_for_cost_to_choose(c)) {
         if (!takes_second_warpgroup(c, watch, room))
-            choose_more_warps(c, watch, room);
+            choose_for_products(c, watch, room);
         return;
     }
     const double worth = cg_machine_of(c->target)->worth_changing, each = reads_once(c) ? 1 : worth;

@@ -13,10 +13,15 @@
    products and which needs three stages, as with 256 elements of K. It also applies to 16-bit operands of which fewer
    than four tiles fit (128x128x128), because warp specialisation needs four stages, and to products by mma.sync whose
    tiles come by tensor maps, for which two stages are enough. Other products have rings that hold K slices of a tile.
-   The tiles may be those of a batch, with leading dimensions of one that a reshape drops in front of the product.
+   The tiles may be those of a batch, with leading dimensions of one that a reshape drops in front of the product, and
+   may start at any distance from each other.
 
    Why it is right: the loop carries only the sums and tokens, since the rest of its body is executed again for each
-   slice; and the slices are added in the order in which the instruction would add them. */
+   slice; the slices are added in the order in which the instruction would add them; and slice h of a tile begins h
+   times its length behind the tile. The finer view has a tile there, because its tiles are as far apart as the greatest
+   common divisor of that length and of the distance of the tiles. */
+#include <string.h>
+
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
 #include "codegen/analysis/ring.h"
@@ -34,6 +39,8 @@ typedef struct cutting {
     ct_op *loads[2];
     uint32_t k[2]; /* the tile dimension that is K, of each operand */
     uint32_t parts;
+    ct_value *index[2]; /* of the slices of each operand, if the loop counts it */
+    int64_t by[2][2];   /* the numbers by which that of the tile and that of the slice count in it */
 } cutting;
 
 /* ---- which loops ---- */
@@ -94,16 +101,17 @@ static bool find_load(cutting *x, uint32_t i)
     return false;
 }
 
-/* Is the tile a two-dimensional one of adjacent tiles, or one of a batch of those, in the order of the tensor's
-   dimensions? */
+/* Is the tile a two-dimensional one of tiles at even distances, or one of a batch of those, in the order of the
+   tensor's dimensions? */
 static bool is_even(const cutting *x, const ct_op *load)
 {
     const ct_value *view = ct_operand(load, ct_info(load)->address);
     const bc_type *type = view->type;
-    for (uint32_t d = 0; type->kind == BC_PARTITION_VIEW && d < type->rank; d++)
+    bool even = type->kind == BC_PARTITION_VIEW || type->kind == BC_STRIDED_VIEW;
+    for (uint32_t d = 0; even && d < type->rank; d++)
         if (type->dim_map[d] != d || (d + 2 < type->rank && type->shape[d] != 1))
             return false;
-    return type->kind == BC_PARTITION_VIEW && type->rank >= 2 && view->op && view->op->opcode == OP_make_partition_view
+    return even && type->rank >= 2 && view->op && bc_op_in(view->op->opcode, BC_OPS(VIEW))
            && !ct_is_inside(view->op->block, x->loop->regions[0]) && cg_is_weak_access(load);
 }
 
@@ -170,15 +178,15 @@ static uint32_t parts_of(const cutting *x, uint32_t wanted, uint32_t stages, uin
 }
 
 /* Are the tiles of a batch better cut? Only if tensor maps may bring them: threads that copy tiles of more dimensions
-   take longer than more stages save. Rows must start at multiples of 16 bytes, and kernels with loops in branches are
-   not warp-specialised. */
+   take longer than more stages save. Rows must start at multiples of 16 bytes, and kernels whose loops have a second
+   version that is as likely are not warp-specialised. */
 static bool suits_batch(const cutting *x)
 {
     uint32_t fast;
     if (x->loads[0]->results[0].type->rank == 2 && x->loads[1]->results[0].type->rank == 2)
         return true;
-    for (const ct_op *op = x->loop->block->parent; op; op = op->block->parent)
-        if (!ct_is_loop(op))
+    for (const ct_op *op = x->c->ir->body->first; op; op = ct_next_op(op, x->c->ir->body))
+        if (op->likely)
             return false;
     if (!cg_find_facts(x->c->ir) || !cg_find_views(x->c->ir)) {
         cg_no_memory(x->c);
@@ -240,15 +248,57 @@ static ct_op *put_loop(const cutting *x, const bc_type *counter)
     return loop;
 }
 
-/* The index parts * k + h, in 64 bits, so that an index outside the tensor stays outside. first: the part that
-   depends on k; place: in front of the sum. NULL: out of memory. */
-static ct_value *put_index(const cutting *x, const ct_op *inner, ct_value *k, ct_op *first, ct_op *place)
+/* How far apart tiles start along a dimension of their view. */
+static int64_t step_of(const bc_type *view, uint32_t dim)
+{
+    return view->kind == BC_STRIDED_VIEW ? view->strides[dim] : view->shape[dim];
+}
+
+static int64_t greatest_divisor(int64_t a, int64_t b)
+{
+    while (b) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* The view whose tiles are the slices: they start wherever a slice of a tile does. NULL: out of memory. */
+static const bc_type *type_of_slices(const cutting *x, const bc_type *view, uint32_t dim)
+{
+    bc_type *type = bc_new(x->c->ir->arena, bc_type, 1);
+    int64_t *steps = bc_new(x->c->ir->arena, int64_t, view->rank);
+    const bc_type *part = ct_part_type(x->c->ir, view, dim, x->parts);
+    if (view->kind != BC_STRIDED_VIEW || !type || !steps || !part)
+        return type && steps ? part : NULL;
+    memcpy(steps, view->strides, view->rank * sizeof *steps);
+    steps[dim] = greatest_divisor(view->strides[dim], part->shape[dim]);
+    *type = *part;
+    type->strides = steps;
+    return type;
+}
+
+static ct_value *put_times(const cutting *x, ct_builder *b, ct_value *v, int64_t number, const ct_op *inner)
+{
+    ct_value *parts = inner->operands[1];
+    return number == 1 ? v : ct_build_mul(b, v, number == x->parts ? parts : ct_build_scalar(b, BC_I64, number));
+}
+
+/* The index of slice h of tile k of an operand, by[0] * k + by[1] * h, in 64 bits, so that an index outside the tensor
+   stays outside. NULL: out of memory. */
+static ct_value *put_index(cutting *x, uint32_t i, ct_op *inner, ct_value *k)
 {
     bool counts = k == &x->loop->regions[0]->args[0], is_signed = counts && !ct_attr_u(x->loop, F_for_unsigned_cmp);
-    ct_builder b = {x->c->ir, first, false};
-    ct_value *times = ct_build_mul(&b, ct_build_resize(&b, k, BC_I64, is_signed), inner->operands[1]);
-    b.place = place;
-    return ct_build_add(&b, times, &inner->regions[0]->args[0]);
+    const int64_t *by = x->by[i];
+    ct_builder b = {x->c->ir, counts ? inner : x->loads[i], false};
+    if (counts && i && x->index[0] && by[0] == x->by[0][0] && by[1] == x->by[0][1])
+        return x->index[0];
+    ct_value *tile = put_times(x, &b, ct_build_resize(&b, k, BC_I64, is_signed), by[0], inner);
+    b.place = counts ? inner->regions[0]->first : x->loads[i];
+    ct_value *index = ct_build_add(&b, tile, put_times(x, &b, &inner->regions[0]->args[0], by[1], inner));
+    x->index[i] = counts ? index : NULL;
+    return index;
 }
 
 /* The dimension that is K of the result of an op between a load and its product; k: that of its operand. */
@@ -258,17 +308,22 @@ static uint32_t k_of_result(const ct_op *op, uint32_t k)
 }
 
 /* Makes the load read a tile of the finer view; all values up to the product get the smaller type. */
-static bool cut_load(const cutting *x, uint32_t i, const ct_op *inner, ct_value *counted)
+static bool cut_load(cutting *x, uint32_t i, ct_op *inner)
 {
     ct_func *f = x->c->ir;
     uint32_t k = x->k[i];
     ct_op *load = x->loads[i], *maker = ct_operand(load, ct_info(load)->address)->op;
-    ct_op *view = ct_op_like(f, OP_make_partition_view, maker, 1, 1, 0);
-    uint32_t at = ct_operand_range(load, F_load_view_tko_index).first + k;
-    ct_value *counter = &x->loop->regions[0]->args[0],
-             *index = load->operands[at] == counter ? counted : put_index(x, inner, load->operands[at], load, load);
-    if (!view || !index || !(view->results[0].type = ct_part_type(f, maker->results[0].type, k, x->parts)))
+    const bc_type *whole = maker->results[0].type, *slices = type_of_slices(x, whole, k);
+    ct_op *view = ct_op_like(f, maker->opcode, maker, 1, 1, 0);
+    if (!view || !slices)
         return false;
+    uint32_t at = ct_operand_range(load, F_load_view_tko_index).first + k;
+    x->by[i][0] = step_of(whole, k) / step_of(slices, k);
+    x->by[i][1] = slices->shape[k] / step_of(slices, k);
+    ct_value *index = put_index(x, i, inner, load->operands[at]);
+    if (!index)
+        return false;
+    view->results[0].type = slices;
     ct_set_operand(view, 0, maker->operands[0]);
     ct_insert_after(view, maker);
     ct_set_operand(load, ct_operand_range(load, ct_info(load)->address).first, &view->results[0]);
@@ -282,13 +337,11 @@ static bool cut_load(const cutting *x, uint32_t i, const ct_op *inner, ct_value 
     }
 }
 
-static void cut(const cutting *x)
+static void cut(cutting *x)
 {
     const bc_type *counter = ct_scalar_type(x->c->ir, BC_I64);
     ct_op *inner = counter ? put_loop(x, counter) : NULL;
-    ct_value *counted = inner ? put_index(x, inner, &x->loop->regions[0]->args[0], inner, inner->regions[0]->first)
-                              : NULL;
-    if (!counted || !cut_load(x, 0, inner, counted) || !cut_load(x, 1, inner, counted))
+    if (!inner || !cut_load(x, 0, inner) || !cut_load(x, 1, inner))
         cg_no_memory(x->c);
 }
 

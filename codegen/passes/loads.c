@@ -1,8 +1,8 @@
 /* The loads pass chooses the loads of a loop that are prefetched in earlier iterations (software pipelining), and how.
    Loads that only products read are copied by `cp.async` into a ring of stages in shared memory. They must be weak,
    read a view from outside the loop or pointers, have an index computed only from the induction variable, outer values
-   and loads that can be started earlier (codegen/rewrite/slice.c), be contiguous in pieces of at least 4 bytes (16
-   bytes if they go through pointers), and read memory that the loop does not write.
+   and loads that can be started earlier (codegen/rewrite/slice.c), be contiguous in pieces of at least 4 bytes
+   (usually 16 if they go through pointers), and read memory that the loop does not write.
 
    Where stages of whole tiles are too large, a stage holds a K slice. A tile that is converted, unpacked or scaled on
    its way to a product uses a second ring if each thread has at least 16 bytes of the tile, or whole words of bytes.
@@ -153,11 +153,23 @@ bool cg_load_to_compute(cg_func *c, ct_op *op, const ct_op *product, cg_ring_loa
            && out->vector_bits == cg_chunk_bits(op->results[0].type);
 }
 
+/* log2 of the elements of the shortest pieces of a tile of pointers: 16 bytes, because a thread computes an address for
+   each piece; 4 bytes if it has at most 32 bytes of the tile, or if products without an instruction leave no registers
+   in which the tile could be prefetched otherwise. */
+static uint32_t least_piece(const cg_func *c, const bc_type *tile, const ct_block *body)
+{
+    uint32_t bytes = cg_memory_bytes(bc_elem_kind(tile));
+    bool is_small = (uint64_t)bytes << cg_shape_of(tile).tile_bits <= CG_SECTOR_BYTES * cg_threads(c);
+    if (!is_small && !(body && has_blocked(c, body)))
+        return cg_chunk_bits(tile);
+    return bytes < CG_COPY_BYTES ? tv_trailing_zeros(CG_COPY_BYTES / bytes) : 0;
+}
+
 /* The same for a load through pointers. */
 static const char *pointers_fit(cg_func *c, ct_op *op, const ct_block *body, cg_ring_load *out)
 {
-    uint32_t fast, piece;
-    const char *why = cg_pointer_pieces_fit(c, op, cg_chunk_bits(op->results[0].type), &fast, &piece);
+    uint32_t fast, piece, least = least_piece(c, op->results[0].type, body);
+    const char *why = cg_pointer_pieces_fit(c, op, least, &fast, &piece);
     return why ? why : feed_fits(c, op, body, fast, piece, NULL, out);
 }
 

@@ -322,6 +322,12 @@ void cg_set_warps(cg_func *c)
     c->strip_bits = chosen.strip_bits;
 }
 
+uint32_t cg_warps_unhinted(const cg_func *c)
+{
+    tiles t = tiles_of(c);
+    return warps_that_suit(&t);
+}
+
 uint32_t cg_largest_tile(const cg_func *c)
 {
     return tiles_of(c).most;
