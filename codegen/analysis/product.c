@@ -246,7 +246,7 @@ const ct_op *cg_product_before(const ct_op *op)
 static bool is_chained(const ct_op *op)
 {
     enum { MOST_OPS = 256 }; /* that are searched for one that uses the result */
-    if (op->ahead || cg_product_before(op))
+    if (op->ahead || op->handed || cg_product_before(op))
         return true;
     uint32_t count = 0;
     for (const ct_op *next = op->next; next && count < MOST_OPS; next = next->next, count++)
