@@ -74,8 +74,9 @@ step matrix 480 "$build/matrix" "--gpu=$target" "--jobs=$jobs" --quick "--part=$
     --needs "$tests/corpus/unsupported.txt" --jobs "$jobs" --part "$part"
 step cpp 120 "$build/corpus_run" "$cpp" --version 13.5 --gpu "$target" --needs "$tests/cpp/unsupported.txt" \
     --jobs "$jobs" --part "$part"
-step random 180 "$build/random_ptx" $((60 / share + 1)) "$target" 1 gpu
-step memory 180 "$build/random_memory" $((400 / share + 1)) "$target" 1 gpu
+step random 120 "$build/random_ptx" $((60 / share + 1)) "$target" 1 gpu
+step memory 120 "$build/random_memory" $((400 / share + 1)) "$target" 1 gpu
+step products 120 "$build/random_memory" $((400 / share + 1)) "$target" 1 gpu products
 step run 120 sh "$here/run.sh" "$build" "$corpus"
 step loader 180 sh "$here/loader.sh" "$build" "$corpus/bytecode/13.4/vadd_f32.tbc"
 step deploy 240 bash "$here/deploy.sh" "$build" "$corpus"

@@ -13,7 +13,7 @@ export LD_LIBRARY_PATH
 first() { PYTHON=/nonexistent FAKECUDA_RUN=1 sh "$here/../gpu/first_hour.sh" "$build" "$corpus" "$cpp" sweep "$@"; }
 
 export FAKECUDA_DEVICES=75 FAKECUDA_TILES=1
-FIRST_HOUR_STEPS='doctor corpus matrix clusters cpp random memory sweep'
+FIRST_HOUR_STEPS='doctor corpus matrix clusters cpp random memory products sweep'
 export FIRST_HOUR_STEPS
 run 0 first results 150
 says 'code for sm_75'
@@ -25,7 +25,8 @@ silent 'clusters' # which the device has not got
 says 'sweep: skipped, there is no torch'
 says 'random     passed'
 says 'memory     passed'
-says 'first hour: 6 passed, 0 failed, 1 skipped'
+says 'products   passed'
+says 'first hour: 7 passed, 0 failed, 1 skipped'
 run 0 tar -tzf results.tar.gz
 says 'results/summary.txt'
 says 'results/machine.txt'
