@@ -32,6 +32,12 @@ static bool is_alone(cg_func *c)
     return !c->groups && !cg_product_registers(c) && cg_block_is_alone(c);
 }
 
+/* The registers of a thread that the hint has to leave. */
+static uint32_t wanted_beside_hint(cg_func *c, uint32_t held)
+{
+    return cg_registers_wanted(c, held) + (cg_has_products(c->ir->body) ? 0 : cg_registers_of_masked(c));
+}
+
 /* Reports that fewer blocks share a multiprocessor than the hint requests, or that only one has room. */
 static void remark_occupancy(cg_func *c)
 {
@@ -42,7 +48,7 @@ static void remark_occupancy(cg_func *c)
                   "more than half of them");
     if (!cg_remarks_wanted(c) || !has_hint(c) || !cg_registers_held(c, &held))
         return;
-    uint32_t blocks = cg_blocks_hinted(c, cg_registers_wanted(c, held));
+    uint32_t blocks = cg_blocks_hinted(c, wanted_beside_hint(c, held));
     int64_t hint = cg_hint_of(c, CG_HINT_OCCUPANCY), most = c->target->threads / cg_all_threads(c);
     if (blocks < (hint < most ? hint : most))
         cg_remark(c, NULL, CG_REMARK_Occupancy, TV_REMARK_MISSED,
@@ -90,6 +96,16 @@ static uint32_t most_of(uint32_t a, uint32_t b)
     return a > b ? a : b;
 }
 
+/* Do loads of several iterations come first in a loop? Without being told, ptxas gives a thread as few registers as let
+   2048 threads share a multiprocessor, and delays some of these loads for that. Half as many threads have enough. */
+static bool has_unrolled(const cg_func *c)
+{
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
+        if (op->unrolled)
+            return true;
+    return false;
+}
+
 /* The limits for ptxas: registers per thread, or the number of blocks that a multiprocessor must have room for. */
 static void put_blocks(cg_func *c, bc_text *out)
 {
@@ -99,10 +115,12 @@ static void put_blocks(cg_func *c, bc_text *out)
     else if (has_hint(c) && !cg_registers_held(c, &held))
         cg_no_memory(c);
     else if (!c->groups)
-        blocks = has_hint(c) ? cg_blocks_hinted(c, most_of(cg_registers_wanted(c, held), cg_product_registers(c)))
+        blocks = has_hint(c) ? cg_blocks_hinted(c, most_of(wanted_beside_hint(c, held), cg_product_registers(c)))
                              : cg_blocks_that_suit(c);
     if (!blocks && is_alone(c))
         blocks = 1;
+    else if (!blocks && has_unrolled(c))
+        blocks = most_of(most / 2, 1);
     if (blocks)
         bc_text_printf(out, ".minnctapersm %u\n", blocks < most ? blocks : most);
 }
