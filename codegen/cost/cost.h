@@ -83,7 +83,7 @@ bool cg_registers_along(cg_func *c, cg_held_fn *tell, void *user, uint32_t *out_
    memory. */
 bool cg_bits_held(cg_func *c, uint64_t *out_bits);
 
-/* Do the tiles of some loop take more than half of a multiprocessor's registers? */
+/* Do the tiles of some loop take at least half of a multiprocessor's registers? */
 bool cg_block_is_alone(cg_func *c);
 /* The registers that ptxas needs for a thread whose tiles take `held`: it also has addresses, indices and, beside
    products, operands on their way. */

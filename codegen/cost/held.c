@@ -171,7 +171,7 @@ bool cg_block_is_alone(cg_func *c)
     const cg_machine *m = cg_machine_of(c->target);
     bool alone = false;
     for (const ct_op *op = c->ir->body->first; op && !alone; op = ct_next_op(op, c->ir->body))
-        alone = op->opcode == OP_for && (double)(2 * registers_in_loop(c, op) * cg_all_threads(c)) > m->registers;
+        alone = op->opcode == OP_for && (double)(2 * registers_in_loop(c, op) * cg_all_threads(c)) >= m->registers;
     return alone;
 }
 

@@ -45,7 +45,7 @@ static void remark_occupancy(cg_func *c)
     if (cg_remarks_wanted(c) && !has_hint(c) && is_alone(c))
         cg_remark(c, NULL, CG_REMARK_Occupancy, TV_REMARK_ANALYSIS,
                   "a multiprocessor has room for one block, which may use all its registers: the tiles of a loop take "
-                  "more than half of them");
+                  "at least half of them");
     if (!cg_remarks_wanted(c) || !has_hint(c) || !cg_registers_held(c, &held))
         return;
     uint32_t blocks = cg_blocks_hinted(c, wanted_beside_hint(c, held));
@@ -120,7 +120,7 @@ static void put_blocks(cg_func *c, bc_text *out)
     if (!blocks && is_alone(c))
         blocks = 1;
     else if (!blocks && has_unrolled(c))
-        blocks = most_of(most / 2, 1);
+        blocks = most_of(most * 3 / 4, 1);
     if (blocks)
         bc_text_printf(out, ".minnctapersm %u\n", blocks < most ? blocks : most);
 }
