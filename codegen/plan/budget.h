@@ -91,10 +91,12 @@ typedef struct cg_slot_work {
     cg_slot_kind kind;
     uint32_t slot_bytes, iterations;
     uint32_t fits, rest; /* bytes of shared memory that its ring can have; that its block has beside them, if counted */
+    bool may_refill;     /* a single slot may be filled again in each iteration, while no thread reads it */
 } cg_slot_work;
 
 typedef struct cg_slot_budget {
-    uint32_t slots; /* less than two: loads stay where they are */
+    uint32_t slots; /* less than two: loads stay where they are, unless a single slot is refilled */
+    bool refills;   /* it is, although more would fit */
     uint32_t room;  /* bytes that there were for them */
     const char *why;
 } cg_slot_budget;
