@@ -96,16 +96,6 @@ static uint32_t most_of(uint32_t a, uint32_t b)
     return a > b ? a : b;
 }
 
-/* Do loads of several iterations come first in a loop? Without being told, ptxas gives a thread as few registers as let
-   2048 threads share a multiprocessor, and delays some of these loads for that. Half as many threads have enough. */
-static bool has_unrolled(const cg_func *c)
-{
-    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
-        if (op->unrolled)
-            return true;
-    return false;
-}
-
 /* The limits for ptxas: registers per thread, or the number of blocks that a multiprocessor must have room for. */
 static void put_blocks(cg_func *c, bc_text *out)
 {
@@ -119,8 +109,6 @@ static void put_blocks(cg_func *c, bc_text *out)
                              : cg_blocks_that_suit(c);
     if (!blocks && is_alone(c))
         blocks = 1;
-    else if (!blocks && has_unrolled(c))
-        blocks = most_of(most * 3 / 4, 1);
     if (blocks)
         bc_text_printf(out, ".minnctapersm %u\n", blocks < most ? blocks : most);
 }

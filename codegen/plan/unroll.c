@@ -22,6 +22,7 @@ typedef struct little {
     uint32_t loaded, stored; /* registers */
     uint32_t loads, ops;     /* accesses of a thread, ops of the iteration */
     bool fits;               /* it loads in short accesses, */
+    bool narrow;             /* some through views, of less than 4 bytes; */
     bool copied;             /* of which some are long enough for copies to a ring */
 } little;
 
@@ -38,6 +39,7 @@ static void add_load(cg_func *c, ct_op *load, little *all)
     all->loaded += p.registers;
     all->loads += own > p.access ? (uint32_t)(own / p.access) : 1;
     all->fits = p.access < CG_ACCESS_BYTES || own < CG_ACCESS_BYTES;
+    all->narrow = all->narrow || (load->opcode == OP_load_view_tko && p.access < CG_COPY_BYTES);
     all->copied = all->copied || (p.access >= CG_COPY_BYTES && own >= CG_COPY_BYTES);
 }
 
@@ -71,17 +73,20 @@ static uint32_t most_of(const little *all)
 /* log2 of the iterations that are executed together, at most: where blocks take tiles in turn, each may have few. */
 static uint32_t most_bits(const cg_func *c, const ct_op *loop, const little *all)
 {
-    if (all->copied && (cg_takes_turns(loop) || (all->loads > 1 && cg_is_map(c))))
+    bool is_map = cg_is_map(c);
+    if ((all->copied && (cg_takes_turns(loop) || (all->loads > 1 && is_map))) || (all->narrow && is_map))
         return 0;
     return all->loads == 1 && !cg_takes_turns(loop) ? CG_HELD_REGISTERS : LEAST_BITS;
 }
 
-/* log2 of the iterations that are executed together; 0: the loop is not unrolled. */
-static uint32_t bits_of(cg_func *c, const ct_op *loop)
+/* log2 of the iterations that are executed together; 0: the loop is not unrolled. Ranges of counters are stated only
+   where loads of views are short: ptxas gives a thread fewer registers then, and delays loads of other loops. */
+static uint32_t bits_of(cg_func *c, const ct_op *loop, bool *out_narrow)
 {
     if (loop->opcode != OP_for || loop->plain || !cg_may_unroll(c, loop))
         return 0;
     const little all = little_of(c, loop);
+    *out_narrow = all.narrow;
     const uint32_t known = cg_iterations_of(loop), most = most_bits(c, loop, &all);
     uint32_t bits = 0;
     while (all.fits && all.loaded && bits < most && most_of(&all) << (bits + 1) <= CG_HELD_REGISTERS
@@ -115,11 +120,12 @@ void cg_unroll_loops(cg_func *c)
         || multiplies(c))
         return;
     for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
-        uint32_t bits = bits_of(c, op);
+        bool is_narrow = false;
+        uint32_t bits = bits_of(c, op, &is_narrow);
         if (!bits)
             continue;
         tell(c, op, bits);
-        changed = cg_unroll(c, op, bits) || changed;
+        changed = cg_unroll(c, op, bits, is_narrow) || changed;
     }
     if (changed && (!cg_find_facts(c->ir) || !cg_find_views(c->ir)))
         cg_no_memory(c);

@@ -93,7 +93,7 @@ bool cg_may_unroll(cg_func *c, const ct_op *loop)
 /* ---- the new loop ---- */
 
 /* The first counter value that the unrolled loop does not reach; `chunk` is what an iteration of it counts. */
-static ct_value *end_of_whole(ct_builder *b, const ct_op *loop, ct_value *chunk)
+static ct_value *end_of_whole(ct_builder *b, const ct_op *loop, ct_value *chunk, bool is_bounded)
 {
     ct_value *first = loop->operands[0], *end = loop->operands[1];
     bc_kind kind = bc_elem_kind(first->type);
@@ -102,7 +102,7 @@ static ct_value *end_of_whole(ct_builder *b, const ct_op *loop, ct_value *chunk)
     ct_value *count = ct_build_quotient(b, span, chunk), *whole = ct_build_mul(b, count, chunk);
     int64_t low = cg_range_of(first).high, high = cg_range_of(end).high;
     ct_value *mid = ct_build_add(b, first, whole);
-    return ct_build_bounded(b, mid, 0, low > high ? low : high);
+    return is_bounded ? ct_build_bounded(b, mid, 0, low > high ? low : high) : mid;
 }
 
 /* Says in the body that the counter is less than the end of `loop`: the end of the new loop has a wider range, and the
@@ -180,11 +180,11 @@ static bool repeat_all(cg_func *c, const ct_op *loop, ct_block *body, uint32_t b
     return true;
 }
 
-bool cg_unroll(cg_func *c, ct_op *loop, uint32_t bits)
+bool cg_unroll(cg_func *c, ct_op *loop, uint32_t bits, bool is_bounded)
 {
     ct_builder b = {c->ir, loop, false};
     ct_value *step = loop->operands[2], *count = ct_build_scalar(&b, bc_elem_kind(step->type), (int64_t)1 << bits);
-    ct_value *chunk = ct_build_mul(&b, step, count), *mid = end_of_whole(&b, loop, chunk);
+    ct_value *chunk = ct_build_mul(&b, step, count), *mid = end_of_whole(&b, loop, chunk, is_bounded);
     ct_map map;
     ct_op *whole = mid && ct_map_new(c->ir, &map) ? ct_clone(c->ir, loop, &map) : NULL;
     if (!whole) {
@@ -199,7 +199,7 @@ bool cg_unroll(cg_func *c, ct_op *loop, uint32_t bits)
     for (uint32_t i = 0; i < loop->result_count; i++)
         ct_set_operand(loop, carried + i, &whole->results[i]);
     whole->unrolled = loop->unrolled = true;
-    if (promise_range(c, loop, whole->regions[0]) && repeat_all(c, loop, whole->regions[0], bits))
+    if ((!is_bounded || promise_range(c, loop, whole->regions[0])) && repeat_all(c, loop, whole->regions[0], bits))
         return true;
     cg_no_memory(c);
     return false;
