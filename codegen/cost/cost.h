@@ -83,11 +83,14 @@ bool cg_registers_along(cg_func *c, cg_held_fn *tell, void *user, uint32_t *out_
    memory. */
 bool cg_bits_held(cg_func *c, uint64_t *out_bits);
 
-/* Do the tiles of some loop take more than half of a multiprocessor's registers? */
+/* Do the tiles of some loop take at least half of a multiprocessor's registers? */
 bool cg_block_is_alone(cg_func *c);
 /* The registers that ptxas needs for a thread whose tiles take `held`: it also has addresses, indices and, beside
    products, operands on their way. */
 uint32_t cg_registers_wanted(const cg_func *c, uint32_t held);
+/* And beside those, for a tile that is accessed through pointers under a mask: ptxas keeps an index or a mask for each
+   of a thread's accesses. */
+uint32_t cg_registers_of_masked(cg_func *c);
 /* How many times as many registers as there are a thread may want before one block with all registers multiplies
    faster than two that spill. Nothing else is done while a single block waits. */
 static inline double cg_worth_spilling(const cg_machine *m)

@@ -3,6 +3,7 @@
    The other registers that ptxas needs are not known. Then: how many blocks share a multiprocessor. */
 #include "codegen/cost/cost.h"
 
+#include "codegen/access/pointers.h"
 #include "codegen/analysis/product.h"
 #include "codegen/analysis/ring.h"
 #include "codegen/kernel/groups.h"
@@ -170,7 +171,7 @@ bool cg_block_is_alone(cg_func *c)
     const cg_machine *m = cg_machine_of(c->target);
     bool alone = false;
     for (const ct_op *op = c->ir->body->first; op && !alone; op = ct_next_op(op, c->ir->body))
-        alone = op->opcode == OP_for && (double)(2 * registers_in_loop(c, op) * cg_all_threads(c)) > m->registers;
+        alone = op->opcode == OP_for && (double)(2 * registers_in_loop(c, op) * cg_all_threads(c)) >= m->registers;
     return alone;
 }
 
@@ -178,6 +179,20 @@ uint32_t cg_registers_wanted(const cg_func *c, uint32_t held)
 {
     const cg_machine *m = cg_machine_of(c->target);
     return held + (uint32_t)(cg_has_products(c->ir->body) ? m->registers_usual : m->registers_few);
+}
+
+uint32_t cg_registers_of_masked(cg_func *c)
+{
+    uint32_t most = 0;
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body)) {
+        if (op->opcode != OP_load_ptr_tko && op->opcode != OP_store_ptr_tko)
+            continue;
+        cg_ptr_op p = cg_ptr_op_of(op);
+        uint32_t fast, bits = cg_shape_of(p.pointers->type).tile_bits, vector = cg_pointer_vector(c, &p, &fast);
+        uint32_t accesses = p.mask && bits > vector ? ((uint32_t)1 << (bits - vector)) / cg_threads(c) : 0;
+        most = accesses > most ? accesses : most;
+    }
+    return most;
 }
 
 uint32_t cg_blocks_hinted(const cg_func *c, uint32_t wanted)

@@ -32,6 +32,12 @@ static bool is_alone(cg_func *c)
     return !c->groups && !cg_product_registers(c) && cg_block_is_alone(c);
 }
 
+/* The registers of a thread that the hint has to leave. */
+static uint32_t wanted_beside_hint(cg_func *c, uint32_t held)
+{
+    return cg_registers_wanted(c, held) + (cg_has_products(c->ir->body) ? 0 : cg_registers_of_masked(c));
+}
+
 /* Reports that fewer blocks share a multiprocessor than the hint requests, or that only one has room. */
 static void remark_occupancy(cg_func *c)
 {
@@ -39,10 +45,10 @@ static void remark_occupancy(cg_func *c)
     if (cg_remarks_wanted(c) && !has_hint(c) && is_alone(c))
         cg_remark(c, NULL, CG_REMARK_Occupancy, TV_REMARK_ANALYSIS,
                   "a multiprocessor has room for one block, which may use all its registers: the tiles of a loop take "
-                  "more than half of them");
+                  "at least half of them");
     if (!cg_remarks_wanted(c) || !has_hint(c) || !cg_registers_held(c, &held))
         return;
-    uint32_t blocks = cg_blocks_hinted(c, cg_registers_wanted(c, held));
+    uint32_t blocks = cg_blocks_hinted(c, wanted_beside_hint(c, held));
     int64_t hint = cg_hint_of(c, CG_HINT_OCCUPANCY), most = c->target->threads / cg_all_threads(c);
     if (blocks < (hint < most ? hint : most))
         cg_remark(c, NULL, CG_REMARK_Occupancy, TV_REMARK_MISSED,
@@ -99,7 +105,7 @@ static void put_blocks(cg_func *c, bc_text *out)
     else if (has_hint(c) && !cg_registers_held(c, &held))
         cg_no_memory(c);
     else if (!c->groups)
-        blocks = has_hint(c) ? cg_blocks_hinted(c, most_of(cg_registers_wanted(c, held), cg_product_registers(c)))
+        blocks = has_hint(c) ? cg_blocks_hinted(c, most_of(wanted_beside_hint(c, held), cg_product_registers(c)))
                              : cg_blocks_that_suit(c);
     if (!blocks && is_alone(c))
         blocks = 1;

@@ -20,8 +20,10 @@
 
    Small tiles get fewer warps than usual: as many as give each thread an access of 16 bytes, but at least those with
    which the most blocks that share a multiprocessor fill it (two where it has 32 blocks and 64 warps). All blocks have
-   the same bytes on their way then, with fewer instructions for addresses. In loops whose blocks take tiles in turn,
-   they have the usual number, because the launch may have fewer blocks. */
+   the same bytes on their way then, with fewer instructions for addresses. So a hint for more warps yields (40 maps of
+   256 to 1,024 elements with hints for four or eight warps are 0.97 to 3.17 times as fast without them on an H200, 1.15
+   in the geometric mean). In loops whose blocks take tiles in turn, they have the usual number, or that of the hint,
+   because the launch may have fewer blocks. */
 #include <math.h>
 
 #include "codegen/analysis/order.h"

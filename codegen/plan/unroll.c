@@ -2,7 +2,8 @@
    (codegen/rewrite/unroll.c): those in which a thread loads little in an iteration, in short accesses. A copy of so
    little to a ring takes tens of instructions, and loads one after the other leave memory idle. Four iterations are
    executed together, or, where a thread has a single access in each, as many as there are registers for what they load
-   or store (HELD_REGISTERS). Maps with several accesses keep their rings, since they compute more than they wait.
+   or store (HELD_REGISTERS). Maps with several accesses keep their rings, if they can have any, since they compute more
+   than they wait.
 
    Loops that are unrolled get no ring. While the warps of a kernel are chosen by cost, no loop is unrolled: the model
    takes a loop for what it does in each of its iterations. */
@@ -20,16 +21,10 @@ enum { LEAST_BITS = 2 };
 typedef struct little {
     uint32_t loaded, stored; /* registers */
     uint32_t loads, ops;     /* accesses of a thread, ops of the iteration */
-    bool fits;               /* it loads in short accesses */
+    bool fits;               /* it loads in short accesses, */
+    bool narrow;             /* some through views, of less than 4 bytes; */
+    bool copied;             /* of which some are long enough for copies to a ring */
 } little;
-
-/* Is the load short, as its threads execute it? Bounds of a view are computed in 64 bits for each iteration: for
-   accesses of less than 4 bytes, that takes longer than ptxas does for a loop as it is. */
-static bool is_short(const ct_op *load, uint32_t access, uint64_t own)
-{
-    return (access < CG_ACCESS_BYTES || own < CG_ACCESS_BYTES)
-           && (load->opcode == OP_load_ptr_tko || access >= CG_COPY_BYTES);
-}
 
 static void add_load(cg_func *c, ct_op *load, little *all)
 {
@@ -43,7 +38,9 @@ static void add_load(cg_func *c, ct_op *load, little *all)
     uint64_t own = ((uint64_t)cg_memory_bytes(kind) << cg_shape_of(tile).tile_bits) / cg_threads(c);
     all->loaded += p.registers;
     all->loads += own > p.access ? (uint32_t)(own / p.access) : 1;
-    all->fits = is_short(load, p.access, own);
+    all->fits = p.access < CG_ACCESS_BYTES || own < CG_ACCESS_BYTES;
+    all->narrow = all->narrow || (load->opcode == OP_load_view_tko && p.access < CG_COPY_BYTES);
+    all->copied = all->copied || (p.access >= CG_COPY_BYTES && own >= CG_COPY_BYTES);
 }
 
 static void add_store(const cg_func *c, const ct_op *store, little *all)
@@ -73,15 +70,24 @@ static uint32_t most_of(const little *all)
     return all->stored && most < 2 ? 2 : most;
 }
 
-/* log2 of the iterations that are executed together; 0: the loop is not unrolled. */
-static uint32_t bits_of(cg_func *c, const ct_op *loop)
+/* log2 of the iterations that are executed together, at most: where blocks take tiles in turn, each may have few. */
+static uint32_t most_bits(const cg_func *c, const ct_op *loop, const little *all)
+{
+    bool is_map = cg_is_map(c);
+    if ((all->copied && (cg_takes_turns(loop) || (all->loads > 1 && is_map))) || (all->narrow && is_map))
+        return 0;
+    return all->loads == 1 && !cg_takes_turns(loop) ? CG_HELD_REGISTERS : LEAST_BITS;
+}
+
+/* log2 of the iterations that are executed together; 0: the loop is not unrolled. Ranges of counters are stated only
+   where loads of views are short: ptxas gives a thread fewer registers then, and delays loads of other loops. */
+static uint32_t bits_of(cg_func *c, const ct_op *loop, bool *out_narrow)
 {
     if (loop->opcode != OP_for || loop->plain || !cg_may_unroll(c, loop))
         return 0;
     const little all = little_of(c, loop);
-    const uint32_t known = cg_iterations_of(loop), most = all.loads == 1 ? CG_HELD_REGISTERS
-                                                          : cg_is_map(c) ? 0
-                                                                         : LEAST_BITS;
+    *out_narrow = all.narrow;
+    const uint32_t known = cg_iterations_of(loop), most = most_bits(c, loop, &all);
     uint32_t bits = 0;
     while (all.fits && all.loaded && bits < most && most_of(&all) << (bits + 1) <= CG_HELD_REGISTERS
            && all.ops << (bits + 1) <= CG_UNROLLED_OPS && known >> (bits + 1))
@@ -114,11 +120,12 @@ void cg_unroll_loops(cg_func *c)
         || multiplies(c))
         return;
     for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
-        uint32_t bits = bits_of(c, op);
+        bool is_narrow = false;
+        uint32_t bits = bits_of(c, op, &is_narrow);
         if (!bits)
             continue;
         tell(c, op, bits);
-        changed = cg_unroll(c, op, bits) || changed;
+        changed = cg_unroll(c, op, bits, is_narrow) || changed;
     }
     if (changed && (!cg_find_facts(c->ir) || !cg_find_views(c->ir)))
         cg_no_memory(c);

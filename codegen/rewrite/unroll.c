@@ -8,31 +8,28 @@
                                                  for i = mid to end step s { ... as before ... }
 
    Why it is right: the counters take the same values in the same order; none of them overflows, because all lie
-   between `first`, which is not negative, and `end`. A load moves in front of other ops only if no store or ordering op
-   of the loop has to precede it, in its iteration or an earlier one (cg_iterations_hold_back), and its operands are
-   computed from the counter, values from outside and other such loads, by pure ops that move with it. All other ops
-   keep their order. */
+   between `first`, which is not negative, and `end`, and the steps of 2^bits iterations are a positive number of 32
+   bits. A load moves in front of other ops only if no store or ordering op of the loop has to precede it, in its
+   iteration or an earlier one (cg_iterations_hold_back), and its operands are computed from the counter, values from
+   outside and other such loads, by pure ops that move with it. All other ops keep their order. */
 #include "codegen/rewrite/unroll.h"
 
 #include "codegen/analysis/order.h"
+#include "codegen/facts/facts.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/tile/build.h"
 
 /* ---- whether ---- */
 
-/* Is it a constant between two numbers? */
-static bool is_between(const ct_value *v, int64_t least, int64_t most)
-{
-    int64_t value;
-    return ct_is_constant(v, &value) && value >= least && value <= most;
-}
-
-/* Can its counter, of at least 32 bits, be that of several iterations? */
+/* Can its counter, of at least 32 bits, be that of several iterations? It starts at a number that is not negative, and
+   its step is a constant or, where blocks take tiles in turn, at most the number of blocks. */
 static bool counts_up(const ct_op *loop)
 {
     bc_kind kind = loop->opcode == OP_for ? bc_elem_kind(loop->operands[0]->type) : BC_I1;
-    return (kind == BC_I32 || kind == BC_I64) && !ct_attr_u(loop, F_for_unsigned_cmp)
-           && is_between(loop->operands[0], 0, INT32_MAX) && is_between(loop->operands[2], 1, CG_UNROLLED_STEP);
+    if (!(kind == BC_I32 || kind == BC_I64) || ct_attr_u(loop, F_for_unsigned_cmp))
+        return false;
+    cg_range first = cg_range_of(loop->operands[0]), step = cg_range_of(loop->operands[2]);
+    return first.low >= 0 && first.high <= INT32_MAX && step.low > 0 && step.high <= CG_UNROLLED_STEP;
 }
 
 /* Marks, by value id, the values from which the operands of the body's loads are computed, tokens apart. */
@@ -96,25 +93,39 @@ bool cg_may_unroll(cg_func *c, const ct_op *loop)
 /* ---- the new loop ---- */
 
 /* The first counter value that the unrolled loop does not reach; `chunk` is what an iteration of it counts. */
-static ct_value *end_of_whole(ct_builder *b, const ct_op *loop, int64_t chunk)
+static ct_value *end_of_whole(ct_builder *b, const ct_op *loop, ct_value *chunk, bool is_bounded)
 {
     ct_value *first = loop->operands[0], *end = loop->operands[1];
     bc_kind kind = bc_elem_kind(first->type);
     ct_value *span = ct_build_sub(b, end, first), *none = ct_build_scalar(b, kind, 0);
     span = ct_build_if_less(b, first, end, true, span, none);
-    ct_value *count = ct_build_div_unsigned(b, span, chunk), *by = ct_build_scalar(b, kind, chunk);
-    ct_value *whole = ct_build_mul(b, count, by);
-    return ct_build_add(b, first, whole);
+    ct_value *count = ct_build_quotient(b, span, chunk), *whole = ct_build_mul(b, count, chunk);
+    int64_t low = cg_range_of(first).high, high = cg_range_of(end).high;
+    ct_value *mid = ct_build_add(b, first, whole);
+    return is_bounded ? ct_build_bounded(b, mid, 0, low > high ? low : high) : mid;
 }
 
-/* Repeats the ops up to `last` for the iteration `ahead` behind the first one. next: what that iteration carries, and
-   then what it passes on. */
-static bool repeat(cg_func *c, ct_op *loop, const ct_op *last, int64_t ahead, ct_value **next)
+/* Says in the body that the counter is less than the end of `loop`: the end of the new loop has a wider range, and the
+   counters of the other iterations, which are computed, have none. */
+static bool promise_range(cg_func *c, const ct_op *loop, ct_block *body)
 {
-    ct_block *body = loop->regions[0];
+    ct_builder b = {c->ir, body->first, false};
+    int64_t end = cg_range_of(loop->operands[1]).high;
+    ct_value *counter = ct_build_bounded(&b, &body->args[0], 0, end > 0 ? end - 1 : 0);
+    if (!counter)
+        return false;
+    ct_replace_uses(&body->args[0], counter);
+    ct_set_operand(counter->op, 0, &body->args[0]);
+    return true;
+}
+
+/* Repeats the ops up to `last` for an iteration behind the first one, whose counter is larger by `ahead` steps. next:
+   what that iteration carries, and then what it passes on. */
+static bool repeat(cg_func *c, ct_block *body, const ct_op *last, ct_value *step, int64_t ahead, ct_value **next)
+{
     ct_builder b = {c->ir, body->last, false};
-    bc_kind kind = bc_elem_kind(body->args[0].type);
-    ct_value *by = ct_build_scalar(&b, kind, ahead), *counter = ct_build_add(&b, &body->args[0], by);
+    ct_value *steps = ct_build_scalar(&b, bc_elem_kind(step->type), ahead), *by = ct_build_mul(&b, step, steps);
+    ct_value *counter = ct_build_add(&b, &body->args[0], by);
     ct_map map;
     if (!counter || !ct_map_new(c->ir, &map))
         return false;
@@ -153,16 +164,15 @@ static void move_loads(cg_func *c, ct_block *body)
     }
 }
 
-static bool repeat_all(cg_func *c, ct_op *loop, uint32_t bits, int64_t step)
+static bool repeat_all(cg_func *c, const ct_op *loop, ct_block *body, uint32_t bits)
 {
-    ct_block *body = loop->regions[0];
     const ct_op *last = body->last->prev;
     uint32_t carried = body->arg_count - 1;
     ct_value **next = bc_new(&c->arena, ct_value *, carried + 1u);
     for (uint32_t i = 0; i < carried && next; i++)
         next[i] = body->last->operands[i];
     for (int64_t n = 1; n < (int64_t)1 << bits; n++)
-        if (!next || !repeat(c, loop, last, n * step, next))
+        if (!next || !repeat(c, body, last, loop->operands[2], n, next))
             return false;
     for (uint32_t i = 0; i < carried; i++)
         ct_set_operand(body->last, i, next[i]);
@@ -170,28 +180,26 @@ static bool repeat_all(cg_func *c, ct_op *loop, uint32_t bits, int64_t step)
     return true;
 }
 
-bool cg_unroll(cg_func *c, ct_op *loop, uint32_t bits)
+bool cg_unroll(cg_func *c, ct_op *loop, uint32_t bits, bool is_bounded)
 {
-    int64_t step = 0;
-    ct_is_constant(loop->operands[2], &step);
     ct_builder b = {c->ir, loop, false};
-    ct_value *mid = end_of_whole(&b, loop, step << bits);
-    ct_value *by = ct_build_scalar(&b, bc_elem_kind(loop->operands[0]->type), step << bits);
+    ct_value *step = loop->operands[2], *count = ct_build_scalar(&b, bc_elem_kind(step->type), (int64_t)1 << bits);
+    ct_value *chunk = ct_build_mul(&b, step, count), *mid = end_of_whole(&b, loop, chunk, is_bounded);
     ct_map map;
-    ct_op *whole = mid && by && ct_map_new(c->ir, &map) ? ct_clone(c->ir, loop, &map) : NULL;
+    ct_op *whole = mid && ct_map_new(c->ir, &map) ? ct_clone(c->ir, loop, &map) : NULL;
     if (!whole) {
         cg_no_memory(c);
         return false;
     }
     ct_insert_before(whole, loop);
     ct_set_operand(whole, 1, mid);
-    ct_set_operand(whole, 2, by);
+    ct_set_operand(whole, 2, chunk);
     ct_set_operand(loop, 0, mid);
     uint32_t carried = ct_first_carried(loop);
     for (uint32_t i = 0; i < loop->result_count; i++)
         ct_set_operand(loop, carried + i, &whole->results[i]);
     whole->unrolled = loop->unrolled = true;
-    if (repeat_all(c, whole, bits, step))
+    if ((!is_bounded || promise_range(c, loop, whole->regions[0])) && repeat_all(c, loop, whole->regions[0], bits))
         return true;
     cg_no_memory(c);
     return false;

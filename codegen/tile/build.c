@@ -87,15 +87,19 @@ ct_value *ct_build_mul(ct_builder *b, ct_value *x, ct_value *y)
     return first && i == 1 ? y : second && k == 1 ? x : build_two(b, OP_muli, x, y);
 }
 
-ct_value *ct_build_div_unsigned(ct_builder *b, ct_value *x, int64_t by)
+ct_value *ct_build_quotient(ct_builder *b, ct_value *x, ct_value *y)
 {
-    ct_value *divisor = x && by != 1 ? ct_build_constant(b, x->type, by) : NULL;
-    ct_value *quotient = divisor ? build_two(b, OP_divi, x, divisor) : by == 1 ? x : NULL;
-    if (quotient && quotient != x) {
+    ct_value *quotient = build_two(b, OP_divi, x, y);
+    if (quotient) {
         bc_attr_of(quotient->op->from, F_divi_signedness)->u = BC_Signedness_unsigned;
         bc_attr_of(quotient->op->from, F_divi_rounding)->u = BC_RoundingMode_zero;
     }
     return quotient;
+}
+
+ct_value *ct_build_div_unsigned(ct_builder *b, ct_value *x, int64_t by)
+{
+    return x && by != 1 ? ct_build_quotient(b, x, ct_build_constant(b, x->type, by)) : x;
 }
 
 ct_value *ct_build_resize(ct_builder *b, ct_value *x, bc_kind kind, bool is_signed)

@@ -28,7 +28,8 @@ ct_value *ct_build_scalar(ct_builder *b, bc_kind kind, int64_t value);
 ct_value *ct_build_add(ct_builder *b, ct_value *x, ct_value *y);
 ct_value *ct_build_sub(ct_builder *b, ct_value *x, ct_value *y);
 ct_value *ct_build_mul(ct_builder *b, ct_value *x, ct_value *y);
-/* x / by, as unsigned numbers; by > 0. */
+/* x / y and x / by, as unsigned numbers; by > 0. */
+ct_value *ct_build_quotient(ct_builder *b, ct_value *x, ct_value *y);
 ct_value *ct_build_div_unsigned(ct_builder *b, ct_value *x, int64_t by);
 /* Converts an integer to another width. */
 ct_value *ct_build_resize(ct_builder *b, ct_value *x, bc_kind kind, bool is_signed);
