@@ -50,6 +50,22 @@ static uint64_t bits_of(const holding *x, const ct_value *v)
     return value->form == CG_TILE && !is_read ? element_bits(x, v) << value->home->reg_bits : 0;
 }
 
+/* The bits of what a scan holds beside its tiles: of each piece of adjacent elements, the total and what is in front of
+   it (codegen/ops/scan.c). */
+static uint64_t bits_of_scan(const holding *x, const ct_op *op)
+{
+    uint8_t reg_bit[CG_MAX_REG_BITS];
+    uint64_t bits = 0;
+    if (x->anew || op->opcode != OP_scan)
+        return 0;
+    const cg_layout *l = cg_value_of(x->c, cg_result(op, 0))->home;
+    cg_shape s = cg_shape_of(op->operands[0]->type);
+    uint32_t d = (uint32_t)ct_attr_u(op, F_scan_dim), own = cg_layout_vector(l, s.shift[d], s.bits[d], reg_bit);
+    for (uint32_t i = 0; i < op->operand_count; i++)
+        bits += (uint64_t)2 * cg_class_bits(cg_elem_class(op->operands[i]->type)) << (l->reg_bits - own);
+    return bits;
+}
+
 static void hold(holding *x, const ct_value *v)
 {
     if (x->held[v->id])
@@ -93,8 +109,10 @@ static void go_back(holding *x, const ct_block *block)
             }
         for (uint32_t i = 0; i < op->operand_count; i++)
             hold(x, op->operands[i]);
+        uint64_t here = (behind > x->bits ? behind : x->bits) + bits_of_scan(x, op);
+        x->most = here > x->most ? here : x->most;
         if (x->tell)
-            x->tell(x->user, op, (uint32_t)((behind > x->bits ? behind : x->bits) + 31) / 32);
+            x->tell(x->user, op, (uint32_t)(here + 31) / 32);
     }
 }
 

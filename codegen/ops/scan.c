@@ -30,8 +30,8 @@ static scan_shape scan_shape_of(const cg_func *c, const ct_op *op, const cg_layo
     return scan;
 }
 
-/* The layout in which each thread's elements of a line are adjacent; a line extends over all warps. */
-static cg_layout layout_of_neighbours(const cg_func *c, const cg_shape *s, uint32_t d)
+/* The layout for strips: each thread's elements of a line are adjacent; a line extends over all warps and strips. */
+static cg_layout layout_of_strips(const cg_func *c, const cg_shape *s, uint32_t d)
 {
     uint32_t bits = s->bits[d], count = 0,
              regs = bits > CG_LANE_BITS + c->warp_bits ? bits - CG_LANE_BITS - c->warp_bits : 0;
@@ -44,8 +44,8 @@ static cg_layout layout_of_neighbours(const cg_func *c, const cg_shape *s, uint3
     return cg_layout_ordered(order, s->tile_bits, regs, c->warp_bits);
 }
 
-/* The layout for efficient memory accesses: a line consists of pieces that are adjacent in a warp, in vectors of
-   2^vector elements. Other lines are assigned to lanes and warps first, so that few warps share a line. */
+/* The layout of pieces: a line consists of pieces that are adjacent in a warp, in vectors of 2^vector elements. Other
+   lines are assigned to lanes and warps first, so that few warps share a line. */
 static cg_layout layout_of_pieces(const cg_func *c, const cg_shape *s, uint32_t d, uint32_t vector)
 {
     uint32_t bits = s->bits[d], others = s->tile_bits - bits, count = 0, next = 0, line = 0;
@@ -69,19 +69,33 @@ static cg_layout layout_of_pieces(const cg_func *c, const cg_shape *s, uint32_t 
     return cg_layout_ordered(order, s->tile_bits, vector, c->warp_bits);
 }
 
-/* Are pieces cheaper than a conversion through shared memory to the layout of neighbours and back? Each word of a
-   piece needs shuffles for five lane bits, for the previous lane and for the total, each with an op that combines
-   values, in one and a half cycles; the conversion takes one cycle for a byte of all lanes. */
-static bool pieces_pay(const ct_op *op, uint32_t vector)
+/* The largest vectors with which all lanes and warps have elements of their own, up to 16 elements, or 32 of a tile
+   that is a single line: longer ones save few shuffles, and their elements are added one after the other. */
+static uint32_t largest_vector(const cg_func *c, const cg_shape *s, uint32_t d)
+{
+    enum { MOST = 4, OF_ONE_LINE = 5 };
+    uint32_t bits = s->bits[d], others = s->tile_bits - bits, most = others ? MOST : OF_ONE_LINE;
+    uint32_t sharing = c->warp_bits > others ? c->warp_bits - others : 0; /* of warps that share a line */
+    uint32_t own = bits > CG_LANE_BITS + sharing ? bits - CG_LANE_BITS - sharing : 0;
+    return own < most ? own : most;
+}
+
+/* Are pieces in vectors of 2^vector elements cheaper than a conversion through shared memory to vectors of 2^largest,
+   and back? Each word of a piece needs shuffles for five lane bits, for the previous lane and for the total, each with
+   an op that combines values, in two cycles; the conversion takes one cycle for a byte of all lanes. */
+static bool pieces_pay(const ct_op *op, uint32_t vector, uint32_t largest)
 {
     enum { SHUFFLES = CG_LANE_BITS + 2, WORD = 4 };
     uint32_t bytes = 0, words = 0;
+    if (vector >= largest)
+        return true;
     for (uint32_t i = 0; i < op->operand_count; i++) {
         uint32_t own = cg_memory_bytes(bc_elem_kind(ct_operands(op)[i]->type));
         bytes += own;
         words += (own + WORD - 1) / WORD;
     }
-    return 3 * SHUFFLES * words <= 2 * (bytes << vector);
+    uint64_t more = ((uint64_t)1 << (largest - vector)) - 1; /* pieces in a thread, for each of the largest */
+    return 2 * SHUFFLES * words * more <= (uint64_t)bytes << largest;
 }
 
 /* The number of adjacent elements of a line in a thread, in the layout in which an operand is loaded from memory. */
@@ -100,8 +114,9 @@ bool cg_scans_pieces(const cg_func *c, const ct_op *op, uint32_t vector, cg_layo
 {
     cg_shape s = cg_shape_of(ct_operands(op)[0]->type);
     uint32_t d = (uint32_t)ct_attr_u(op, F_scan_dim);
-    bool pay = !c->strip_bits && vector <= s.bits[d] && pieces_pay(op, vector);
-    *out = pay ? layout_of_pieces(c, &s, d, vector) : layout_of_neighbours(c, &s, d);
+    uint32_t largest = largest_vector(c, &s, d);
+    bool pay = !c->strip_bits && vector <= s.bits[d] && pieces_pay(op, vector, largest);
+    *out = c->strip_bits ? layout_of_strips(c, &s, d) : layout_of_pieces(c, &s, d, pay ? vector : largest);
     return pay;
 }
 

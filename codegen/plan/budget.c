@@ -515,14 +515,27 @@ static cg_slot_budget slots_of(cg_func *c, const slot_row *r, const cg_slot_work
     return (cg_slot_budget){.slots = slots, .room = room, .why = r->why};
 }
 
+/* Do few threads share the multiprocessor? They wait longer than one stage saves, in the version without stages, too,
+   and for many short copies. */
+static bool leaves_few(const slot_row *r)
+{
+    enum { FEW_THREADS = 256 };
+    return r->threads != ANY && r->threads <= FEW_THREADS;
+}
+
 cg_slot_budget cg_slot_budget_of(cg_func *c, const cg_slot_work *work)
 {
     cg_slot_budget b = {.slots = 0};
     for (size_t i = 0; i < TV_COUNT(slot_rows); i++) {
-        if (slot_rows[i].kind != work->kind)
+        const slot_row *r = &slot_rows[i];
+        if (r->kind != work->kind)
             continue;
-        b = slots_of(c, &slot_rows[i], work);
-        if (b.slots >= slot_rows[i].least || (c->is_versioned && b.slots >= 2))
+        cg_slot_budget own = slots_of(c, r, work);
+        bool fits = own.slots >= r->least, is_short = work->copy_bytes < CG_ACCESS_BYTES;
+        if (leaves_few(r) && (!fits || c->is_versioned || is_short))
+            continue;
+        b = own;
+        if (fits || (c->is_versioned && b.slots >= 2))
             break;
     }
     b.slots = b.slots < work->iterations ? b.slots : work->iterations;

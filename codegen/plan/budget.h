@@ -94,6 +94,7 @@ typedef struct cg_slot_work {
     cg_slot_kind kind;
     uint32_t slot_bytes, iterations;
     uint32_t fits, rest; /* bytes of shared memory that its ring can have; that its block has beside them, if counted */
+    uint32_t copy_bytes; /* of the shortest copy of a thread; 0: not known */
     bool may_refill;     /* a single slot may be filled again in each iteration, while no thread reads it */
 } cg_slot_work;
 

@@ -230,9 +230,8 @@ static bool is_alone(cg_func *c)
     return (double)bits / 32 * 2 >= cg_machine_of(c->target)->registers;
 }
 
-/* Does each copy have 16 bytes, or 8 in a block that is alone? Many short copies of a large tile take longer than the
-   wait that they would save. */
-static bool are_long(cg_func *c, const cg_ring *ring)
+/* The bytes of the shortest copy of a thread. */
+static uint32_t shortest_copy(const cg_ring *ring)
 {
     uint32_t least = CG_ACCESS_BYTES;
     for (uint32_t i = 0; i < ring->load_count; i++) {
@@ -240,6 +239,14 @@ static bool are_long(cg_func *c, const cg_ring *ring)
         uint32_t bytes = cg_memory_bytes(bc_elem_kind(load->op->results[0].type)) << load->vector_bits;
         least = bytes < least ? bytes : least;
     }
+    return least;
+}
+
+/* Does each copy have 16 bytes, or 8 in a block that is alone? Many short copies of a large tile take longer than the
+   wait that they would save. */
+static bool are_long(cg_func *c, const cg_ring *ring)
+{
+    uint32_t least = shortest_copy(ring);
     return least == CG_ACCESS_BYTES || (least == CG_ACCESS_BYTES / 2 && is_alone(c));
 }
 
@@ -255,6 +262,7 @@ static void choose_stream_slots(const stream *x)
                                                            : CG_MAPS,
                          .slot_bytes = ring->slot_bytes,
                          .iterations = cg_iterations_of(x->loop),
+                         .copy_bytes = shortest_copy(ring),
                          .fits = cg_shared_for_ring(c, x->body, ring, cg_shared_for_the_rest(c))};
     cg_slot_budget budget = cg_slot_budget_of(c, &work);
     ring->slots = budget.slots;
