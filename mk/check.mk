@@ -187,14 +187,19 @@ check-property: $(OUT)/property $(OUT)/random_ptx
 
 RANDOM_KERNELS ?= $(if $(FULL),2000,$(if $(filter release,$(CONFIG)),400,60))
 RANDOM_FIRST ?= $(shell expr 1 + $(or $(ROUND),0) '*' 2000)
-RANDOM_TARGETS ?= $(if $(filter release,$(CONFIG)),sm_80 sm_90a sm_120a,sm_90a)
+RANDOM_TARGETS ?= $(if $(filter release,$(CONFIG)),sm_80 sm_90a sm_100a sm_120a,sm_90a)
+RANDOM_PRODUCTS ?= $(if $(FULL),1000,$(if $(filter release,$(CONFIG)),200,30))
+RANDOM_PRODUCT_TARGETS ?= $(if $(filter release,$(CONFIG)),sm_75 sm_80 sm_90a sm_100a sm_120a,sm_90a sm_100a)
 RANDOM_JOBS ?= 1
-## check-random: compile random kernels whose memory accesses overlap, and run them on the simulator
-##   RANDOM_KERNELS: number of kernels (400), from seed RANDOM_FIRST, each for RANDOM_TARGETS; RANDOM_JOBS: at a time
+## check-random: compile random kernels whose accesses overlap, and others that multiply, and run them on the simulator
+##   RANDOM_KERNELS: number of kernels (400), from seed RANDOM_FIRST, each for RANDOM_TARGETS; RANDOM_JOBS: at a time;
+##   RANDOM_PRODUCTS, RANDOM_PRODUCT_TARGETS: the same for those that multiply (200)
 .PHONY: check-random
 check-random: $(OUT)/random_memory
-	$(Q)sh tests/shell/random_memory.sh $< $(RANDOM_KERNELS) $(RANDOM_FIRST) $(RANDOM_JOBS) $(OUT)/random-kernels \
-	    $(RANDOM_TARGETS)
+	$(Q)status=0; sh tests/shell/random_memory.sh $< $(RANDOM_KERNELS) $(RANDOM_FIRST) $(RANDOM_JOBS) \
+	        $(OUT)/random-kernels $(RANDOM_TARGETS) || status=1; \
+	    sh tests/shell/random_memory.sh $< $(RANDOM_PRODUCTS) $(RANDOM_FIRST) $(RANDOM_JOBS) \
+	        $(OUT)/random-products $(RANDOM_PRODUCT_TARGETS) products || status=1; exit $$status
 
 RANDOM_OLD ?= c1cf712
 ## random-old: find the defects of an earlier commit by random kernels, which must pass now; takes minutes

@@ -295,19 +295,37 @@ static int64_t bytes_to(const neighbours *n, uint32_t r)
     return sum;
 }
 
-void cg_pointer_parts(cg_func *c, const cg_ptr_op *p, const cg_layout *l, bool owned, void *user, cg_pointer_fn *found)
+/* log2 of the elements of an access; reg_bit: the bits of a register's number that count them. */
+static uint32_t find_members(cg_func *c, const cg_ptr_op *p, const cg_layout *l, uint8_t *reg_bit,
+                             uint32_t *out_members)
 {
     cg_shape s = cg_shape_of(p->pointers->type);
-    uint32_t bits, fast = fast_dim(c, p, &bits), members = 0;
-    uint8_t reg_bit[8];
+    uint32_t bits, fast = fast_dim(c, p, &bits);
     if (bits)
         bits = cg_layout_vector(l, s.shift[fast], bits, reg_bit);
+    *out_members = 0;
+    for (uint32_t k = 0; k < bits; k++)
+        *out_members |= (uint32_t)1 << reg_bit[k];
+    return bits;
+}
+
+uint32_t cg_pointer_members(cg_func *c, const cg_ptr_op *p, const cg_layout *l, uint32_t *out_pointers)
+{
+    uint8_t reg_bit[CG_MAX_REG_BITS];
+    uint32_t members;
+    find_members(c, p, l, reg_bit, &members);
+    *out_pointers = members | neighbours_of(p, l).bits;
+    return members;
+}
+
+void cg_pointer_parts(cg_func *c, const cg_ptr_op *p, const cg_layout *l, bool owned, void *user, cg_pointer_fn *found)
+{
+    uint8_t reg_bit[CG_MAX_REG_BITS];
+    uint32_t members, bits = find_members(c, p, l, reg_bit, &members);
     if (!bits && cg_pointee_shift(p->pointers->type) < 0)
         cg_unsupported(c, cg_lowered(c),
                        "4-bit elements are accessed in pairs: along some dimension, two neighbours need consecutive "
                        "pointers, the first of them to a whole byte");
-    for (uint32_t k = 0; k < bits; k++)
-        members |= (uint32_t)1 << reg_bit[k];
     const cg_val *addresses = cg_get(c, p->pointers, l), *mask = p->mask ? cg_get(c, p->mask, l) : NULL;
     cg_val owner = owned ? cg_is_owner(c, l) : cg_const(CG_PRED, 1);
     neighbours near = neighbours_of(p, l);

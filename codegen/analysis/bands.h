@@ -10,4 +10,8 @@
    memory. */
 bool cg_find_shared_by_rows(const ct_func *f, bc_arena *scratch, const ct_op **out_product, uint32_t *out_along_y);
 
+/* Does the kernel use an index of its block on which no load of the body depends? Blocks that differ in it only read
+   the same tiles. False: out of memory. */
+bool cg_find_shared_tiles(const ct_func *f, bc_arena *scratch, const ct_block *body, bool *out_shared);
+
 #endif

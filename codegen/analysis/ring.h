@@ -25,8 +25,9 @@ typedef struct cg_ring_load {
     uint32_t fast; /* dimension of the tile that is contiguous in memory */
     cg_feed feed;
     cg_passage passage;
-    bool to_all;                          /* by maps: each block of the cluster copies its part to all of them */
-    cg_layout layout;                     /* of the copies over threads */
+    bool to_all;      /* by maps: each block of the cluster copies its part to all of them */
+    bool by_threads;  /* in a ring by maps: the copy engine cannot copy it (codegen/passes/maps.c) */
+    cg_layout layout; /* of the copies over threads */
     uint32_t part_bit[CG_RING_PART_BITS]; /* bits of the tile's index that number the parts */
     cg_encoding encoding;
     cg_layout places;      /* in rings of threads, or if the tile passes through registers: the offsets of all
@@ -134,10 +135,10 @@ static inline bool cg_is_put(const cg_ring_load *load)
 {
     return load->passage >= CG_TRANSPOSED_BY_THREADS;
 }
-/* Do threads copy the tile, not the copy engine? They do in a ring by maps, too, if it is one of scales. */
+/* Do threads copy the tile, not the copy engine? */
 static inline bool cg_is_copied_by_threads(const cg_ring *ring, const cg_ring_load *load)
 {
-    return ring->role != CG_RING_OF_MAPS || cg_is_scale_feed(load->feed);
+    return ring->role != CG_RING_OF_MAPS || load->by_threads;
 }
 /* The same for any tile of the ring. */
 bool cg_ring_is_of_threads(const cg_ring *ring);
@@ -218,6 +219,13 @@ static inline cg_ring *cg_ring_of(const ct_op *op, uint32_t index)
 
 /* The ring load whose slot holds v, or the value that v reinterprets; NULL: v is in registers. */
 const cg_encoding *cg_encoding_of(const ct_value *v);
+/* The op that gives the tile of a ring that v is or shows, and that threads do not load; NULL: there is none. */
+ct_op *cg_staged_behind(const ct_value *v);
+/* Is the result such a tile? */
+static inline bool cg_shows_slot(const ct_op *op)
+{
+    return op->result_count && cg_staged_behind(&op->results[0]);
+}
 /* Converts a layout of v, which is in an encoding, to a layout of positions there. */
 cg_layout cg_encoding_layout_of(const ct_value *v, const cg_layout *l);
 

@@ -185,6 +185,14 @@ cg_layout cg_view_layout(cg_func *c, const cg_view_op *v)
                                    v->tile && !v->owned ? cg_reduced_bits(c, v->tile->op, bytes) : 0);
 }
 
+/* log2 of the elements that an access has at most: as many as are aligned, but no more than a row of the tile has,
+   since a thread's next registers may belong to the next row, which lies elsewhere in memory. */
+static uint32_t row_bits(cg_func *c, const cg_view_op *v, const cg_shape *s, uint32_t fast, const char **out_limit)
+{
+    uint32_t aligned = aligned_bits(c, v, fast, out_limit);
+    return aligned < s->bits[fast] ? aligned : s->bits[fast];
+}
+
 /* log2 of the contiguous elements that a thread accesses at once in this layout, and of those that adjacent lanes,
    or the thread's next registers, have. False: the elements have 4 bits, or are not contiguous. */
 static bool vector_of(cg_func *c, const cg_view_op *v, const cg_layout *l, uint32_t *out_vector, uint32_t *out_lanes,
@@ -195,7 +203,7 @@ static bool vector_of(cg_func *c, const cg_view_op *v, const cg_layout *l, uint3
     uint8_t reg_bit[8];
     if (cg_view_is_half(v) || !cg_view_contiguous(v, &fast))
         return false;
-    *out_vector = cg_layout_vector(l, s.shift[fast], aligned_bits(c, v, fast, NULL), reg_bit);
+    *out_vector = cg_layout_vector(l, s.shift[fast], row_bits(c, v, &s, fast, NULL), reg_bit);
     *out_lanes = cg_layout_beside(l, s.shift[fast], s.bits[fast], *out_vector);
     *out_regs = cg_layout_vector(l, s.shift[fast], s.bits[fast] < 8 ? s.bits[fast] : 8, reg_bit);
     return true;
@@ -236,7 +244,7 @@ bool cg_view_loads_as_well(cg_func *c, const cg_view_op *v, const cg_layout *l)
     uint8_t reg_bit[8];
     if (!cg_view_fills_sectors(c, v, l) || !cg_view_contiguous(v, &fast))
         return false;
-    uint32_t most = aligned_bits(c, v, fast, NULL), from = s.shift[fast];
+    uint32_t most = row_bits(c, v, &s, fast, NULL), from = s.shift[fast];
     return cg_layout_vector(l, from, most, reg_bit) >= cg_layout_vector(&own, from, most, reg_bit);
 }
 
@@ -271,8 +279,8 @@ cg_view_lengths cg_view_lengths_of(cg_func *c, const cg_view_op *v, const cg_lay
         most_bits = 1;
     if (!most_bits || !cg_view_contiguous(v, &n.fast))
         return n;
-    uint32_t aligned = aligned_bits(c, v, n.fast, &n.limit), edge = cg_view_vector(c, v, n.fast);
     cg_shape s = cg_shape_of(v->tile_type);
+    uint32_t aligned = row_bits(c, v, &s, n.fast, &n.limit), edge = cg_view_vector(c, v, n.fast);
     n.inside = cg_layout_vector(l, s.shift[n.fast], aligned < most_bits ? aligned : most_bits, reg_bit);
     n.edge = edge < n.inside ? edge : n.inside;
     if (n.inside < aligned)

@@ -28,7 +28,7 @@ static void say_ring(const cg_ring *ring, bc_text *out)
     bc_text_puts(out, ring->again ? ", or what an earlier loop has" : "");
     bc_text_puts(out, cg_is_between_groups(ring) ? ", between groups" : "");
     bc_text_puts(out, ring->role == CG_RING_OF_MAPS ? ", by tensor maps" : "");
-    bc_text_puts(out, ring->role == CG_RING_OF_MAPS && cg_ring_is_of_threads(ring) ? ", scales by threads" : "");
+    bc_text_puts(out, ring->role == CG_RING_OF_MAPS && cg_ring_is_of_threads(ring) ? ", some tiles by threads" : "");
     if (ring->at_start)
         bc_text_printf(out, ", the first %u by threads", ring->at_start);
     bc_text_puts(out, cg_ring_to_all(ring) ? ", for all blocks" : "");

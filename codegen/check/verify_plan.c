@@ -24,15 +24,27 @@ static bool is_faulty(const checking *x, const char *what)
 
 /* ---- loads of a ring ---- */
 
-static bool check_load(const checking *x, const cg_ring *ring, const cg_ring_load *load, uint32_t end)
+/* Whether the load has a place of its own in a slot. Tiles come first there, then scales and rows. */
+static bool has_place(const cg_ring *ring, const cg_ring_load *load)
+{
+    uint32_t end = load->offset + cg_ring_load_bytes(load);
+    for (uint32_t i = 0; i < ring->load_count; i++) {
+        const cg_ring_load *other = &ring->loads[i];
+        if (other != load && other->offset < end && load->offset < other->offset + cg_ring_load_bytes(other))
+            return false;
+    }
+    return end <= ring->slot_bytes;
+}
+
+static bool check_load(const checking *x, const cg_ring *ring, const cg_ring_load *load)
 {
     bool of_threads = ring->role == CG_RING_OF_THREADS, groups = cg_is_between_groups(ring);
     if (!load->op || !bc_is_tile(load->op->results[0].type))
         return is_faulty(x, "a load of its ring brings no tile");
     if (of_threads ? !load->own_bytes : load->feed == CG_NO_FEED)
         return is_faulty(x, "a load of its ring has no place for those who read it");
-    if (load->offset < end || load->offset + cg_ring_load_bytes(load) > ring->slot_bytes)
-        return is_faulty(x, "the loads of its ring do not lie behind each other in a slot");
+    if (!has_place(ring, load))
+        return is_faulty(x, "a load of its ring has no place of its own in a slot");
     if (!groups && (cg_is_put(load) || load->passage == CG_ROUNDED_BY_MAP))
         return is_faulty(x, "a tile of its ring is put or rounded without producers");
     if (load->computed && (!groups || cg_is_put(load)))
@@ -44,15 +56,13 @@ static bool check_load(const checking *x, const cg_ring *ring, const cg_ring_loa
 
 static bool check_loads(const checking *x, const cg_ring *ring)
 {
-    uint32_t end = 0;
     if (!ring->load_count || ring->load_count > CG_RING_LOADS)
         return is_faulty(x, "its ring has no loads, or too many");
     for (uint32_t i = 0; i < ring->load_count; i++) {
-        if (!check_load(x, ring, &ring->loads[i], end))
+        if (!check_load(x, ring, &ring->loads[i]))
             return false;
         if (cg_is_source_of(ring, ring->loads[i].op))
             return is_faulty(x, "a load of its ring provides the address of another one");
-        end = ring->loads[i].offset + cg_ring_load_bytes(&ring->loads[i]);
     }
     return true;
 }

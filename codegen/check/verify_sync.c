@@ -2,6 +2,7 @@
    of the instructions; from each effect that other threads can observe later, all paths are followed to the first
    barrier, and from each write to the first fence. */
 #include "codegen/check/check.h"
+#include "codegen/kernel/groups.h"
 #include "codegen/values/effects.h"
 
 typedef enum step_kind {
@@ -73,13 +74,18 @@ static void put_loop(program *p, const ct_op *op)
 /* Also for groups: each warp takes one of the paths. */
 static void put_branch(program *p, const ct_op *op)
 {
-    uint32_t otherwise = new_label(p), end = new_label(p);
-    put(p, (step){.kind = MAY_GO, .label = otherwise});
-    put_block(p, op->regions[0]);
-    put(p, (step){.kind = GO, .label = end});
-    place(p, otherwise);
-    if (op->region_count > 1)
-        put_block(p, op->regions[1]);
+    uint32_t end = new_label(p), last = op->region_count > CG_ISSUER ? CG_ISSUER : 1;
+    for (uint32_t r = 0; r < last; r++) {
+        if (r == CG_STARTERS)
+            continue; /* they have no effects */
+        uint32_t otherwise = new_label(p);
+        put(p, (step){.kind = MAY_GO, .label = otherwise});
+        put_block(p, op->regions[r]);
+        put(p, (step){.kind = GO, .label = end});
+        place(p, otherwise);
+    }
+    if (op->region_count > last)
+        put_block(p, op->regions[last]);
     place(p, end);
 }
 

@@ -41,9 +41,9 @@ static void set_registers(cg_func *c, const char *way, uint32_t count)
 static void init_barriers(cg_func *c, const cg_ring *ring)
 {
     /* arrivals of a thread: one when its copies are complete, and one when it has written back the other tiles; with
-       maps, one thread announces the bytes, and those that copy scales arrive */
-    uint32_t of_scales = cg_ring_is_of_threads(ring) ? CG_STARTER_THREADS : 0,
-             full = ring->role == CG_RING_OF_MAPS ? 1 + of_scales : CG_PRODUCER_THREADS * (cg_ring_puts(ring) ? 2 : 1);
+       maps, one thread announces the bytes, and those that copy other tiles arrive */
+    uint32_t of_copiers = cg_ring_is_of_threads(ring) ? CG_STARTER_THREADS : 0,
+             full = ring->role == CG_RING_OF_MAPS ? 1 + of_copiers : CG_PRODUCER_THREADS * (cg_ring_puts(ring) ? 2 : 1);
     uint32_t of_block = ring->end == CG_FREE_WHEN_MULTIPLIED ? 1 : cg_threads(c) >> CG_LANE_BITS;
     uint32_t empty = of_block * (cg_ring_to_all(ring) ? c->cluster : 1);
     for (uint32_t i = 0; i < ring->slots; i++) {

@@ -41,6 +41,7 @@ cg_val *cg_lazy_regs(cg_func *c, const ct_op *op, const cg_layout *l)
     case OP_constant: return cg_constant_regs(c, op, l);
     case OP_iota: return lazy_iota(c, op, l);
     case OP_broadcast: return lazy_broadcast(c, op, l);
+    case OP_load_view_tko: return cg_load_view_regs(c, op, l); /* of producers: a list of rows */
     case OP_reshape:
     case OP_assume: return cg_get(c, operands[0], l);
     case OP_permute: {

@@ -495,35 +495,6 @@ static cg_val constant_element(bc_kind kind, int64_t value)
     return cg_const(cg_class_of(kind), (uint64_t)value & (bits < 64 ? ((uint64_t)1 << bits) - 1 : UINT64_MAX));
 }
 
-/* Bits of a register's number that make no difference for any operand, as where all are broadcast: nor do they for the
-   result. */
-static uint32_t idle_bits(const ct_op *op, const cg_layout *l, const cg_val *const *operands)
-{
-    uint32_t idle = cg_layout_regs(l) - 1;
-    for (uint32_t i = 0; i < op->operand_count && i < 4; i++)
-        for (uint32_t r = 0; r < cg_layout_regs(l) && idle; r++)
-            for (uint32_t left = idle & r; left; left &= left - 1) {
-                uint32_t bit = left & (0 - left);
-                if (!cg_is_same_val(&operands[i][r], &operands[i][r ^ bit]))
-                    idle &= ~bit;
-            }
-    return idle;
-}
-
-/* Those that make none for the result, as the facts say: along which its elements are equal, as those of a mask. */
-static uint32_t equal_bits(const ct_op *op, const cg_layout *l)
-{
-    const ct_value *v = cg_result(op, 0);
-    cg_shape s = cg_shape_of(v->type);
-    uint32_t equal = 0, at = 0;
-    for (uint32_t d = 0; v->fact->axes && d < s.rank; d++)
-        at |= (((uint32_t)1 << (v->fact->axes[d].same < s.bits[d] ? v->fact->axes[d].same : s.bits[d])) - 1)
-              << s.shift[d];
-    for (uint32_t i = 0; i < l->reg_bits; i++)
-        equal |= l->reg[i] & ~at ? 0 : (uint32_t)1 << i;
-    return equal;
-}
-
 /* Is it a division of f32, or of what is computed as such, to the nearest? */
 static bool divides_to_nearest(const ct_op *op, bc_kind kind)
 {
@@ -570,7 +541,7 @@ cg_val *cg_map_regs(cg_func *c, const ct_op *op, const cg_layout *l)
         if (!operands[i])
             return NULL;
     }
-    uint32_t idle = idle_bits(op, l, operands) | equal_bits(op, l);
+    uint32_t idle = cg_idle_bits(c, op, l, operands);
     if (out && map_together(c, op, kind, operands, cg_layout_regs(l), idle, out))
         return out;
     for (uint32_t r = 0; out && r < cg_layout_regs(l) && !c->failed; r++) {

@@ -6,11 +6,17 @@
 
 /* The registers of a constant in a layout (codegen/ops/constant.c). */
 cg_val *cg_constant_regs(cg_func *c, const ct_op *op, const cg_layout *l);
-/* The registers of a value that is recomputed in every layout: a constant, an iota, a map, or an op that
-   reinterprets its operand. */
+/* The registers of a value that is recomputed in every layout: a constant, an iota, a map, an op that reinterprets its
+   operand, or, for producers, a list of rows. */
 cg_val *cg_lazy_regs(cg_func *c, const ct_op *op, const cg_layout *l);
+/* The registers of a load of a view (codegen/ops/view.c). */
+cg_val *cg_load_view_regs(cg_func *c, const ct_op *op, const cg_layout *l);
 /* The registers of a map: its operands are read in the same layout. */
 cg_val *cg_map_regs(cg_func *c, const ct_op *op, const cg_layout *l);
+
+/* Bits of a register's number that make no difference for the result of a map in l, or for what is done with it
+   (codegen/ops/idle.c). */
+uint32_t cg_idle_bits(cg_func *c, const ct_op *op, const cg_layout *l, const cg_val *const *operands);
 
 /* A divi or remi of one element with 32-bit or 64-bit operands. False: it would not take fewer instructions than a
    division (codegen/ops/divide.c). */

@@ -6,6 +6,7 @@
 #include "codegen/analysis/reordered.h"
 #include "codegen/analysis/transposed.h"
 #include "codegen/ops/hooks.h"
+#include "codegen/ops/map.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/effects.h"
 #include "codegen/values/excerpts.h"
@@ -167,6 +168,10 @@ void cg_assign_load_view_tko(cg_func *c, const ct_op *op)
 {
     cg_view_op v = cg_view_op_of(op);
     const cg_layout *decided = c->homes->decided[v.tile->id];
+    if (c->homes->remakes && cg_shape_of(v.tile_type).tile_bits) { /* a list of rows */
+        cg_set_lazy(c, v.tile);
+        return;
+    }
     cg_layout l = decided ? *decided : layout_to_load(c, op, &v);
     cg_set_home(c, v.tile, &l, CG_WEIGHT_MEMORY);
     want_indices(c, &v, &l);
@@ -219,14 +224,17 @@ static cg_access access_of(const move *m, const cg_tile_vector *vector)
                        .predicate = vector->inside};
 }
 
+/* What lies behind the tensor's end in every thread is padding, and not left to the assembler to find out: where it
+   does, ptxas (13.0 to 13.5) takes another number for the upper half of a zero that it converts from f8. */
 static void load_vector(cg_func *c, void *user, const cg_tile_vector *vector)
 {
     move *m = user;
     cg_access access = access_of(m, vector);
     cg_val loaded[CG_MAX_VECTOR], padding[CG_MAX_VECTOR];
     for (uint32_t i = 0; i < vector->count; i++)
-        padding[i] = m->padding;
-    cg_load_vector(c, &access, vector->count, padding, loaded);
+        padding[i] = loaded[i] = m->padding;
+    if (!vector->outside)
+        cg_load_vector(c, &access, vector->count, padding, loaded);
     for (uint32_t i = 0; i < vector->count; i++)
         m->regs[vector->reg[i]] = loaded[i];
 }
@@ -241,10 +249,9 @@ static void store_vector(cg_func *c, void *user, const cg_tile_vector *vector)
     cg_store_vector(c, &access, vector->count, stored);
 }
 
-void cg_lower_load_view_tko(cg_func *c, const ct_op *op)
+cg_val *cg_load_view_regs(cg_func *c, const ct_op *op, const cg_layout *l)
 {
     cg_view_op v = cg_view_op_of(op);
-    const cg_layout *l = cg_value_of(c, v.tile)->home;
     bc_kind kind = bc_elem_kind(v.tile_type);
     uint64_t order = ct_attr_u(op, F_load_view_tko_memory_ordering_semantics);
     move m = {.kind = kind,
@@ -252,17 +259,24 @@ void cg_lower_load_view_tko(cg_func *c, const ct_op *op)
               .regs = cg_vals(c, cg_layout_regs(l)),
               .padding = cg_const(cg_class_of(kind), bc_padding_pattern(kind, v.view->type->padding))};
     if (!m.regs)
-        return;
+        return NULL;
     bool weak = order == BC_MemoryOrderingSemantics_weak;
     v.owned = !weak; /* another thread could see another value */
-    cg_take_access(c, op);
     cg_view_remark(c, op, &v, l, weak ? CG_MAX_VECTOR_BITS : 0);
     cg_view_vectors(c, &v, l, weak ? CG_MAX_VECTOR_BITS : 0, m.regs, &m, load_vector);
     bool shared = !weak && cg_share(c, op, kind, l, m.regs);
     if (order == BC_MemoryOrderingSemantics_acquire && !shared)
         cg_take_effect(c, op, CG_MEETS);
-    if (!c->failed)
-        cg_set(c, v.tile, m.regs);
+    return m.regs;
+}
+
+void cg_lower_load_view_tko(cg_func *c, const ct_op *op)
+{
+    const ct_value *tile = cg_result(op, 0);
+    cg_take_access(c, op);
+    cg_val *regs = cg_load_view_regs(c, op, cg_value_of(c, tile)->home);
+    if (regs && !c->failed)
+        cg_set(c, tile, regs);
 }
 
 void cg_lower_store_view_tko(cg_func *c, const ct_op *op)

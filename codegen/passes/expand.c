@@ -118,17 +118,27 @@ static bool lies_in_slot(const expansion *x, const ct_value *operand)
     return op && op->opcode == CT_staged && ct_ring_of(op) == x->value && !op->in_registers;
 }
 
+/* All operands of the product but its sum, so also scales that it has. */
+static bool all_lie_in_slot(const expansion *x, const ct_op *product)
+{
+    enum { SUM = 2 };
+    bool all = true;
+    for (uint32_t i = 0; i < product->operand_count; i++)
+        all = all && (i == SUM || lies_in_slot(x, product->operands[i]));
+    return all;
+}
+
 /* Does the product by tcgen05 go on while copies are started, and into the next iteration? Why it is right: it adds to
    tensor memory, to which only it and its successors add until the sum is taken behind the loop, and threads wait for
-   the previous product (codegen/ops/tcgen05.c) before they start the copies that overwrite its slot. */
+   the previous product (codegen/ops/tcgen05.c) before they start the copies that overwrite its slot. Scales that they
+   store to tensor memory themselves would be stored while it reads the last ones, and nobody would wait for them. */
 static bool flies_to_tensor(const expansion *x)
 {
     uint32_t carried;
     ct_op *product = x->ring->behind;
     return product && !x->c->paired && cg_sums_in_tensor(x->c, product)
            && cg_product_carried(x->loop, &carried) == product && cg_loop_of_sum(x->loop, &carried) == x->loop
-           && cg_tcgen05_has_room(x->c, x->loop) && lies_in_slot(x, product->operands[0])
-           && lies_in_slot(x, product->operands[1]);
+           && cg_tcgen05_has_room(x->c, x->loop) && all_lie_in_slot(x, product);
 }
 
 static void fill_body(expansion *x, ct_op *place)

@@ -22,13 +22,13 @@
 #include "codegen/kernel/groups.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/passes/groups_find.h"
+#include "codegen/passes/copiers.h"
 #include "codegen/passes/issuer.h"
 #include "codegen/plan/block_order.h"
 #include "codegen/passes/maps.h"
 #include "codegen/passes/pass.h"
 #include "codegen/passes/persist.h"
 #include "codegen/passes/loads.h"
-#include "codegen/passes/scales.h"
 #include "codegen/passes/start.h"
 #include "codegen/rewrite/carried.h"
 
@@ -50,12 +50,15 @@ static bool is_root(const ct_op *op)
     return is_copy(op) || cg_is_grid_wait(op);
 }
 
-/* Is the op a load of a tile of one element, such as an extent or a pointer from a list of arrays? Every thread has
-   such a tile, and each group loads it for itself. Why it is right: the load is weak, and no store or wait of the
-   kernel may have to come before it (cg_order_holds_back), so that both groups read the same value. */
+/* Is the op a load of a tile of one element, such as an extent or a pointer from a list of arrays, or of a list of
+   rows? Every thread has such a tile, and each group loads it for itself. Why it is right: the load is weak, and no
+   store or wait of the kernel may have to come before it (cg_order_holds_back), so that all groups read the same
+   values. */
 static bool is_number(const cg_splitting *x, const ct_op *op)
 {
     const bc_type *type = ct_is_load(op) ? op->results[0].type : NULL;
+    if (!cg_is_in_plan(op) && cg_is_list_of_rows(x->c, op))
+        return true;
     return type && bc_shape_elems(type->shape, type->rank) == 1 && cg_is_weak_access(op)
            && !cg_order_holds_back(x->c, x->f->body, op);
 }
@@ -183,7 +186,7 @@ static ct_block *make_producers(cg_splitting *x)
         copy_kept(x, &x->kept[i]);
     if (ct_prune(x->f, block, is_root, x->places[0].value) && is_feasible(block, numbers)) {
         if (x->budget->maps) {
-            x->starters = cg_has_scales(x) ? cg_part_scales(x, block) : cg_make_starters(x, block);
+            x->starters = cg_has_copiers(x) ? cg_part_copiers(x, block) : cg_make_starters(x, block);
             cg_put_maps(x, block);
         }
         return block;
@@ -483,6 +486,8 @@ static bool split(cg_splitting *x)
         cg_ring_find_sources(x->c, x->places[i].copy, x->places[i].value);
     for (uint32_t i = 0; i < x->row_count; i++)
         cg_ring_find_sources(x->c, x->rows[i].copy, x->rows[i].value);
+    if (x->starters && cg_has_copiers(x))
+        cg_copiers_find_sources(x);
     for (uint32_t i = 0; i < x->kept_count; i++)
         consume_kept(x, &x->kept[i]);
     for (uint32_t i = 0; i < x->row_count; i++)

@@ -5,6 +5,7 @@
 #include "codegen/passes/groups_find.h"
 
 #include "codegen/cost/cost.h"
+#include "codegen/analysis/tensor_left.h"
 #include "codegen/analysis/computed.h"
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
@@ -139,14 +140,6 @@ static void add_computed(cg_splitting *x, cg_ring_place *p)
 /* ---- operands that are loaded before their loops ---- */
 
 /* The next grid may start when threads of any group allow it. */
-bool cg_is_in_each_group(const ct_op *op)
-{
-    const bc_op_classes alone = BC_OPS(SAME) | BC_OPS(RESHAPE) | BC_OPS(VIEW) | BC_OPS(QUERY) | BC_OPS(LOOP)
-                                | BC_OPS(BRANCH) | BC_OPS(EXIT);
-    return ct_is_map(op) || bc_op_in(op->opcode, alone) || op->opcode == OP_broadcast
-           || op->opcode == OP_gdc_launch_dependents_tko || op->opcode == CT_rank || op->opcode == CT_share
-           || op->opcode == CT_tile_block || (bc_op_in(op->opcode, BC_OPS(TOKEN)) && !ct_info(op)->effects);
-}
 
 static uint32_t consumer_registers(const cg_splitting *x)
 {
@@ -268,6 +261,9 @@ static cg_group_work work_of(const cg_splitting *x)
                                   : x->places[0].computes                  ? CG_COMPUTED
                                                                            : CG_ONE,
                           .rows = first->shape[first->rank - 2],
+                          .own_rows = cg_is_chain_in_tensor(x->c, x->places[0].product->block)
+                                          ? (int64_t)1 << CG_TENSOR_ROW_BITS
+                                          : CG_WARPGROUP_ROWS,
                           .registers = cg_sum_registers(x->c),
                           .is_persistent = cg_is_persistent(x, &x->places[0])};
     for (uint32_t i = 0; i < x->count; i++) {
@@ -290,13 +286,16 @@ static bool are_by_mma(const cg_splitting *x, const ct_op *loop)
 }
 
 /* May another group of warps fill the loop's ring? Rings of asynchronous products that have a single slot are faster
-   without groups. Why it is right for products by mma.sync: such a product is complete when it has been executed, and
-   the slot is released behind it. */
+   without groups, unless several products take turns: each has a ring of its own, whose slot is filled while the others
+   multiply. Why it is right for products by mma.sync: such a product is complete when it has been executed, and the
+   slot is released behind it. */
 static bool suits_groups(const cg_splitting *x, const ct_op *loop, const cg_ring *ring)
 {
     if (ring->parts || !ring->slots)
         return false;
-    return ring->async ? ring->slots > 1 : x->c->target->features & CG_HAS_MAPS_FOR_MMA && are_by_mma(x, loop);
+    if (ring->async)
+        return ring->slots > 1 || !cg_only_product(loop->regions[0]);
+    return x->c->target->features & CG_HAS_MAPS_FOR_MMA && are_by_mma(x, loop);
 }
 
 /* Alternative loops without rings need several resident blocks, so that others compute while one waits; groups would
@@ -362,8 +361,9 @@ static void add_slot(cg_ring *ring, uint32_t number, uint32_t room, uint32_t *us
     ring->slots = number;
 }
 
-/* Adds a slot to each ring in turn, the last ring first, as long as there is room. False: there is too little. */
-static bool share_room(const cg_splitting *x, uint32_t room)
+/* Adds a slot to each ring in turn, the last ring first, as long as there is room. False: there is too little for
+   `least` slots of any ring. */
+static bool share_room(const cg_splitting *x, uint32_t room, uint32_t least)
 {
     uint32_t used = bytes_behind(x);
     for (uint32_t i = 0; i < x->kept_count; i++)
@@ -387,7 +387,7 @@ static bool share_room(const cg_splitting *x, uint32_t room)
             add_slot(x->rows[i].ring, slots, room, &used);
     }
     for (uint32_t i = 0; i < x->count; i++)
-        if (x->places[i].ring->slots >= x->budget->slots)
+        if (x->places[i].ring->slots >= least)
             return true;
     return false;
 }
@@ -403,13 +403,13 @@ static bool runs_ahead(const cg_splitting *x)
 
 /* If a ring would have a single slot, which cannot be filled while it is read, results are stored in smaller pieces
    if that makes room for another slot. */
-static bool share_beside_results(const cg_splitting *x)
+static bool share_beside_results(const cg_splitting *x, uint32_t least)
 {
     uint32_t most = CG_MOST_OF_RESULTS / x->budget->blocks;
     for (uint32_t pieces = most; pieces >= CG_LEAST_OF_RESULTS; pieces /= 2)
-        if (share_room(x, room_for_rings(x, pieces)) && runs_ahead(x))
+        if (share_room(x, room_for_rings(x, pieces), least) && runs_ahead(x))
             return true;
-    return share_room(x, room_for_rings(x, most));
+    return share_room(x, room_for_rings(x, most), least);
 }
 
 /* Can the transposed products be computed? Some of them may have been planned untransposed, with tensor maps that
@@ -424,32 +424,39 @@ static bool is_computed(const cg_splitting *x)
     return true;
 }
 
-/* Is there room with at most so many blocks on a multiprocessor, with or without operands and rows kept in shared
-   memory, and with or without tensor maps? */
-static bool is_room(cg_splitting *x, uint32_t most_blocks, bool keeps, bool maps)
+/* A way to share a multiprocessor. */
+typedef struct way {
+    uint32_t blocks;  /* at most */
+    bool keeps;       /* operands and rows in shared memory */
+    bool takes_turns; /* with one block, the rings of several products may have one slot each */
+} way;
+
+/* Is there room in this way, with or without tensor maps? */
+static bool is_room(cg_splitting *x, const way *w, bool maps)
 {
     cg_groups_round(x, maps);
     cg_group_work work = work_of(x);
     work.maps = maps;
-    x->budget = cg_group_budget_of(&work, most_blocks);
+    x->budget = cg_group_budget_of(&work, w->blocks);
     x->kept_count = x->row_count = 0;
     if (!x->budget || x->budget->maps != maps || !is_computed(x) || (!maps && cg_has_short_steps(x)))
         return false;
-    if (keeps) {
+    if (w->takes_turns && (x->budget->blocks > 1 || x->count < 2))
+        return false;
+    if (w->keeps) {
         find_kept(x);
         cg_groups_find_rows(x);
     }
-    return !(maps && (x->why = cg_maps_obstacle(x))) && share_beside_results(x);
+    return !(maps && (x->why = cg_maps_obstacle(x))) && share_beside_results(x, w->takes_turns ? 1 : x->budget->slots);
 }
 
 /* For a transposed product, tensor maps are preferred, even with one block per multiprocessor: without them, threads
    would round the tiles. */
 static bool find(cg_splitting *x)
 {
-    static const struct way {
-        uint32_t blocks;
-        bool keeps;
-    } ways[] = {{UINT32_MAX, true}, {UINT32_MAX, false}, {1, true}, {1, false}};
+    static const way ways[] = {{UINT32_MAX, true, false}, {UINT32_MAX, true, true}, {UINT32_MAX, false, false},
+                               {UINT32_MAX, false, true}, {1, true, false},         {1, true, true},
+                               {1, false, false},         {1, false, true}};
     const uint32_t count = sizeof ways / sizeof *ways;
     if (cg_choices_of(x->c)->groups == CG_NEVER || !find_loops(x))
         return false;
@@ -459,10 +466,9 @@ static bool find(cg_splitting *x)
              : x->places[0].ring->async ? "such products are faster without them"
                                         : "there is too little shared memory";
     for (uint32_t i = 0; i < 2 * count; i++) {
-        const struct way *way = &ways[maps_first ? i % count : i / 2];
+        const way *w = &ways[maps_first ? i % count : i / 2];
         bool maps = maps_first ? i < count : i % 2 == 0;
-        if (!(maps && waste) && is_room(x, way->blocks, way->keeps, maps)
-            && !(maps && (x->why = cg_maps_waste_slots(x)))) {
+        if (!(maps && waste) && is_room(x, w, maps) && !(maps && (x->why = cg_maps_waste_slots(x)))) {
             x->why = maps ? NULL : x->why ? x->why : "there is too little shared memory";
             return true;
         }

@@ -39,9 +39,11 @@ typedef struct cg_splitting {
     bool persists; /* the kernel is to be a loop over tile blocks (codegen/passes/persist.c) */
     const cg_group_budget *budget;
     const char *why;          /* why tensor maps are not used; NULL: they are */
+    const char *left;         /* why threads copy some of the tiles nevertheless; NULL: they copy none but scales */
     cg_tensor_maps *maps;     /* the maps of all tiles, if the budget says that maps copy them
                                  (codegen/passes/maps.c) */
-    ct_block *starters;       /* the program of the threads that fill the first slots (codegen/passes/start.c) */
+    ct_block *starters;       /* the program of the threads that fill the first slots (codegen/passes/start.c), or copy
+                                 what maps cannot (codegen/passes/copiers.c) */
     ct_block *issuer;         /* the program of the thread that issues products (codegen/passes/issuer.c) */
     bool *numbers;            /* by value id: results of loads that each group executes for itself */
     struct cg_starts *starts; /* the number of these slots; NULL: there is no such program */
@@ -57,8 +59,6 @@ static inline bool cg_is_persistent(const cg_splitting *x, const cg_ring_place *
 {
     return x->persists || ct_loop_around(p->loop);
 }
-/* May each group execute the op by itself, without the threads of the other groups? */
-bool cg_is_in_each_group(const ct_op *op);
 /* Finds the rows of loops that producers copy for the threads of consumers, and reads them in the consumers' program
    (codegen/passes/groups_rows.c). */
 void cg_groups_find_rows(cg_splitting *x);

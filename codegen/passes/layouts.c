@@ -227,6 +227,8 @@ static void decide_loads(cg_func *c)
         if (!ct_is_load(op) && !from_slot)
             continue;
         const ct_value *tile = cg_result(op, 0);
+        if (cg_value_of(c, tile)->form == CG_LAZY)
+            continue; /* it is loaded in every layout in which it is read */
         const cg_layout *only = cg_only_wanted(cg_value_of(c, carried_as(tile))), *home = cg_value_of(c, tile)->home;
         if (only && only != home && (from_slot || (cg_is_weak_access(op) && comes_as_well(c, op, only))))
             c->homes->decided[tile->id] = only;

@@ -438,7 +438,8 @@ static bool choose_block_slots(const candidate *p, bool others, bool is_inner)
     uint32_t room = cg_shared_for_ring(c, p->body, ring, ring->parts && !others ? 0 : cg_shared_for_the_rest(c));
     cg_slot_work work = {.kind = has_blocked(c, p->body) ? CG_BLOCKED : CG_PRODUCTS,
                          .iterations = UINT32_MAX,
-                         .fits = room};
+                         .fits = room,
+                         .may_refill = !is_inner && takes_one_slot(p, room, others)};
     cg_slot_budget budget = budget_beside_rows(p, &work);
     if (budget.slots < 2 && ring->load_count && p->own->load_count) {
         drop_own(p);
@@ -450,7 +451,7 @@ static bool choose_block_slots(const candidate *p, bool others, bool is_inner)
         drop_own(p);
         ring->slots = 1;
         ring->behind = NULL;
-        ring->why = "two do not fit";
+        ring->why = budget.refills ? budget.why : "two do not fit";
         return true;
     }
     if (is_inner || ring->slots < 2) {

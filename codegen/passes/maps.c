@@ -153,19 +153,75 @@ static void find_whole(const cg_splitting *x)
         }
 }
 
-/* ---- all of it ---- */
+/* ---- tiles that threads copy beside the copy engine ---- */
 
-static const char *obstacle_of(cg_splitting *x, cg_tensor_maps *all, const ct_op *load, const cg_ring_load *how)
+/* Why no tensor map serves the load, or NULL; *out: the boxes of a tile. */
+static const char *copy_obstacle(const cg_splitting *x, const ct_op *load, const cg_ring_load *how, cg_boxes *out)
 {
-    cg_boxes boxes;
-    const char *why = boxes_of(x, load, how, &boxes);
+    const char *why = boxes_of(x, load, how, out);
     if (why)
         return why;
     if (bc_forbids_tma(load->from, x->c->target->sm))
         return "a hint forbids them";
     const ct_op *maker = maker_of(load);
-    if (!maker || maker->block != x->f->body || !ct_is_before(maker, first_load(x)))
-        return "a view is made after the first load";
+    return maker && maker->block == x->f->body && ct_is_before(maker, first_load(x))
+               ? NULL
+               : "a view is made after the first load";
+}
+
+/* May threads copy single tiles of the rings, and the copy engine the others? Why it is right: a tile that no map
+   serves is copied as in a kernel without maps, by its own addresses, bounds and mask, and its slot counts as full when
+   both kinds of copies have arrived (codegen/passes/copiers.c). A slot that all blocks of a cluster or of a pair fill
+   has barriers that count only what the copy engine brings. Tiles that a map would round have no other way into such a
+   slot. With wgmma, this was not measured, and threads copy all tiles. */
+static bool may_share(const cg_splitting *x)
+{
+    bool may = !x->c->cluster && !x->budget->launched && cg_sums_in_tensor(x->c, x->places[0].product);
+    for (uint32_t i = 0; i < x->count; i++)
+        may = may && !cg_ring_rounds(x->places[i].ring);
+    return may;
+}
+
+/* Decides which tiles of the ring threads copy: scales, and those that no map serves. Returns the bytes of the latter,
+   and in *out_all those of all tiles but scales; x->left says why. */
+static uint32_t leave_of_ring(cg_splitting *x, const cg_ring_place *p, uint32_t *out_all)
+{
+    uint32_t left = 0;
+    cg_boxes boxes;
+    *out_all = 0;
+    for (uint32_t k = 0; k < p->ring->load_count; k++) {
+        cg_ring_load *load = &p->ring->loads[k];
+        bool of_scales = cg_is_scale_feed(load->feed);
+        const char *why = of_scales ? NULL : copy_obstacle(x, p->loads[k], load, &boxes);
+        load->by_threads = of_scales || why || (!p->is_first && load->by_threads);
+        x->left = x->left ? x->left : why;
+        *out_all += of_scales ? 0 : cg_ring_load_bytes(load);
+        left += of_scales || !load->by_threads ? 0 : cg_ring_load_bytes(load);
+    }
+    return left;
+}
+
+/* Leaves tiles to threads. Two of the producers' four warps copy them, so they are at most half of a slot's bytes: no
+   thread copies more than it would without maps. Returns why there are no maps, or NULL. */
+static const char *leave_to_threads(cg_splitting *x)
+{
+    x->left = NULL;
+    for (uint32_t i = 0; i < x->count; i++) {
+        uint32_t all, left = leave_of_ring(x, &x->places[i], &all);
+        if (left && (!may_share(x) || 2 * left > all))
+            return x->left;
+    }
+    return NULL;
+}
+
+/* ---- all of it ---- */
+
+static const char *obstacle_of(cg_splitting *x, cg_tensor_maps *all, const ct_op *load, const cg_ring_load *how)
+{
+    cg_boxes boxes;
+    const char *why = copy_obstacle(x, load, how, &boxes);
+    if (why)
+        return why;
     return map_for(all, cg_view_op_of(load).view->view, &boxes)
                ? NULL
                : "there are more tensors than a kernel may have tensor maps";
@@ -174,11 +230,11 @@ static const char *obstacle_of(cg_splitting *x, cg_tensor_maps *all, const ct_op
 const char *cg_maps_obstacle(cg_splitting *x)
 {
     cg_tensor_maps *all = bc_new(&x->c->arena, cg_tensor_maps, 1);
-    const char *why = all ? NULL : "there is too little memory for them";
     find_whole(x);
+    const char *why = all ? leave_to_threads(x) : "there is too little memory for them";
     for (uint32_t i = 0; i < x->count; i++)
         for (uint32_t k = 0; k < x->places[i].ring->load_count && !why; k++)
-            if (!cg_is_scale_feed(x->places[i].ring->loads[k].feed)) /* threads copy these */
+            if (!x->places[i].ring->loads[k].by_threads)
                 why = obstacle_of(x, all, x->places[i].loads[k], &x->places[i].ring->loads[k]);
     for (uint32_t i = 0; i < x->kept_count && !why; i++)
         why = obstacle_of(x, all, x->kept[i].load, &x->kept[i].ring->loads[0]);
@@ -376,6 +432,11 @@ void cg_remark_maps(const cg_splitting *x)
         shared += x->maps->maps[i].boxes.blocks > 1;
     if (x->why)
         cg_remark(x->c, loop, CG_REMARK_TensorMaps, TV_REMARK_MISSED, "tensor maps are not used: {Why=%s}", x->why);
+    else if (x->left)
+        cg_remark(x->c, loop, CG_REMARK_TensorMaps, TV_REMARK_PASSED,
+                  "tiles are copied through {Maps=%u} tensor maps, which each block builds, and others by threads: "
+                  "{Why=%s}",
+                  x->maps->count, x->left);
     else
         cg_remark(x->c, loop, CG_REMARK_TensorMaps, TV_REMARK_PASSED,
                   shared ? "tiles are copied through {Maps=%u} tensor maps, which each block builds; {Shared=%u} of "
@@ -412,8 +473,8 @@ static void put_map(cg_splitting *x, ct_op *copy, ct_value **tensors)
 {
     cg_ring_copy *detail = copy->detail;
     cg_boxes boxes;
-    if (boxes_of(x, copy, detail->load, &boxes))
-        return; /* not possible: cg_maps_obstacle has checked it */
+    if (detail->load->by_threads || boxes_of(x, copy, detail->load, &boxes))
+        return; /* the latter is not possible: cg_maps_obstacle has checked it */
     detail->map = map_for(x->maps, cg_view_op_of(copy).view->view, &boxes);
     tensors[detail->map - x->maps->maps] = &maker_of(copy)->results[0];
 }

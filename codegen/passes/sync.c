@@ -229,14 +229,15 @@ static void visit_strips(walk *x, const ct_op *op, pending p)
     join(x, p, trip);
 }
 
-/* Also for groups: their ops on rings provide the barriers between them. */
+/* Also for groups: their ops on rings provide the barriers between them. Starters have no effects. */
 static void visit_branch(walk *x, const ct_op *op, pending p)
 {
     pending before = copy_of(x, p);
-    bool both = op->region_count > 1 && op->regions[1];
-    if (both)
+    if (op->region_count > 1 && op->regions[1])
         clear(x, p);
-    for (uint32_t r = 0; r < 1u + both; r++) {
+    for (uint32_t r = 0; r < op->region_count; r++) {
+        if (!op->regions[r] || (op->opcode == CT_groups && r == CG_STARTERS))
+            continue;
         pending way = copy_of(x, before);
         visit_block(x, op->regions[r], way);
         join(x, p, way);

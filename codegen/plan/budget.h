@@ -56,6 +56,7 @@ typedef struct cg_group_work {
     uint32_t consumers; /* threads */
     cg_group_kind kind;
     int64_t rows, columns; /* of the first product; of the instruction of the widest one */
+    int64_t own_rows;      /* of a chain: that a warpgroup may have, so that each row is in one warp */
     uint32_t registers;    /* of a consumer, for its sums and operands (cg_sum_registers) */
     bool is_persistent;    /* the loops stand in another one */
     bool maps;             /* all tiles can come by tensor maps, and that pays (codegen/passes/maps.h) */
@@ -91,10 +92,12 @@ typedef struct cg_slot_work {
     cg_slot_kind kind;
     uint32_t slot_bytes, iterations;
     uint32_t fits, rest; /* bytes of shared memory that its ring can have; that its block has beside them, if counted */
+    bool may_refill;     /* a single slot may be filled again in each iteration, while no thread reads it */
 } cg_slot_work;
 
 typedef struct cg_slot_budget {
-    uint32_t slots; /* less than two: loads stay where they are */
+    uint32_t slots; /* less than two: loads stay where they are, unless a single slot is refilled */
+    bool refills;   /* it is, although more would fit */
     uint32_t room;  /* bytes that there were for them */
     const char *why;
 } cg_slot_budget;

@@ -1,5 +1,6 @@
 /* How far loads run ahead in loops with products, and with other loads, which each thread copies for itself; see
    codegen/passes/loads.c. */
+#include "codegen/analysis/bands.h"
 #include "codegen/analysis/product.h"
 #include "codegen/analysis/ring.h"
 #include "codegen/analysis/shared.h"
@@ -147,6 +148,25 @@ static uint32_t registers_beside_sums(const cg_func *c)
     return cg_sum_registers(c) - (uint32_t)m->registers_mma + (uint32_t)m->registers_usual;
 }
 
+/* Would stages leave a block alone on its multiprocessor, with one warp for each scheduler, although two blocks fit if
+   each has a single slot? The warps of such a block wait for each product of a chain, and for each other between them:
+   other blocks save more time than stages do. On an H200, microseconds with three stages and with a single slot: f16
+   32x128x128 aligned to 8 bytes 360 and 225, bf16 16x64x256 aligned to 4 bytes 433 and 358, 32x64x256 216 and 179. But
+   if each block reads tiles of its own, as in decoding, stages keep DRAM busy (16x128x128: 136 and 141; by pages: 250
+   and 267). */
+static bool prefers_blocks(cg_func *c, const ct_block *body, const cg_ring *ring, uint32_t used,
+                           const cg_slot_work *work)
+{
+    bool shared = false;
+    if (!work->may_refill || ring->async || cg_threads(c) > 1u << (CG_USUAL_WARPS + CG_LANE_BITS)
+        || slots_beside(c, CG_FEW_BLOCKS, used + work->slot_bytes, work, 1)
+        || !slots_beside(c, CG_FEW_BLOCKS, used, work, 1))
+        return false;
+    if (!cg_find_shared_tiles(c->ir, &c->arena, body, &shared))
+        cg_no_memory(c);
+    return shared;
+}
+
 /* Fewer stages, though enough of them, where that leaves shared memory for one more block on a multiprocessor: *slots.
    Between the products of a chain, a block waits for its own results, and other blocks multiply. A single product gains
    only if a launch has so many blocks, and else loses the stages. */
@@ -172,9 +192,16 @@ cg_slot_budget cg_budget_of_products(cg_func *c, const ct_block *body, const cg_
 {
     const cg_machine *m = cg_machine_of(c->target);
     cg_slot_budget b = cg_slot_budget_of(c, work);
-    if (work->kind != CG_PRODUCTS || b.slots < CG_SLOTS_IN_FLIGHT || cg_choices_of(c)->stages)
-        return b;
     uint32_t used = CG_SYSTEM_SHARED + cg_scratch_least(c, body, ring);
+    if (work->kind != CG_PRODUCTS || b.slots < LEAST_SLOTS || cg_choices_of(c)->stages)
+        return b;
+    if (has_chain(body) && prefers_blocks(c, body, ring, used, work))
+        return (cg_slot_budget){.slots = 1,
+                                .refills = true,
+                                .room = b.room,
+                                .why = "stages would leave room for one block only"};
+    if (b.slots < CG_SLOTS_IN_FLIGHT)
+        return b;
     if (has_chain(body) && leaves_a_block(c, ring, used, work, &b.slots))
         b.why = "three stages, so that one more block shares a multiprocessor";
     if (!is_narrow(body, ring))

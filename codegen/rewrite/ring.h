@@ -22,7 +22,12 @@ bool cg_is_source_of(const cg_ring *ring, const ct_op *load);
 /* Removes the ring's sources from the loop if their values only identify tiles that have been replaced by `staged`. */
 void cg_drop_sources(cg_func *c, ct_op *loop, const cg_ring *ring);
 
-/* Are pointers and mask computed from constants, scalars and indices alone? */
+/* Is the op a load of a few integers, such as the rows that a gather takes? On targets with tcgen05, each group of
+   warps loads them for itself, in each layout in which it reads them, if they are in front of its loops. Why it is
+   right: the load is weak, and no store or wait of the kernel may have to come before it, so that all read the same
+   values. */
+bool cg_is_list_of_rows(const cg_func *c, const ct_op *op);
+/* Are pointers and mask computed from constants, scalars, indices and, in front of all loops, lists of rows alone? */
 bool cg_are_of_indices(cg_func *c, const cg_ptr_op *p);
 
 /* ---- remarks about loads ---- */

@@ -235,17 +235,28 @@ void cg_drop_sources(cg_func *c, ct_op *loop, const cg_ring *ring)
 
 /* ---- pointers ---- */
 
-/* Can each thread compute the value by itself: element by element from constants, scalars and positions? seen: by
-   value id. */
-static bool is_of_indices(const ct_value *v, bool *seen, uint32_t depth)
+bool cg_is_list_of_rows(const cg_func *c, const ct_op *op)
+{
+    const bc_type *type = op->opcode == OP_load_view_tko ? op->results[0].type : NULL;
+    return type && c->target->features & CG_HAS_TCGEN05 && bc_kind_in(bc_elem_kind(type), BC_SET_INT)
+           && bc_kind_memory_bytes(bc_elem_kind(type)) && bc_shape_elems(type->shape, type->rank) <= CG_LISTED_ROWS
+           && cg_view_op_of(op).view->type->kind != BC_GATHER_SCATTER_VIEW && cg_is_weak_access(op)
+           && !cg_order_holds_back(c, c->ir->body, op);
+}
+
+/* Can each thread compute the value by itself: element by element from constants, scalars, positions and lists of rows?
+   seen: by value id. */
+static bool is_of_indices(const cg_func *c, const ct_value *v, bool *seen, uint32_t depth)
 {
     if (!bc_is_tile(v->type) || !v->type->rank || seen[v->id])
+        return true;
+    if (v->op && !ct_loop_around(v->op) && cg_is_list_of_rows(c, v->op))
         return true;
     if (!v->op || depth == 0 || !cg_is_slice_op(v->op, true))
         return false;
     seen[v->id] = true;
     for (uint32_t i = 0; i < v->op->operand_count; i++)
-        if (!is_of_indices(v->op->operands[i], seen, depth - 1))
+        if (!is_of_indices(c, v->op->operands[i], seen, depth - 1))
             return false;
     return true;
 }
@@ -255,6 +266,6 @@ bool cg_are_of_indices(cg_func *c, const cg_ptr_op *p)
     bool *seen = bc_new(&c->arena, bool, c->ir->value_count + 1u);
     if (!seen)
         cg_no_memory(c);
-    return seen && is_of_indices(p->pointers, seen, CG_INDEX_DEPTH)
-           && (!p->mask || is_of_indices(p->mask, seen, CG_INDEX_DEPTH));
+    return seen && is_of_indices(c, p->pointers, seen, CG_INDEX_DEPTH)
+           && (!p->mask || is_of_indices(c, p->mask, seen, CG_INDEX_DEPTH));
 }

@@ -127,7 +127,8 @@ static void want_through(cg_func *c, const ct_value *v, const cg_layout *l)
     c->homes->reader = op;
     switch ((int)op->opcode) {
     case OP_constant:
-    case OP_iota: break;
+    case OP_iota:
+    case OP_load_view_tko: break;
     case OP_broadcast: {
         cg_shape source = cg_shape_of(operands[0]->type), result = cg_shape_of(v->type);
         from = cg_layout_unbroadcast(l, &source, &result);

@@ -486,14 +486,27 @@ static bool run_cluster(ps_cluster *c, bool alone)
             report_deadlock(c);
             return false;
         }
-        if (c->yields > IDLE_YIELDS)
-            return true; /* something outside may change what it waits for */
         if (sim->steps >= sim->step_limit) {
             report_launch(sim, PTXSIM_STEP_LIMIT, "stopped after %llu instructions of warps",
                           (unsigned long long)sim->steps);
             sim->stopped = true;
         }
+        if (c->yields > IDLE_YIELDS)
+            return true; /* something outside may change what it waits for */
     }
+    return true;
+}
+
+/* Whether clusters wait for each other for ever: each has had enough turns since anything changed, and no copy of any
+   of them is outstanding. One that is completes here. */
+static bool are_stuck(const ptxsim *sim, ps_cluster *const *clusters, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (clusters[i]->yields <= IDLE_YIELDS || clusters[i]->progress != sim->progress)
+            return false;
+    for (uint32_t i = 0; i < count; i++)
+        if (ps_transfers_progress(clusters[i], true) || ps_arrivals_progress(clusters[i], true))
+            return false;
     return true;
 }
 
@@ -514,9 +527,11 @@ static void run_grid(ptxsim *sim)
             resident[count++] = c;
         }
         all_wait = true;
+        bool full = next == total || count == PS_MAX_RESIDENT;
+        bool alone = full && (count == 1 || are_stuck(sim, resident, count));
         for (uint32_t i = 0; i < count && !sim->stopped;) {
             ps_cluster *c = resident[i];
-            bool goes_on = run_cluster(c, count == 1 && next == total);
+            bool goes_on = run_cluster(c, alone);
             if (goes_on && c->live_warps) {
                 i++;
                 continue;

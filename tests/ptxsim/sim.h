@@ -287,6 +287,7 @@ typedef struct ps_copy {
 typedef struct ps_publication {
     uint64_t address;
     uint32_t times;
+    uint32_t when; /* the warp's time when it acquired it */
 } ps_publication;
 
 struct ps_warp {

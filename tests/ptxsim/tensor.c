@@ -192,7 +192,11 @@ ps_flow ps_exec_map_acquire(ps_warp *w, const ps_insn *in, uint32_t active)
     uint64_t address[PS_LANES];
     ps_addresses(w, in, &in->operands[0], active, address);
     PS_FOR_LANES(l, active)
-    acquired(w, address[l])->times = published(w->sim, address[l])->times;
+    {
+        ps_publication *p = acquired(w, address[l]);
+        p->times = published(w->sim, address[l])->times;
+        p->when = w->times[w->clock_index];
+    }
     return PS_NEXT;
 }
 
@@ -281,6 +285,20 @@ static const char *fault_of(const ps_tensor_map *map, unsigned rank)
     return NULL;
 }
 
+/* Whether the warp has acquired the map since it was last published. In Triton's text, one warp acquires a map for the
+   others of its block, which wait for it. */
+static bool has_acquired(ps_warp *w, uint64_t address)
+{
+    uint32_t times = published(w->sim, address)->times;
+    bool has = acquired(w, address)->times == times;
+    for (uint32_t i = 0; i < w->block->warp_count && !has && w->sim->module.is_triton; i++) {
+        ps_warp *other = &w->block->warps[i];
+        const ps_publication *p = acquired(other, address);
+        has = p->times == times && w->times[other->clock_index] > p->when;
+    }
+    return has;
+}
+
 /* The map of a lane, if it is valid and the lane may use it: it is a parameter, or was published. */
 static bool take_map(ps_warp *w, const ps_insn *in, unsigned lane, uint64_t address, ps_tensor_map *out)
 {
@@ -290,7 +308,7 @@ static bool take_map(ps_warp *w, const ps_insn *in, unsigned lane, uint64_t addr
         return false;
     memcpy(out, at, sizeof *out);
     const char *fault = fault_of(out, in->mode);
-    if (!fault && !is_param && acquired(w, address)->times != published(w->sim, address)->times)
+    if (!fault && !is_param && !has_acquired(w, address))
         fault = "it was published since the warp has acquired it, or never acquired (fence.proxy.tensormap)";
     if (fault)
         ps_report(w, in, (int)lane, PTXSIM_TENSOR_MAP, "'%s': %s", in->opcode, fault);

@@ -5,7 +5,7 @@
 #include "tests/random/kernel.h"
 
 enum {
-    DRAW_ARRAYS = RANDOM_KERNEL_ARRAYS,
+    DRAW_ARRAYS = 3,
     DRAW_VIEWS = 24,
     DRAW_COUNTERS = 12,
     DRAW_VALUES = 24,
@@ -215,6 +215,9 @@ draw_region draw_region_of(draw *d, bool has_value);
 void draw_carry(draw *d, draw_region *r, const char *name, const char *type);
 /* The names or types of what a region carries, with commas. */
 void draw_words(const draw_region *r, draw_word which, bc_text *out);
+/* The head of a loop: "... = for %i in (range) : tile<i32> iter_values(...) -> (...) {". compare: "" or "unsigned ". */
+void draw_head(draw *d, const draw_region *r, const char *counter, const char *range, const char *compare,
+               const char *type);
 /* The head of a branch: "... = if %c -> (...) {". */
 draw_region draw_branch(draw *d, const char *condition, bool has_value);
 /* Brings the region's own names into scope. */
@@ -227,7 +230,51 @@ void draw_behind(draw *d, const draw_region *r);
 
 /* ---- draw_pointers.c ---- */
 
-/* Generates the whole text of a kernel that multiplies tiles loaded through pointers. Its arrays are f16. */
-void draw_pointer_product(draw *d, random_kernel *out);
+/* Generates the whole text of a kernel of `grid` tile blocks that multiplies tiles loaded through pointers. Its arrays
+   are f16. Returns their bytes. */
+size_t draw_pointer_product(draw *d, uint32_t grid);
 
+/* ---- draw_tiles.c: ops on tiles of any type ---- */
+
+const char *draw_kind_text(bc_kind kind);
+bool draw_is_real(bc_kind kind);
+/* "tile<16x64xf32>" */
+void draw_typed(draw_shape shape, const char *kind, char out[DRAW_TYPE]);
+/* Writes an op, and gives its result a fresh name, which may replace that of an operand. */
+void draw_set(draw *d, char out[DRAW_NAME], const char *format, ...) TV_PRINTF(3, 4);
+/* fraction: of a float, ".0" or ".5". */
+void draw_constant(draw *d, draw_shape shape, bc_kind kind, int number, const char *fraction, char out[DRAW_NAME]);
+void draw_scalar(draw *d, uint32_t number, char out[DRAW_NAME]);
+/* Exchanges the last two dimensions. */
+draw_shape draw_turned(draw_shape shape);
+void draw_turn(draw *d, draw_shape shape, const char *kind, char name[DRAW_NAME]);
+/* A tile with one number for each index of a dimension becomes one of the shape. */
+void draw_spread(draw *d, draw_shape shape, unsigned dim, const char *kind, char name[DRAW_NAME]);
+/* Whether the index along a dimension is less than a bound: an i1 for each element. */
+void draw_mask(draw *d, draw_shape shape, unsigned dim, uint32_t bound, char out[DRAW_NAME]);
+void draw_select(draw *d, draw_shape shape, bc_kind kind, const char *condition, const char *yes, const char *no,
+                 char out[DRAW_NAME]);
+/* Into the range from low to high. */
+void draw_clamp(draw *d, draw_shape shape, bc_kind kind, int low, int high, char name[DRAW_NAME]);
+void draw_convert(draw *d, draw_shape shape, bc_kind from, bc_kind to, char name[DRAW_NAME]);
+
+/* ---- draw_operands.c: tiles of matrices ---- */
+
+/* A matrix, or several, in an array of its own, divided into tiles. */
+typedef struct draw_matrix {
+    const char *array, *kind;
+    draw_shape tile;            /* as it is stored */
+    uint32_t counts[DRAW_DIMS]; /* of tiles */
+    bool turned;                /* tiles are used with their last two dimensions exchanged */
+    char view[DRAW_NAME], type[DRAW_TYPE];
+    size_t elements; /* that the array must have */
+} draw_matrix;
+
+/* Writes the view; array, kind, tile and counts are given. ragged: extents may end inside a tile. */
+void draw_matrix_view(draw *d, draw_matrix *m, bool ragged);
+/* Loads the tile of a row and a column of tiles (as they are used, not as they are stored). */
+void draw_matrix_load(draw *d, const draw_matrix *m, const char *row, const char *column, const char *token,
+                      char out[DRAW_NAME], char out_token[DRAW_NAME]);
+void draw_matrix_store(draw *d, const draw_matrix *m, const char *row, const char *column, const char *value,
+                       const char *token);
 #endif

@@ -221,13 +221,13 @@ static void say_start(draw *d, words *w, uint32_t room)
               : "%%aat.x = constant <i32: $aat$> : tile<i32>\n%%aat = xori %%aat.x, %%one : tile<i32>\n");
 }
 
-void draw_pointer_product(draw *d, random_kernel *out)
+size_t draw_pointer_product(draw *d, uint32_t grid)
 {
     words w = {0};
     uint32_t m = 64u << draw_below(d, 2), n = 32u << draw_below(d, 3), k = 32u << draw_below(d, 2);
     uint32_t depth = draw_chance(d, 3) ? k * (1 + draw_below(d, 3)) : 8 * (1 + draw_below(d, 16)), rows, room = 1 << 17;
     bool wide = draw_chance(d, 3), wraps = draw_chance(d, 8), over = draw_chance(d, 2);
-    rows = draw_chance(d, 3) ? m * out->grid : 1 + draw_below(d, m * out->grid);
+    rows = draw_chance(d, 3) ? m * grid : 1 + draw_below(d, m * grid);
     say(&w, "M", "%u", (unsigned)m);
     say(&w, "N", "%u", (unsigned)n);
     say(&w, "K", "%u", (unsigned)k);
@@ -275,5 +275,5 @@ void draw_pointer_product(draw *d, random_kernel *out)
     write_text(d->out, "%m11 = addi %m1, %0 : tile<i32>\n" SPREAD("m11", "m1s", "i32", "1", "$M$"), &w);
     write_text(d->out, loop, &w);
     write_text(d->out, end, &w);
-    out->array_bytes = (size_t)room * 4;
+    return (size_t)room * 4;
 }

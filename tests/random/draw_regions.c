@@ -48,6 +48,27 @@ void draw_words(const draw_region *r, draw_word which, bc_text *out)
     }
 }
 
+void draw_head(draw *d, const draw_region *r, const char *counter, const char *range, const char *compare,
+               const char *type)
+{
+    bc_text line;
+    bc_text_init(&line, NULL);
+    if (r->count) {
+        draw_words(r, DRAW_AFTER, &line);
+        bc_text_puts(&line, " = ");
+    }
+    bc_text_printf(&line, "for %s%s in (%s) : tile<%s>", compare, counter, range, type);
+    if (r->count) {
+        bc_text_puts(&line, " iter_values(");
+        draw_words(r, DRAW_ENTERS, &line);
+        bc_text_puts(&line, ") -> (");
+        draw_words(r, DRAW_TYPES, &line);
+        bc_text_char(&line, ')');
+    }
+    draw_line(d, "%s {", bc_text_words(&line));
+    bc_text_release(&line);
+}
+
 void draw_enter(draw *d, const draw_region *r)
 {
     for (unsigned i = 0; i < draw_token_count(d); i++)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bytecode/number/number.h"
 #include "bytecode/op.h"
 #include "tests/random/draw.h"
 
@@ -130,19 +131,6 @@ static void body(draw *d, const draw_region *r, const product *p)
     draw_close(d, "}");
 }
 
-static void head(draw *d, const draw_region *r, const char *counter, const char *range, const counting *c)
-{
-    bc_text line;
-    bc_text_init(&line, NULL);
-    draw_words(r, DRAW_AFTER, &line);
-    bc_text_printf(&line, " = for %s%s in (%s) : tile<%s> iter_values(", c->compare, counter, range, c->type);
-    draw_words(r, DRAW_ENTERS, &line);
-    bc_text_puts(&line, ") -> (");
-    draw_words(r, DRAW_TYPES, &line);
-    draw_line(d, "%s) {", bc_text_words(&line));
-    bc_text_release(&line);
-}
-
 static void draw_for(draw *d, draw_region *r, const product *p)
 {
     counting c = counting_of(d);
@@ -159,7 +147,7 @@ static void draw_for(draw *d, draw_region *r, const product *p)
     }
     draw_name(d, counter);
     d->range[0] = 0;
-    head(d, r, counter, range, &c);
+    draw_head(d, r, counter, range, c.compare, c.type);
     draw_enter(d, r);
     count_from_zero(d, &c, counter, first);
     body(d, r, p);
@@ -177,7 +165,7 @@ static void draw_shared_for(draw *d, draw_region *r, const product *p)
     bound_of(d, c.type, c.bound, last);
     draw_name(d, counter);
     snprintf(range, sizeof range, "%%x to %s, step %%gx", last);
-    head(d, r, counter, range, &c);
+    draw_head(d, r, counter, range, c.compare, c.type);
     draw_enter(d, r);
     draw_add_counter(d, counter, c.bound);
     snprintf(d->shared_counter, sizeof d->shared_counter, "%s", counter);
@@ -512,6 +500,12 @@ static draw_theme theme_of(draw *d)
     return (draw_theme)usual[draw_below(d, sizeof usual)];
 }
 
+static void give_bytes(random_kernel *out, bc_kind kind, size_t bytes)
+{
+    for (unsigned i = 0; i < DRAW_ARRAYS; i++)
+        out->arrays[i] = (random_array){.kind = kind, .bytes = bytes};
+}
+
 void random_kernel_draw(uint64_t seed, random_kernel *out)
 {
     static const bc_kind kinds[] = {BC_I32, BC_I32, BC_I32, BC_F32, BC_F32, BC_F16, BC_F16, BC_I64, BC_F64, BC_I8};
@@ -519,13 +513,13 @@ void random_kernel_draw(uint64_t seed, random_kernel *out)
     *out = (random_kernel){.array_count = DRAW_ARRAYS};
     bc_text_init(&out->text, NULL);
     if (seed % POINTER_SEEDS == 0) {
-        out->kind = d.kind = BC_F16;
+        d.kind = BC_F16;
         out->all_small = true;
         out->grid = 1 + draw_below(&d, 3);
-        draw_pointer_product(&d, out);
+        give_bytes(out, BC_F16, draw_pointer_product(&d, out->grid));
         return;
     }
-    out->kind = d.kind = kinds[draw_below(&d, sizeof kinds / sizeof *kinds)];
+    d.kind = kinds[draw_below(&d, sizeof kinds / sizeof *kinds)];
     out->all_small = d.products = d.kind == BC_F16 && !draw_chance(&d, 3);
     d.elements = elements_of(&d);
     d.theme = theme_of(&d);
@@ -542,27 +536,51 @@ void random_kernel_draw(uint64_t seed, random_kernel *out)
     bool real = bc_kinds[d.kind].kind_class == BC_CLASS_FLOAT;
     d.has_atomics = d.kind == BC_I32 || d.kind == BC_I64 || (real && d.alone);
     /* twice the room of a tile block's own part, and indices beyond */
-    out->array_bytes = (size_t)draw_room(&d) * 2 * (out->grid + 1) * bc_kind_memory_bytes(d.kind);
+    give_bytes(out, d.kind, (size_t)draw_room(&d) * 2 * (out->grid + 1) * bc_kind_memory_bytes(d.kind));
     for (unsigned i = 1; i < DRAW_ARRAYS; i++)
         if (draw_chance(&d, 8))
-            out->alias[i] = 16u << draw_below(&d, 8);
+            out->arrays[i].alias = 16u << draw_below(&d, 8);
     draw_line(&d, "cuda_tile.module @m {");
     draw_open(&d);
     entry(&d, !d.alone && (only_loads || !draw_chance(&d, 3)));
     draw_close(&d, "}");
 }
 
+/* A number of contents that trial_fill does not know, as bits. */
+static uint64_t number_of(const random_array *a, draw *d)
+{
+    if (a->contents == RANDOM_BITS)
+        return draw_below(d, 256);
+    if (a->contents == RANDOM_SCALES && a->kind == BC_F8E8M0FNU)
+        return 126 + draw_below(d, 4); /* exponents, from -1 on */
+    int64_t number = a->contents == RANDOM_TINY ? (int64_t)draw_below(d, 5) - 2 : 1 << draw_below(d, 3);
+    return bc_kinds[a->kind].kind_class == BC_CLASS_FLOAT ? bc_int_to_float(a->kind, (uint64_t)number, 64, true)
+                                                          : (uint64_t)number;
+}
+
+static void fill(const random_array *a, const trial_array *out, draw *d)
+{
+    unsigned bits = bc_kind_bits(a->kind);
+    for (size_t e = 0; e < out->size * 8 / bits; e++)
+        bc_packed_set(out->bytes, bits, e, number_of(a, d));
+}
+
 void random_kernel_memory(const random_kernel *k, trial_memory *out)
 {
+    draw d = {.state = k->grid};
     *out = (trial_memory){.grid = k->grid};
     for (unsigned i = 0; i < k->array_count; i++) {
-        if (k->alias[i])
-            trial_add_alias(out, 0, k->alias[i] * bc_kind_memory_bytes(k->kind));
+        const random_array *a = &k->arrays[i];
+        if (a->alias)
+            trial_add_alias(out, 0, a->alias * bc_kind_memory_bytes(a->kind));
         else
-            trial_add_array(out, k->kind, k->array_bytes, 0);
+            trial_add_array(out, a->kind, a->bytes, 0);
     }
     trial_add_array(out, BC_I32, LOCK_BYTES, 0);
     trial_add_value(out, ONE_NUMBER);
     trial_fill(out, k->all_small);
+    for (unsigned i = 0; i < k->array_count; i++)
+        if (k->arrays[i].contents != RANDOM_NUMBERS)
+            fill(&k->arrays[i], &out->arrays[i], &d);
     memset(out->arrays[k->array_count].bytes, 0, LOCK_BYTES);
 }

@@ -7,21 +7,35 @@
 
 #include "tests/random/trial.h"
 
-enum { RANDOM_KERNEL_ARRAYS = 3 };
+enum { RANDOM_KERNEL_ARRAYS = 6 };
+
+typedef enum random_contents {
+    RANDOM_NUMBERS, /* small ones and, unless all are to be small, now and then any */
+    RANDOM_TINY,    /* -2 to 2 */
+    RANDOM_BITS,
+    RANDOM_SCALES /* powers of two from 0.5 to 4 */
+} random_contents;
+
+typedef struct random_array {
+    bc_kind kind; /* of elements */
+    size_t bytes;
+    size_t alias; /* the element of the first array that the parameter points to; 0: it has an array of its own */
+    random_contents contents;
+} random_array;
 
 typedef struct random_kernel {
     bc_text text;
-    bc_kind kind;  /* of elements */
     uint32_t grid; /* tile blocks */
     unsigned array_count;
-    size_t array_bytes;
-    /* Of the array before it, the element that a parameter points to; 0: it has an array of its own. */
-    size_t alias[RANDOM_KERNEL_ARRAYS];
+    random_array arrays[RANDOM_KERNEL_ARRAYS];
     bool all_small; /* its arrays are to hold small numbers, so that sums of products are exact */
 } random_kernel;
 
 /* Draws the kernel of a seed: always the same one. bc_text_release(&out->text). */
 void random_kernel_draw(uint64_t seed, random_kernel *out);
+
+/* The same, of those that multiply matrices (draw_products.c). */
+void random_product_draw(uint64_t seed, random_kernel *out);
 
 /* Its parameters and arrays, filled. trial_free(out). */
 void random_kernel_memory(const random_kernel *k, trial_memory *out);

@@ -1,5 +1,6 @@
-/* random_memory KERNELS TARGET,... [FIRST [gpu]]: random kernels whose accesses to memory meet (tests/random/kernel.h),
-   on the virtual machine and, compiled for each target, on the PTX simulator or a GPU, for seeds from FIRST (1) on.
+/* random_memory KERNELS TARGET,... [FIRST [gpu] [products]]: random kernels whose accesses to memory meet or, with
+   `products`, that multiply matrices (tests/random/kernel.h), on the virtual machine and, compiled for each target, on
+   the PTX simulator or a GPU, for seeds from FIRST (1) on.
 
    What the machine's checks find something in is left out, as its results are not defined: races, accesses that no
    token orders, indices outside a view. The others must compile, and leave the same memory on both sides.
@@ -22,8 +23,11 @@
 
 enum { STEPS = 200000, WHAT = 2000, MOST_TARGETS = 8, TARGET = 16, COMPILER_SECONDS = 60 };
 
+typedef void draw_kernel(uint64_t seed, random_kernel *out);
+
 typedef struct tally {
     trial_device device;
+    draw_kernel *draw;
     char targets[MOST_TARGETS][TARGET];
     unsigned target_count;
     char *compiler;  /* NULL: the library */
@@ -171,7 +175,7 @@ static void run_seed(uint64_t seed, tally *t)
     trial_finding f = {0};
     tv_sink sink = {&f, trial_note};
     tv_module *m = NULL;
-    random_kernel_draw(seed, &k);
+    t->draw(seed, &k);
     if (tv_module_parse(k.text.ptr, k.text.len, 0, NULL, sink, &m) != TV_OK
         || tv_module_verify(m, NULL, sink) != TV_OK) {
         fail(seed, &k, "every target", f.text);
@@ -201,10 +205,10 @@ static bool read_targets(const char *words, tally *t)
     return t->target_count > 0;
 }
 
-static void print_kernel(uint64_t seed)
+static void print_kernel(draw_kernel *draw, uint64_t seed)
 {
     random_kernel k;
-    random_kernel_draw(seed, &k);
+    draw(seed, &k);
     printf("// grid %u\n%s", (unsigned)k.grid, bc_text_words(&k.text));
     bc_text_release(&k.text);
 }
@@ -235,16 +239,26 @@ static void close_compiler(const tally *t)
         remove(t->folder);
 }
 
+/* One of the words after FIRST? */
+static bool has_word(int argc, char **argv, const char *word)
+{
+    for (int i = 4; i < argc; i++)
+        if (strcmp(argv[i], word) == 0)
+            return true;
+    return false;
+}
+
 int main(int argc, char **argv)
 {
     uint64_t seeds = argc > 2 ? strtoull(argv[1], NULL, 10) : 0, first = argc > 3 ? strtoull(argv[3], NULL, 10) : 1;
-    tally t = {.device = argc > 4 && strcmp(argv[4], "gpu") == 0 ? TRIAL_GPU : TRIAL_PTXSIM};
+    tally t = {.device = has_word(argc, argv, "gpu") ? TRIAL_GPU : TRIAL_PTXSIM,
+               .draw = has_word(argc, argv, "products") ? random_product_draw : random_kernel_draw};
     if (seeds == 0 || !read_targets(argv[2], &t)) {
-        fprintf(stderr, "usage: random_memory KERNELS TARGET,... [FIRST [gpu]]\n");
+        fprintf(stderr, "usage: random_memory KERNELS TARGET,... [FIRST [gpu] [products]]\n");
         return 2;
     }
     if (getenv("RANDOM_MEMORY_TEXT")) {
-        print_kernel(first);
+        print_kernel(t.draw, first);
         return 0;
     }
     if (t.device == TRIAL_GPU && !gpu_open()) {

@@ -1,21 +1,24 @@
 #!/bin/sh
-# random_memory.sh PROGRAM KERNELS FIRST JOBS FOLDER TARGET... [gpu]: KERNELS random kernels from seed FIRST on, each for
-# all targets, by so many processes at a time; kernels that fail are kept in FOLDER. Ends with `random kernels: N
-# passed, ...`.
+# random_memory.sh PROGRAM KERNELS FIRST JOBS FOLDER TARGET... [gpu] [products]: KERNELS random kernels (products: those
+# that multiply) from seed FIRST on, each for all targets, by so many processes at a time; kernels that fail are kept in
+# FOLDER. Ends with `random kernels: N passed, ...`.
 set -u
 program=$1 kernels=$2 first=$3 jobs=$4 folder=$5
 shift 5
 rm -rf "$folder" && mkdir -p "$folder" || exit 2
 export RANDOM_MEMORY_KEEP="$folder"
-device='' targets=''
+words='' targets=''
 for target; do
-    if [ "$target" = gpu ]; then device=gpu; else targets=$targets,$target; fi
+    case $target in
+        gpu | products) words="$words $target" ;;
+        *) targets=$targets,$target ;;
+    esac
 done
 targets=${targets#,}
 share=$(((kernels + jobs - 1) / jobs)) job=0
 while [ $job -lt "$jobs" ]; do
-    # shellcheck disable=SC2086 # no word where there is none
-    "$program" $share "$targets" $((first + job * share)) $device > "$folder/$job.out" 2>&1 &
+    # shellcheck disable=SC2086 # several words, or none
+    "$program" $share "$targets" $((first + job * share)) $words > "$folder/$job.out" 2>&1 &
     job=$((job + 1))
 done
 wait

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """PTX of stock Triton on the PTX simulator, beside NumPy.
 
-    stock.py PTXSIM FOLDER [--targets 90,100] [--filter TEXT] [--part I/N]
+    stock.py PTXSIM FOLDER [--targets 90,100] [--filter TEXT] [--part I/N] [--times]
 
 Triton compiles the kernels of stock_kernels.py for described targets, which needs no GPU; FOLDER gets their PTX, and Triton's cache. Every
 kernel runs with two seeds of the simulator. What does not run as expected is listed in stock.txt, with a reason, and that list must be right.
-Ends with `stock triton: N passed, N failed, N listed`. Nothing of this is needed elsewhere: without triton and NumPy, it is skipped."""
+Ends with `stock triton: N passed, N failed, N listed`. Standard error says how far it has come: on a terminal in one line, elsewhere once a
+minute. Nothing of this is needed elsewhere: without triton and NumPy, it is skipped."""
 import argparse
 import importlib.util
 import inspect
@@ -13,9 +14,10 @@ import os
 import re
 import subprocess
 import sys
+import time
 
 TYPES = {"float32": "fp32", "float16": "fp16", "int32": "i32", "int8": "i8", "uint8": "u8", "int64": "i64"}
-SEEDS, MOST_STEPS = 2, 1 << 20
+SEEDS, MOST_STEPS, PROGRESS_SECONDS = 2, 1 << 20, 60
 # CUtensorMapDataType of elements of so many bytes: the simulator moves bytes.
 MAP_TYPES = {1: 0, 2: 6, 4: 7}
 
@@ -27,6 +29,7 @@ def parse():
     p.add_argument("--targets", default="90,100")
     p.add_argument("--filter", default="", help="cases whose name has this text")
     p.add_argument("--part", default="0/1", help="I/N: every Nth case, from number I on")
+    p.add_argument("--times", action="store_true", help="also print how long each case took")
     return p.parse_args()
 
 
@@ -149,6 +152,29 @@ def run(options, case, target):
     return None
 
 
+class Progress:
+    """How far the run has come, on standard error."""
+
+    def __init__(self, count):
+        self.count, self.done, self.start = count, 0, time.monotonic()
+        self.terminal, self.last = sys.stderr.isatty(), self.start
+
+    def begins(self, name):
+        now = time.monotonic()
+        text = f"stock triton: {self.done} of {self.count} done in {now - self.start:.0f} s, now {name}"
+        self.done += 1
+        if self.terminal:
+            self.clear()
+            print(text, end="", file=sys.stderr, flush=True)
+        elif now - self.last >= PROGRESS_SECONDS:
+            self.last = now
+            print(text, file=sys.stderr, flush=True)
+
+    def clear(self):
+        if self.terminal:
+            print("\r\33[K", end="", file=sys.stderr, flush=True)
+
+
 def main():
     options = parse()
     missing = [m for m in ("numpy", "triton") if not importlib.util.find_spec(m)]
@@ -164,14 +190,20 @@ def main():
     from stock_case import CASES
 
     part, of = map(int, options.part.split("/"))
-    known, passed, failed, listed = exceptions(), 0, 0, 0
-    for case in [c for c in CASES if options.filter in c.name][part::of]:
-        for target in map(int, options.targets.split(",")):
-            wrong, reason = run(options, case, target), known.get((case.name, f"sm_{target}"))
-            passed, listed = passed + (not wrong and not reason), listed + bool(wrong and reason)
-            if bool(wrong) != bool(reason):
-                failed += 1
-                print(f"{case.name}, sm_{target}: {wrong or 'runs, though stock.txt has it'}", flush=True)
+    cases = [c for c in CASES if options.filter in c.name][part::of]
+    runs = [(case, target) for case in cases for target in map(int, options.targets.split(","))]
+    known, passed, failed, listed, progress = exceptions(), 0, 0, 0, Progress(len(runs))
+    for case, target in runs:
+        name, start = f"{case.name}, sm_{target}", time.monotonic()
+        progress.begins(name)
+        wrong, reason = run(options, case, target), known.get((case.name, f"sm_{target}"))
+        passed, listed = passed + (not wrong and not reason), listed + bool(wrong and reason)
+        progress.clear()
+        if options.times:
+            print(f"{time.monotonic() - start:6.1f} s  {name}", flush=True)
+        if bool(wrong) != bool(reason):
+            failed += 1
+            print(f"{name}: {wrong or 'runs, though stock.txt has it'}", flush=True)
     print(f"stock triton {triton.__version__}: {passed} passed, {failed} failed, {listed} listed")
     return failed > 0 or not passed
 

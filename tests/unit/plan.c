@@ -118,8 +118,8 @@ static void check_block(sample *s)
     BREAKS(s, ring->load_count, CG_RING_LOADS + 1, "too many");
     BREAKS(s, ring->role, CG_RING_OF_GROUPS, "belongs to no loop");
     BREAKS(s, ring->role, CG_RING_OF_THREADS, "no place");
-    BREAKS(s, ring->loads[1].offset, 0, "behind each other");
-    BREAKS(s, ring->slot_bytes, ring->slot_bytes - 1, "behind each other");
+    BREAKS(s, ring->loads[1].offset, 0, "place of its own");
+    BREAKS(s, ring->slot_bytes, ring->slot_bytes - 1, "place of its own");
     BREAKS(s, ring->loads[0].feed, CG_NO_FEED, "no place");
     BREAKS(s, ring->loads[0].passage, CG_ROUNDED_BY_MAP, "without producers");
     BREAKS(s, ring->loads[0].passage, CG_TRANSPOSED_BY_THREADS, "without producers");

@@ -49,6 +49,11 @@ static const char text[] =
 
         WAIT("wait", "ld.acquire.gpu", "st.release.gpu")
 
+    /* each block waits for a phase that nobody completes */
+    ".visible .entry stuck(.param .u64 p)\n{\n.reg .pred %p0; .shared .align 8 .b64 bar;\n"
+    "mbarrier.init.shared::cta.b64 [bar], 1;\n"
+    "L: mbarrier.try_wait.parity.shared::cta.b64 %p0, [bar], 0; @!%p0 bra L;\nret;\n}\n"
+
     /* module variables, and shared memory whose size the launch gives */
     ".visible .entry variables(.param .u64 p, .param .align 4 .b8 s[8])\n{\n.reg .b64 %b, %q; .reg .b32 %r<8>; .reg "
     ".f32 %f<2>;\n"
@@ -125,6 +130,20 @@ static void check_grids(ptxsim *sim)
     memset(words, 0, sizeof words);
     CHECK(!run(sim, "wait", words, 1024, (ptxsim_launch){.grid = {1, 1, 1}, .block = {1, 1, 1}, .step_limit = 100000})
           && reports(sim, PTXSIM_STEP_LIMIT));
+}
+
+/* Blocks that wait for ever: as many as run at once, and more. */
+static void check_stuck(ptxsim *sim)
+{
+    uint32_t word = 0;
+    static const uint32_t grids[] = {1, 2, 70};
+    for (unsigned i = 0; i < 3; i++) {
+        CHECK(!run(sim, "stuck", &word, 1, (ptxsim_launch){.grid = {grids[i], 1, 1}, .block = {1, 1, 1}})
+              && reports(sim, PTXSIM_DEADLOCK));
+        CHECK(!run(sim, "stuck", &word, 1,
+                   (ptxsim_launch){.grid = {grids[i], 1, 1}, .block = {1, 1, 1}, .step_limit = 1000})
+              && reports(sim, PTXSIM_STEP_LIMIT));
+    }
 }
 
 /* A grid that counts clusters: which one of how many, the block's rank there, how many blocks there are. */
@@ -212,6 +231,7 @@ int main(void)
     CHECK_MSG(sim != NULL, "%s", error);
     if (sim) {
         check_grids(sim);
+        check_stuck(sim);
         check_clusters();
         check_variables(sim);
         check_between();

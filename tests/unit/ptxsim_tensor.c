@@ -9,12 +9,14 @@
 enum { ROWS = 20, COLUMNS = 72, BOX_ROWS = 16, BOX_COLUMNS = 64, BOX_BYTES = 2 * BOX_ROWS * BOX_COLUMNS };
 
 #define HEAD ".version 8.6\n.target sm_90a\n.address_size 64\n.global .align 128 .b8 slot[260];\n"
-#define ENTRY(name, of)                                                                                               \
-    ".visible .entry " name "(.param .u64 p, .param .u64 q) .reqntid 32" of "\n{\n.reg .b64 %b, %o, %g, %st; "        \
+#define ENTRY(name, of) ENTRY_WITH("32", name, of, "")
+/* others: what comes before the first warp's own part */
+#define ENTRY_WITH(threads, name, of, others)                                                                         \
+    ".visible .entry " name "(.param .u64 p, .param .u64 q) .reqntid " threads of "\n{\n.reg .b64 %b, %o, %g, %st; "  \
     ".reg .b32 %r<16>; .reg .b16 %h; .reg .pred %p<4>;\n.shared .align 1024 .b8 sm[4096];\n"                          \
     "ld.param.u64 %b, [p]; ld.param.u64 %o, [q]; mov.u32 %r0, %tid.x; mov.u32 %r1, sm; setp.eq.u32 %p0, %r0, 0;\n"    \
     "mov.u64 %g, slot; mov.u32 %r7, %cluster_ctarank; mul.wide.u32 %st, %r7, 128; add.u64 %g, %g, %st; mul.wide.u32 " \
-    "%st, %r7, 2048; add.u64 %o, %o, %st;\n"                                                                          \
+    "%st, %r7, 2048; add.u64 %o, %o, %st;\n" others                                                                   \
     "@%p0 mbarrier.init.shared::cta.b64 [%r1+2176], 1; fence.mbarrier_init.release.cluster; shl.b32 %r2, %r0, 2;\n"   \
     "add.u32 %r2, %r2, %r1; st.shared.b32 [%r2+2048], 0; add.u32 %r3, %r1, 2048; mov.u64 %st, 144; bar.warp.sync "    \
     "-1;\n"
@@ -55,6 +57,11 @@ enum { ROWS = 20, COLUMNS = 72, BOX_ROWS = 16, BOX_COLUMNS = 64, BOX_BYTES = 2 *
     "@%p3 bra T;\nF: "
 #define GIVE_BACK "bar.warp.sync -1; @%p0 st.relaxed.gpu.global.u32 [%g+256], 1;\n"
 
+/* a second warp copies with the map of the first one, which acquires it before or after they have met */
+#define TWO_WARPS "setp.ge.u32 %p2, %r0, 32; @%p2 bra B;\n"
+#define MEET "B: bar.sync 0;\nsetp.ge.u32 %p2, %r0, 32; @%p2 bra S;\n"
+#define LEAVE "ret;\nS: setp.eq.u32 %p0, %r0, 32; sub.u32 %r0, %r0, 32; shl.b32 %r2, %r0, 2; add.u32 %r2, %r2, %r1;\n"
+
 #define END "ret;\n}\n"
 #define SWIZZLED REPLACE "swizzle_mode" MAP "b32 [%r3], 3;\n"
 #define PAIR " .reqnctapercluster 2"
@@ -63,22 +70,31 @@ static const struct kernel {
     uint32_t blocks;
     bool swizzled;
     int fault; /* ptxsim_check; -1: none */
-} kernels[] = {
-    {HEAD ENTRY("k", "") FIELDS REPLACE "swizzle_mode" MAP "b32 [%r3], 0;\n" PUBLISH ACQUIRE COPY OUT END, 1, false,
-     -1},
-    {HEAD ENTRY("k", "") FIELDS SWIZZLED PUBLISH ACQUIRE COPY OUT END, 1, true, -1},
-    {HEAD ENTRY("k", PAIR) FIELDS REPLACE "box_dim" MAP "b32 [%r3], 1, 8;\n" SWIZZLED PUBLISH ACQUIRE SHARED_OUT OUT
-                                          "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;" END,
-     2, true, -1},
-    {HEAD ENTRY("k", "") FIELDS PUBLISH ACQUIRE COPY OUT END, 1, true, PTXSIM_TENSOR_MAP},  /* no swizzle was set */
-    {HEAD ENTRY("k", "") FIELDS SWIZZLED PUBLISH COPY OUT END, 1, true, PTXSIM_TENSOR_MAP}, /* not acquired */
-    {HEAD ENTRY("k", "") FIELDS SWIZZLED PUBLISH ACQUIRE COPY "ld.shared.u32 %r5, [%r1]; st.global.u32 [%o], %r5;" END,
-     1, true, PTXSIM_ASYNC}, /* not awaited */
-    {HEAD ENTRY("k", "") FIELDS SWIZZLED PUBLISH ACQUIRE COPY PUBLISH OUT END, 1, true,
-     PTXSIM_TENSOR_MAP}, /* made anew while a copy may read it */
-    {HEAD ENTRY("k", PAIR) FIELDS SWIZZLED ONE_PLACE TAKE PUBLISH ACQUIRE COPY OUT GIVE_BACK END, 2, true, -1},
-    {HEAD ENTRY("k", PAIR) FIELDS SWIZZLED ONE_PLACE PUBLISH ACQUIRE COPY OUT GIVE_BACK END, 2, true,
-     PTXSIM_RACE}, /* nothing was waited for */
+} kernels[] =
+    {
+        {HEAD ENTRY("k", "") FIELDS REPLACE "swizzle_mode" MAP "b32 [%r3], 0;\n" PUBLISH ACQUIRE COPY OUT END, 1, false,
+         -1},
+        {HEAD ENTRY("k", "") FIELDS SWIZZLED PUBLISH ACQUIRE COPY OUT END, 1, true, -1},
+        {HEAD ENTRY("k", PAIR) FIELDS REPLACE "box_dim" MAP "b32 [%r3], 1, 8;\n" SWIZZLED PUBLISH ACQUIRE SHARED_OUT OUT
+                                              "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;" END,
+         2, true, -1},
+        {HEAD ENTRY("k", "") FIELDS PUBLISH ACQUIRE COPY OUT END, 1, true, PTXSIM_TENSOR_MAP},  /* no swizzle was set */
+        {HEAD ENTRY("k", "") FIELDS SWIZZLED PUBLISH COPY OUT END, 1, true, PTXSIM_TENSOR_MAP}, /* not acquired */
+        {HEAD ENTRY("k", "") FIELDS SWIZZLED PUBLISH ACQUIRE COPY
+         "ld.shared.u32 %r5, [%r1]; st.global.u32 [%o], %r5;" END,
+         1, true, PTXSIM_ASYNC}, /* not awaited */
+        {HEAD ENTRY("k", "") FIELDS SWIZZLED PUBLISH ACQUIRE COPY PUBLISH OUT END, 1, true,
+         PTXSIM_TENSOR_MAP}, /* made anew while a copy may read it */
+        {HEAD ENTRY("k", PAIR) FIELDS SWIZZLED ONE_PLACE TAKE PUBLISH ACQUIRE COPY OUT GIVE_BACK END, 2, true, -1},
+        {HEAD ENTRY("k", PAIR) FIELDS SWIZZLED ONE_PLACE PUBLISH ACQUIRE COPY OUT GIVE_BACK END, 2, true,
+         PTXSIM_RACE}, /* nothing was waited for */
+        {HEAD ENTRY_WITH("64", "k", "", TWO_WARPS) FIELDS SWIZZLED PUBLISH ACQUIRE MEET LEAVE COPY OUT END, 1, true,
+         PTXSIM_TENSOR_MAP}, /* acquired by another warp */
+},
+  of_triton[] = {
+      {HEAD ENTRY_WITH("64", "k", "", TWO_WARPS) FIELDS SWIZZLED PUBLISH ACQUIRE MEET LEAVE COPY OUT END, 1, true, -1},
+      {HEAD ENTRY_WITH("64", "k", "", TWO_WARPS) FIELDS SWIZZLED PUBLISH MEET ACQUIRE LEAVE COPY OUT END, 1, true,
+       PTXSIM_TENSOR_MAP}, /* acquired by another warp, which nobody waits for */
 };
 
 static bool run(ptxsim *sim, uint32_t blocks, uint16_t *out)
@@ -104,15 +120,16 @@ static void check_box(const uint16_t *box, bool swizzled, size_t kernel)
         }
 }
 
-static void check_kernel(size_t number)
+static void check_kernel(const struct kernel *k, size_t number, bool triton)
 {
-    const struct kernel *k = &kernels[number];
     char error[200];
     uint16_t out[BOX_BYTES] = {0};
     ptxsim *sim = ptxsim_load(k->text, strlen(k->text), error, sizeof error);
     CHECK_MSG(sim, "%zu: %s", number, error);
     if (!sim)
         return;
+    if (triton)
+        ptxsim_as_triton(sim);
     bool right = run(sim, k->blocks, out);
     CHECK_MSG(right == (k->fault < 0), "%zu: %s", number, ptxsim_report_text(sim));
     for (uint32_t b = 0; right && b < k->blocks; b++)
@@ -229,7 +246,9 @@ int main(void)
 {
     check_rounding();
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
-        check_kernel(i);
+        check_kernel(&kernels[i], i, false);
+    for (size_t i = 0; i < sizeof of_triton / sizeof *of_triton; i++)
+        check_kernel(&of_triton[i], i, true);
     check_stores();
     return TEST_END("ptxsim_tensor");
 }

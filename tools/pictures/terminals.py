@@ -66,6 +66,8 @@ PICTURES = {
               Command("tilevm check column_sum.tbc --grid 4 --check races --max-errors 1", 1)],
     "verify": [Command("tilevm verify quotient.tbc", 1)],
     "explain": [Command("tilevm compile product.tbc --target sm_90a --explain -o product.ptx")],
+    "debug": [Command("tilevm debug product.tbc --grid 2,2 --source . --batch -c 'break :13 if %loopIdx == 2' -c continue "
+                      "-c 'print %iterArg0[0, 0:6]' -c 'picture %iterArg0[0:16, 0:128]' -c reverse-step")],
 }
 
 
