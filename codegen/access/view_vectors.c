@@ -409,6 +409,14 @@ static void begin_common(walk *w)
             w->common = cg_and(w->c, w->common, inside_of(w, t, key_of(w, t, 0), 0));
 }
 
+/* Does a register lie behind the end of the tensor along t in every thread? What it adds to the thread's coordinate has
+   bits of its own. */
+static bool is_outside(const walk *w, uint32_t t, uint32_t delta)
+{
+    bool has_limit = !is_sparse(w, t) && !w->at[t].id && !w->at[t].known;
+    return has_limit && !w->mixed[t] && w->limit[t].known && delta >= w->limit[t].bits;
+}
+
 static void fill_vector(walk *w, uint32_t r, cg_tile_vector *vector)
 {
     cg_func *c = w->c;
@@ -416,6 +424,7 @@ static void fill_vector(walk *w, uint32_t r, cg_tile_vector *vector)
     vector->address = w->base;
     vector->offset = 0;
     vector->inside = w->common;
+    vector->outside = false;
     for (uint32_t t = 0; t < w->shape.rank; t++) {
         uint32_t delta = (element & cg_dim_mask(&w->shape, t)) >> w->shape.shift[t], key = key_of(w, t, r);
         if (delta || is_sparse(w, t) || w->mixed[t]) {
@@ -428,6 +437,7 @@ static void fill_vector(walk *w, uint32_t r, cg_tile_vector *vector)
         }
         if (!is_common(w, t))
             vector->inside = cg_and(c, vector->inside, inside_of(w, t, key, r));
+        vector->outside = vector->outside || is_outside(w, t, delta);
     }
     if (vector->offset > INT32_MAX || vector->offset < INT32_MIN) { /* an instruction's offset has 32 bits */
         vector->address = add(c, vector->address, cg_const(CG_B64, (uint64_t)vector->offset));

@@ -11,6 +11,7 @@ typedef struct cg_tile_vector {
     cg_val address;
     int64_t offset;
     cg_val inside; /* whether they lie inside the tensor */
+    bool outside;  /* they lie behind its end in every thread */
 } cg_tile_vector;
 
 typedef void cg_vector_fn(cg_func *c, void *user, const cg_tile_vector *vector);

@@ -246,7 +246,7 @@ const ct_op *cg_product_before(const ct_op *op)
 static bool is_chained(const ct_op *op)
 {
     enum { MOST_OPS = 256 }; /* that are searched for one that uses the result */
-    if (op->ahead || cg_product_before(op))
+    if (op->ahead || op->handed || cg_product_before(op))
         return true;
     uint32_t count = 0;
     for (const ct_op *next = op->next; next && count < MOST_OPS; next = next->next, count++)
@@ -276,7 +276,7 @@ uint32_t cg_mma_chain_warps(const cg_func *c)
     };
     int64_t blocks = cg_hint_of(c, CG_HINT_OCCUPANCY), most = CG_REGISTERS / 2 / (blocks > BLOCKS ? blocks : BLOCKS);
     const ct_func *f = c->ir;
-    uint32_t warps = 0;
+    uint32_t warps = 0, chosen = cg_choices_of(c)->warps;
     for (const ct_op *op = f->body->first; op; op = ct_next_op(op, f->body)) {
         const ct_op *before = cg_is_product(op) ? cg_product_before(op) : NULL;
         if (!before || cg_memory_bytes(bc_elem_kind(ct_operands(op)[0]->type)) != 2)
@@ -286,7 +286,7 @@ uint32_t cg_mma_chain_warps(const cg_func *c)
         uint32_t held = sums_of(op->block),
                  pair = ((uint32_t)1 << cg_shape_of(result).tile_bits) + ((uint32_t)1 << cg_shape_of(other).tile_bits);
         held = held > pair ? held : pair;
-        uint32_t wanted = held > most ? 3 : 2;
+        uint32_t wanted = chosen ? cg_log2_up(chosen) : held > most ? 3 : 2;
         uint32_t rows = m < 4 ? 0 : wanted < m - 4 ? wanted : m - 4;
         wanted = rows >= CG_WARPGROUP_BITS && held >> rows > FOR_A_WARP ? wanted : rows;
         warps = wanted > warps ? wanted : warps;

@@ -162,3 +162,10 @@ cg_layout cg_encoding_layout_of(const ct_value *v, const cg_layout *l)
     cg_layout at = cg_source_layout(v, l);
     return cg_encoding_layout(cg_encoding_of(v), &at);
 }
+
+ct_op *cg_staged_behind(const ct_value *v)
+{
+    while (v->op && cg_is_seen(v->op))
+        v = v->op->operands[0];
+    return v->op && v->op->opcode == CT_staged && !v->op->in_registers ? v->op : NULL;
+}

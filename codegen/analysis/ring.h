@@ -219,6 +219,13 @@ static inline cg_ring *cg_ring_of(const ct_op *op, uint32_t index)
 
 /* The ring load whose slot holds v, or the value that v reinterprets; NULL: v is in registers. */
 const cg_encoding *cg_encoding_of(const ct_value *v);
+/* The op that gives the tile of a ring that v is or shows, and that threads do not load; NULL: there is none. */
+ct_op *cg_staged_behind(const ct_value *v);
+/* Is the result such a tile? */
+static inline bool cg_shows_slot(const ct_op *op)
+{
+    return op->result_count && cg_staged_behind(&op->results[0]);
+}
 /* Converts a layout of v, which is in an encoding, to a layout of positions there. */
 cg_layout cg_encoding_layout_of(const ct_value *v, const cg_layout *l);
 

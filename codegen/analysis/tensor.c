@@ -42,7 +42,11 @@ bool cg_tcgen05_has_room(const cg_func *c, const ct_op *loop)
 uint32_t cg_tensor_bytes(const cg_func *c)
 {
     const cg_tensor *tensor = c->tensor;
-    uint32_t more = !tensor || tensor->in_turn ? CG_TENSOR_TURN_BYTES : tensor->flies ? CG_TENSOR_FLIGHT_BYTES : 0;
+    uint32_t more = !tensor           ? CG_TENSOR_TILES * CG_TENSOR_TILE_BYTES
+                    : tensor->tiles   ? tensor->tiles * CG_TENSOR_TILE_BYTES
+                    : tensor->in_turn ? CG_TENSOR_TURN_BYTES
+                    : tensor->flies   ? CG_TENSOR_FLIGHT_BYTES
+                                      : 0;
     return c->paired ? CG_PAIR_BYTES : CG_TENSOR_BYTES + more;
 }
 
@@ -50,8 +54,10 @@ cg_sum *cg_sum_of(const cg_func *c, const ct_op *op)
 {
     for (uint32_t i = 0; c->tensor && i < c->tensor->count; i++) {
         cg_sum *s = &c->tensor->sums[i];
-        if (s->product == op || s->started == op || s->taken == op || s->loaded == op || (s->scaled && s->scaled == op))
-            return s;
+        const ct_op *ops[] = {s->product, s->started, s->taken, s->loaded, s->scaled, s->handed};
+        for (uint32_t k = 0; k < TV_COUNT(ops); k++)
+            if (ops[k] == op)
+                return s;
     }
     return NULL;
 }

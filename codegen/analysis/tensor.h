@@ -20,6 +20,8 @@ typedef struct cg_sum {
     const ct_op *taken;   /* also of products that run ahead; of sums in turn: that marks it as complete, */
     const ct_op *loaded;  /* and the consumers' op that loads it; else NULL */
     const ct_op *scaled;  /* the op that multiplies it there in each iteration; NULL: none */
+    const ct_op *handed;  /* the consumers' op that stores the left operand of the issuer's product; NULL: none */
+    bool issued;          /* of a chain: the issuer's program starts the product (codegen/rewrite/chains.h) */
     bool late;            /* of a sum that is multiplied: its product is awaited when the next iteration multiplies it,
                              or when it is taken */
     uint32_t column, columns, row;         /* columns: with those of its scales; row: log2 of the words of each row */
@@ -44,9 +46,17 @@ typedef struct cg_tensor {
     bool flies;                    /* a product goes on in the next iteration, without groups, or runs ahead */
     bool is_late;                  /* a sum is */
     bool in_turn;                  /* the kernel's only sum has two places, which the issuer fills in turn */
+    uint32_t tiles;                /* of chains whose products the issuer starts: tiles of rows that are multiplied in
+                                      turn, each for warps of its own; 0: there are no such chains */
     struct cg_pair_state *pair;    /* the same, of a pair of thread blocks (codegen/ops/tcgen05_pair.c) */
     struct cg_tensor_state *state; /* as lowered (codegen/ops/tcgen05.c); NULL until then */
 } cg_tensor;
+
+/* Has the thread that starts products a program of its own? */
+static inline bool cg_has_issuer(const cg_func *c)
+{
+    return c->tensor->in_turn || c->tensor->tiles;
+}
 
 /* Bytes of shared memory for it; before the tensor pass, at most. */
 uint32_t cg_tensor_bytes(const cg_func *c);

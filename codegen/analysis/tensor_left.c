@@ -59,3 +59,20 @@ bool cg_tensor_takes_left(const cg_func *c, const ct_op *op)
     cg_tcgen05_split(c, &p);
     return !p.scaled && !p.batch && neighbours_of(&p) + 2 + cg_tensor_left_along(c, &p) <= p.k;
 }
+
+bool cg_is_chain_in_tensor(const cg_func *c, const ct_block *block)
+{
+    uint32_t products = 0, columns = 0;
+    bool takes_left = false;
+    for (const ct_op *op = block->first; op && columns <= CG_TENSOR_COLUMNS; op = op->next) {
+        if (!cg_is_product(op))
+            continue;
+        if (!cg_sums_in_tensor(c, op))
+            return false;
+        cg_product p = cg_product_of(c, op);
+        takes_left = cg_tensor_takes_left(c, op);
+        columns += cg_tcgen05_columns(&p) + (takes_left ? cg_tensor_left_columns(&p) : 0);
+        products++;
+    }
+    return products == 2 && takes_left && columns <= CG_TENSOR_COLUMNS;
+}

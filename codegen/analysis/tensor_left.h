@@ -19,5 +19,8 @@ uint32_t cg_tensor_left_columns(const cg_product *p);
 uint32_t cg_tensor_left_along(const cg_func *c, const cg_product *p);
 /* The layout of the operand in registers. The elements of a word come first. */
 cg_layout cg_tensor_left_layout(const cg_func *c, const cg_product *p);
+/* Are the products of the block two, of which the second one takes its left operand from the first one's sum, and has
+   tensor memory room for that and both sums? Threads hold one sum at a time then. */
+bool cg_is_chain_in_tensor(const cg_func *c, const ct_block *block);
 
 #endif

@@ -35,6 +35,10 @@ typedef struct cg_groups {
 
 /* Is the op in the program of the issuer, which starts products whose sums other warps take? */
 bool cg_is_issued(const ct_op *op);
+/* May each group execute the op by itself, without the threads of the other groups? */
+bool cg_is_in_each_group(const ct_op *op);
+/* Does the program end in one place, at which its warps can meet those of others? */
+bool cg_ends_once(const ct_block *program);
 /* Threads of the block, including producers. */
 static inline uint32_t cg_all_threads(const cg_func *c)
 {

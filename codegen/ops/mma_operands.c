@@ -257,6 +257,10 @@ static void effects_of_tcgen05(cg_func *c, ct_op *op, const cg_product *p)
     cg_factors f;
     uint32_t bytes = cg_find_factors(c, op, p, &f);
     const cg_sum *sum = cg_sum_of(c, op);
+    if (sum && sum->issued) { /* other threads store nothing for it here */
+        add_ring_reads(c, op);
+        return;
+    }
     if (sum && sum->meets && (!sum->started || sum->left_columns))
         cg_add_effect(c, op, CG_MEETS);
     for (uint32_t part = 0; bytes && part < (uint32_t)1 << f.parts; part++) {

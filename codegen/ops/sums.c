@@ -1,5 +1,6 @@
 /* The ops around sums in tensor memory: of all threads (codegen/ops/tcgen05.c), or of the issuer and the consumers
    (codegen/ops/turns.c). */
+#include "codegen/ops/chains.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/ops/mma.h"
 #include "codegen/ops/tcgen05.h"
@@ -42,22 +43,28 @@ void cg_effects_sum(cg_func *c, ct_op *op)
         return;
     if (cg_sum_of(c, op)->meets)
         cg_add_effect(c, op, CG_MEETS);
-    cg_add_effect(c, op, CG_MEETS);
+    if (!cg_sum_of(c, op)->issued)
+        cg_add_effect(c, op, CG_MEETS);
 }
 
 void cg_lower_tensor(cg_func *c, const ct_op *op)
 {
-    (c->tensor->in_turn ? cg_turns_tensor : cg_tensor_begin)(c, op);
+    (cg_has_issuer(c) ? cg_turns_tensor : cg_tensor_begin)(c, op);
 }
 
 void cg_lower_tensor_end(cg_func *c, const ct_op *op)
 {
-    (c->tensor->in_turn ? cg_turns_tensor_end : cg_tensor_end)(c, op);
+    (cg_has_issuer(c) ? cg_turns_tensor_end : cg_tensor_end)(c, op);
 }
 
 void cg_lower_sum(cg_func *c, const ct_op *op)
 {
     (c->tensor->in_turn ? cg_turns_sum : cg_tensor_start)(c, op);
+}
+
+void cg_lower_take(cg_func *c, const ct_op *op)
+{
+    (c->tensor->in_turn ? cg_turns_take : cg_chains_take)(c, op);
 }
 
 bool cg_take_sum(cg_func *c, const ct_op *op)

@@ -14,12 +14,14 @@
      asynchronously; before tensor memory is read, fence::after_thread_sync follows.
    - The barrier's phases are told apart by one bit, so no thread may miss two of them: a product for which all
      threads wait comes after a barrier of all threads. */
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "codegen/analysis/tensor.h"
 #include "codegen/analysis/tensor_left.h"
 #include "codegen/kernel/remarks.h"
+#include "codegen/ops/chains.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/ops/mma.h"
 #include "codegen/ops/slots.h"
@@ -34,53 +36,7 @@
 #include "codegen/values/memory.h"
 #include "codegen/values/values.h"
 
-struct cg_tensor_state *cg_tensor_state_new(cg_func *c)
-{
-    struct cg_tensor_state *s = c->tensor->state = bc_new(&c->arena, struct cg_tensor_state, 1);
-    if (!s) {
-        cg_no_memory(c);
-        return NULL;
-    }
-    s->base = cg_new(c, CG_B32);
-    s->done = cg_new(c, CG_B32);
-    return s;
-}
-
-uint32_t cg_tensor_begin_issuer(cg_func *c)
-{
-    cg_val issuer = cg_tensor_state_of(c)->issuer;
-    uint32_t others = issuer.known ? 0 : cg_label(c);
-    if (others)
-        cg_ins(c, "@!%v bra %l", issuer, others);
-    return others;
-}
-
-void cg_tensor_end_issuer(cg_func *c, uint32_t others)
-{
-    if (others)
-        cg_place_label(c, others);
-}
-
-/* ---- order ---- */
-
-void cg_tensor_release(cg_func *c)
-{
-    cg_ins(c, "tcgen05.fence::before_thread_sync");
-}
-
-void cg_tensor_acquire(cg_func *c)
-{
-    cg_ins(c, "tcgen05.fence::after_thread_sync");
-}
-
-void cg_tensor_meet(cg_func *c, const ct_op *op)
-{
-    cg_tensor_release(c);
-    cg_take_effect(c, op, CG_MEETS);
-    cg_tensor_acquire(c);
-}
-
-/* ---- between registers and tensor memory ---- */
+/* ---- operands ---- */
 
 /* log2 of the rows and of the columns of an instruction. */
 static uint32_t rows_of(const cg_product *p)
@@ -92,109 +48,6 @@ static uint32_t columns_of(const cg_product *p)
 {
     return p->n < CG_TENSOR_COLUMN_BITS ? p->n : CG_TENSOR_COLUMN_BITS;
 }
-
-/* Moves the thread's part of a sum. */
-static void move_sum(cg_func *c, const cg_sum *s, const cg_product *p, const cg_val *regs, bool stores)
-{
-    cg_tensor_tile t = cg_tensor_sum(c, s, p);
-    cg_tensor_move(c, cg_tensor_state_of(c)->base, &t, regs, stores);
-}
-
-/* Puts the left operand there, for instructions that are issued behind a barrier. Those of the last product have been
-   waited for. */
-static void store_left(cg_func *c, const ct_op *op, const cg_product *p, const cg_sum *s, const cg_operand *left)
-{
-    cg_tensor_tile t = cg_tensor_left(c, s, p);
-    uint32_t count = cg_layout_regs(&t.layout) >> t.word_bits;
-    const cg_val *elements = cg_get(c, left->v, left->read);
-    cg_val *words = cg_vals(c, count);
-    if (!elements || !words)
-        return;
-    for (uint32_t i = 0; i < count; i++)
-        words[i] = cg_reg(c, cg_join(c, elements + ((size_t)i << t.word_bits), 1u << t.word_bits, 32u >> t.word_bits));
-    if (s->started && s->meets)
-        cg_tensor_meet(c, op);
-    else if (s->started)
-        cg_tensor_acquire(c);
-    cg_tensor_move(c, cg_tensor_state_of(c)->base, &t, words, true);
-    cg_tensor_release(c);
-}
-
-static bool is_zero(const cg_val *values, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++)
-        if (!values[i].known || values[i].bits)
-            return false;
-    return true;
-}
-
-/* Puts the initial value of a sum into tensor memory. If it is zero, the first product writes the sum instead of adding
-   to it: x + 0 equals x except for the sign of a zero, which a sum of products that starts at +0 does not keep. */
-static void start_sum(cg_func *c, cg_sum *s, const cg_product *p, const ct_value *init)
-{
-    const cg_layout *home = cg_value_of(c, p->result)->home;
-    uint32_t count = cg_layout_regs(home);
-    const cg_val *values = cg_get(c, init, home);
-    if (!values)
-        return;
-    bool zero = !s->scaled && is_zero(values, count); /* what is multiplied must be there */
-    if (s->meets)
-        cg_tensor_meet(c, cg_lowered(c));
-    if (!zero) {
-        cg_val *regs = cg_vals(c, count);
-        for (uint32_t i = 0; regs && i < count; i++)
-            regs[i] = cg_reg(c, values[i]);
-        if (regs)
-            move_sum(c, s, p, regs, true);
-    }
-    s->adds = cg_new(c, CG_PRED);
-    cg_ins(c, "setp.%s.u32 %v, 0, 0", zero ? "ne" : "eq", s->adds);
-}
-
-/* Registers with the sum. is_written: a predicate; it is zero if no product has been executed and nothing was stored.
-   NULL: something was. */
-static cg_val *load_sum(cg_func *c, const cg_sum *s, const cg_product *p, const cg_val *is_written)
-{
-    uint32_t count = cg_layout_regs(cg_value_of(c, p->result)->home);
-    uint32_t written = is_written ? cg_label(c) : 0, behind = is_written ? cg_label(c) : 0;
-    cg_val *regs = cg_vals(c, count);
-    for (uint32_t i = 0; regs && i < count; i++)
-        regs[i] = cg_new(c, CG_B32);
-    if (!regs)
-        return NULL;
-    if (is_written) {
-        cg_ins(c, "@%v bra.uni %l", *is_written, written);
-        for (uint32_t i = 0; i < count; i++)
-            cg_ins(c, "mov.b32 %v, 0", regs[i]);
-        cg_ins(c, "bra.uni %l", behind);
-        cg_place_label(c, written);
-    }
-    move_sum(c, s, p, regs, false);
-    if (is_written)
-        cg_place_label(c, behind);
-    return regs;
-}
-
-void cg_tensor_load(cg_func *c, const cg_sum *s, const ct_value *to, const cg_val *written)
-{
-    cg_val *regs = load_sum(c, s, cg_settled_product(c, s->product), written);
-    if (regs)
-        cg_set(c, to, regs);
-}
-
-bool cg_tensor_is_written(const cg_sum *s)
-{
-    for (const ct_op *loop = s->product->block->parent;; loop = loop->block->parent) {
-        cg_range first = cg_range_of(ct_operand(loop, F_for_lower_bound)),
-                 end = cg_range_of(ct_operand(loop, F_for_upper_bound));
-        if (first.low < 0 || first.high >= end.low) /* also as unsigned numbers */
-            return false;
-        if (loop == s->span)
-            return true;
-    }
-}
-
-/* ---- operands ---- */
 
 static const char *kind_of(const cg_product *p)
 {
@@ -286,10 +139,15 @@ static cg_val left_of(cg_func *c, const cg_product *p, const cg_sum *s, const cu
     return at;
 }
 
-/* Issues the product of one K slice, whose first step along K is `first`; one thread executes this. Blocks of rows
+/* What is issued at a time: steps along K, of one K slice; and blocks of rows, each by-th one from the first on. They
    count those of all batches. */
+typedef struct portion {
+    uint32_t first, count, block, by;
+} portion;
+
+/* Issues a portion of the product; one thread executes this. */
 static void issue(cg_func *c, const ct_op *op, const cg_product *p, const cg_sum *s, const cg_operand *operands,
-                  uint32_t first, uint32_t count)
+                  portion of)
 {
     bool from_tensor = operands[0].source == CG_FROM_TENSOR;
     cut a = from_tensor ? (cut){.steps_of_k = 0} : cut_of(c, p, &operands[0]), b = cut_of(c, p, &operands[1]);
@@ -300,13 +158,13 @@ static void issue(cg_func *c, const ct_op *op, const cg_product *p, const cg_sum
     cg_val shape = cg_new(c, CG_B32), always = cg_reg(c, cg_const(CG_PRED, 1));
     if (!p->scaled)
         cg_ins(c, "mov.b32 %v, %x", shape, scales.shape);
-    for (uint32_t m = 0; m < 1u << (m_bits + p->batch); m++)
+    for (uint32_t m = of.block; m < 1u << (m_bits + p->batch); m += of.by)
         for (uint32_t n = 0; n < 1u << n_bits; n++) {
             uint32_t of_b = m >> m_bits << n_bits | n;
             cg_val to = cg_new(c, CG_B32);
             cg_ins(c, "add.u32 %v, %v, %u", to, cg_tensor_state_of(c)->base,
                    s->column + (m << cg_sum_columns(p)) + (n << columns_of(p)));
-            for (uint32_t k = first; k < first + count; k++) {
+            for (uint32_t k = of.first; k < of.first + of.count; k++) {
                 cg_val right = step_of(c, p, &b, k, of_b), left = left_of(c, p, s, from_tensor ? NULL : &a, k, m);
                 cg_val adds = k ? always : s->adds;
                 if (!p->scaled) {
@@ -323,18 +181,23 @@ static void issue(cg_func *c, const ct_op *op, const cg_product *p, const cg_sum
 
 static void remark(cg_func *c, const ct_op *op, const cg_product *p, const cg_sum *s)
 {
+    static_assert(CG_TENSOR_TILES == 2, "the remark counts tiles");
     const char *sums = c->tensor->in_turn ? "two sums in turn, each" : "the sum";
+    const char *by = !s->issued             ? ""
+                     : c->tensor->tiles > 1 ? "; a warp of its own starts it, for two tiles of rows in turn"
+                                            : "; a warp of its own starts it";
     if (s->left_columns)
         cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED,
                   "tcgen05.{Instruction=%s}, {Rows=%u} x {Columns=%u}, the sum in {Words=%u} columns of tensor memory, "
-                  "the left operand in {Left=%u} columns",
+                  "the left operand in {Left=%u} columns{By=%s}",
                   kind_of(p), cg_tensor_blocks(c) << rows_of(p), cg_tensor_blocks(c) << columns_of(p),
-                  cg_tcgen05_sum_columns(p), s->left_columns);
+                  cg_tcgen05_sum_columns(p), s->left_columns, by);
     else
-        cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED,
-                  "tcgen05.{Instruction=%s}, {Rows=%u} x {Columns=%u}, %s in {Words=%u} columns of tensor memory",
-                  kind_of(p), cg_tensor_blocks(c) << rows_of(p), cg_tensor_blocks(c) << columns_of(p), sums,
-                  cg_tcgen05_sum_columns(p));
+        cg_remark(
+            c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED,
+            "tcgen05.{Instruction=%s}, {Rows=%u} x {Columns=%u}, %s in {Words=%u} columns of tensor memory{By=%s}",
+            kind_of(p), cg_tensor_blocks(c) << rows_of(p), cg_tensor_blocks(c) << columns_of(p), sums,
+            cg_tcgen05_sum_columns(p), by);
 }
 
 /* Multiplies slice by slice. */
@@ -346,7 +209,7 @@ static void multiply(cg_func *c, const ct_op *op, const cg_product *p, const cg_
     bool stays = op->in_flight && !op->ahead, is_awaited = !op->in_flight;
     bool in_scratch = f.operands[0].source == CG_FROM_SCRATCH || f.operands[f.of[0].right].source == CG_FROM_SCRATCH;
     if (s->left_columns)
-        store_left(c, op, p, s, &f.operands[f.of[0].left]);
+        cg_tensor_store_left(c, op, p, s);
     for (uint32_t part = 0; part < (uint32_t)1 << f.parts && !c->failed; part++) {
         cg_encode_operands(c, op, p, &f, true, part);
         if (!in_scratch && !stays)
@@ -359,7 +222,7 @@ static void multiply(cg_func *c, const ct_op *op, const cg_product *p, const cg_
         if (p->scaled && !part)
             cg_copy_scales(c, op, p, cg_tensor_state_of(c)->base, cg_scales_of(s));
         const cg_operand both[] = {f.operands[f.of[0].left], f.operands[f.of[0].right]};
-        issue(c, op, p, s, both, part * steps, steps);
+        issue(c, op, p, s, both, (portion){part * steps, steps, 0, 1});
         if (is_awaited && c->paired)
             cg_tensor_commit(c, cg_tensor_state_of(c)->done, true);
         else if (is_awaited)
@@ -379,6 +242,23 @@ static void multiply(cg_func *c, const ct_op *op, const cg_product *p, const cg_
     remark(c, op, p, s);
 }
 
+/* Of a chain, in the issuer's program: tile by tile, behind the consumers of each. */
+static void multiply_tiles(cg_func *c, const ct_op *op, const cg_product *p, cg_sum *s)
+{
+    cg_factors f;
+    cg_find_factors(c, op, p, &f);
+    uint32_t steps = (uint32_t)1 << (p->k - p->atom.k_bits), tiles = c->tensor->tiles;
+    const cg_operand both[] = {f.operands[f.of[0].left], f.operands[f.of[0].right]};
+    s->adds = cg_reg(c, cg_const(CG_PRED, !op->ahead));
+    for (uint32_t tile = 0; tile < tiles; tile++) {
+        cg_chains_await(c, op, tile);
+        issue(c, op, p, s, both, (portion){0, steps, tile, tiles});
+        cg_chains_commit(c, op, tile);
+    }
+    cg_chains_go_on(c, op);
+    remark(c, op, p, s);
+}
+
 void cg_multiply_tcgen05(cg_func *c, const ct_op *op, const cg_product *p)
 {
     cg_sum *s = cg_sum_of(c, op);
@@ -386,11 +266,15 @@ void cg_multiply_tcgen05(cg_func *c, const ct_op *op, const cg_product *p)
         cg_unsupported(c, op, "internal error: a product has no tensor memory");
         return;
     }
+    if (s->issued) {
+        multiply_tiles(c, op, p, s);
+        return;
+    }
     bool puts = cg_has_scales_to_put(op);
     if (p->scaled)
         cg_need_ptx(c, p->scaling->ptx);
     if (!s->started)
-        start_sum(c, s, p, p->c);
+        cg_tensor_store_start(c, s, p, p->c);
     else if (puts) /* the product of the iteration before has read its scales */
         cg_tensor_acquire(c);
     if (puts)
@@ -402,9 +286,7 @@ void cg_multiply_tcgen05(cg_func *c, const ct_op *op, const cg_product *p)
     if (s->started || op->ahead || c->failed)
         return;
     cg_tensor_acquire(c);
-    cg_val *regs = load_sum(c, s, p, NULL);
-    if (regs)
-        cg_set(c, p->result, regs);
+    cg_tensor_load(c, s, p->result, NULL);
 }
 
 /* ---- sums that stay ---- */
@@ -412,7 +294,11 @@ void cg_multiply_tcgen05(cg_func *c, const ct_op *op, const cg_product *p)
 void cg_tensor_start(cg_func *c, const ct_op *op)
 {
     cg_sum *s = cg_sum_of(c, op);
-    start_sum(c, s, cg_settled_product(c, s->product), op->operands[0]);
+    cg_tensor_store_start(c, s, cg_settled_product(c, s->product), op->operands[0]);
+    if (s->issued) { /* it is there when the first left operand is handed over */
+        cg_tensor_release(c);
+        return;
+    }
     cg_tensor_meet(c, op);
     if (c->paired && s->product->in_flight) { /* the other block has taken its last sum, and stored this one */
         cg_pair_ready(c);
@@ -433,5 +319,6 @@ void cg_tensor_take(cg_func *c, const ct_op *op)
         cg_tcgen05_await_done(c);
     }
     cg_tensor_acquire(c);
-    cg_tensor_load(c, s, cg_result(op, 0), ahead || cg_tensor_is_written(s) ? NULL : &s->adds);
+    cg_tensor_load(c, s, cg_result(op, 0),
+                   ahead || s->scaled || s->issued || cg_tensor_is_written(s) ? NULL : &s->adds);
 }

@@ -28,6 +28,9 @@ void cg_tensor_commit(cg_func *c, cg_val barrier, bool to_all)
 void cg_tcgen05_commit_done(cg_func *c)
 {
     cg_ins(c, "tcgen05.commit.cta_group::1.%s.b64 [%v]", commit, cg_tensor_state_of(c)->done);
+    for (uint32_t tile = 1; tile < c->tensor->tiles; tile++) /* of which other warps wait for their own */
+        cg_ins(c, "tcgen05.commit.cta_group::1.%s.b64 [%v+%u]", commit, cg_tensor_state_of(c)->done,
+               tile * CG_TENSOR_TILE_BYTES);
 }
 
 /* Two barriers tell the phases of products apart: a product is issued when all threads have met in its iteration, so

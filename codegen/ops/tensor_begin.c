@@ -14,7 +14,7 @@ void cg_assign_tensor(cg_func *c, const ct_op *op)
 
 void cg_effects_tensor(cg_func *c, ct_op *op)
 {
-    if (!c->tensor->in_turn)
+    if (!cg_has_issuer(c))
         cg_add_effect(c, op, CG_MEETS);
 }
 
@@ -92,7 +92,7 @@ void cg_assign_tensor_end(cg_func *c, const ct_op *op)
 
 void cg_effects_tensor_end(cg_func *c, ct_op *op)
 {
-    if (!c->tensor->in_turn)
+    if (!cg_has_issuer(c))
         cg_add_effect(c, op, CG_MEETS);
 }
 

@@ -1,5 +1,5 @@
 /* Tensor memory as a program of the kernel reaches it, and the rules of order, for the files that lower products by
-   tcgen05 (codegen/ops/tcgen05.c, tcgen05_flight.c, tensor_begin.c, turns.c). */
+   tcgen05 (codegen/ops/tcgen05.c, tcgen05_flight.c, tensor_begin.c, tensor_tiles.c, turns.c, chains.c). */
 #ifndef TILEVM_CODEGEN_OPS_TENSOR_STATE_H
 #define TILEVM_CODEGEN_OPS_TENSOR_STATE_H
 
@@ -15,6 +15,8 @@ struct cg_tensor_state {
     /* Of sums in turn (codegen/ops/turns.c): */
     cg_val allocated; /* the address of all columns */
     uint32_t behind;  /* in the issuer's program: the label where its other threads wait for it */
+    cg_val ahead;     /* of chains (codegen/ops/chains.c): the phase that is awaited next of the barrier of a product
+                         that runs ahead */
 };
 
 static inline struct cg_tensor_state *cg_tensor_state_of(const cg_func *c)
@@ -29,6 +31,8 @@ void cg_tensor_release(cg_func *c);
 void cg_tensor_acquire(cg_func *c);
 /* All threads wait for each other's accesses to tensor memory. */
 void cg_tensor_meet(cg_func *c, const ct_op *op);
+/* One thread of each warp arrives at the barrier. */
+void cg_tensor_arrive(cg_func *c, cg_val barrier);
 /* Only the issuer executes what follows, up to the label; 0: it is the only one here. */
 uint32_t cg_tensor_begin_issuer(cg_func *c);
 void cg_tensor_end_issuer(cg_func *c, uint32_t others);
@@ -57,5 +61,11 @@ bool cg_tensor_is_written(const cg_sum *s);
 /* Loads the sum, and gives it to the value; written: a predicate, where no product may have been executed, and the sum
    is zero then. */
 void cg_tensor_load(cg_func *c, const cg_sum *s, const ct_value *to, const cg_val *written);
+/* Puts the initial value of a sum into tensor memory, unless it is zero: then the first product writes the sum instead
+   of adding to it. */
+void cg_tensor_store_start(cg_func *c, cg_sum *s, const cg_product *p, const ct_value *init);
+/* Puts the left operand of the sum's product there, the first operand of the op, for instructions that are issued
+   behind a barrier. Those of the last product have been waited for. */
+void cg_tensor_store_left(cg_func *c, const ct_op *op, const cg_product *p, const cg_sum *s);
 
 #endif

@@ -15,6 +15,7 @@
 #include "codegen/ops/turns.h"
 
 #include "codegen/kernel/groups.h"
+#include "codegen/ops/chains.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/ops/mma.h"
 #include "codegen/ops/slots.h"
@@ -42,8 +43,7 @@ static uint32_t arrivals_of(const cg_func *c)
     return cg_tensor_is_written(&c->tensor->sums[0]) ? 1 : 2;
 }
 
-/* One thread initialises the barriers, and its warp allocates. */
-static void allocate(cg_func *c, cg_val first)
+static void init_places(cg_func *c, cg_val first)
 {
     const struct cg_tensor_state *s = cg_tensor_state_of(c);
     for (uint32_t i = 0; i < CG_SUMS_IN_TURN; i++) {
@@ -52,6 +52,12 @@ static void allocate(cg_func *c, cg_val first)
         cg_ins(c, "@%v mbarrier.init.shared::cta.b64 [%v+%u], %u", first, s->done, EMPTY + i * OF_A_BARRIER,
                cg_threads(c) >> CG_LANE_BITS);
     }
+}
+
+/* One thread initialises the barriers, and its warp allocates. */
+static void allocate(cg_func *c, cg_val first)
+{
+    (c->tensor->in_turn ? init_places : cg_chains_init)(c, first);
     cg_ins(c, "@%v fence.mbarrier_init.release.cluster", first);
     cg_tensor_allocate(c);
 }
@@ -73,6 +79,8 @@ void cg_turns_tensor(cg_func *c, const ct_op *op)
     }
     meet(c);
     cg_tensor_address(c, s->allocated);
+    if (c->tensor->tiles)
+        cg_chains_begin(c, cg_is_issued(op));
     if (!cg_is_issued(op))
         return;
     s->behind = cg_label(c);
@@ -175,11 +183,11 @@ void cg_turns_full(cg_func *c, const ct_op *op)
 
 /* ---- the consumers ---- */
 
-void cg_lower_take(cg_func *c, const ct_op *op)
+void cg_turns_take(cg_func *c, const ct_op *op)
 {
     const cg_sum *sum = cg_sum_of(c, op);
     turn t = turn_of(c);
-    cg_val written = cg_new(c, CG_PRED), lane = cg_new(c, CG_B32), arrives = cg_new(c, CG_PRED);
+    cg_val written = cg_new(c, CG_PRED);
     bool is_written = cg_tensor_is_written(sum);
     cg_await_phase(c, at(c, &t, FULL), t.phase);
     cg_tensor_acquire(c); /* behind the products */
@@ -191,8 +199,6 @@ void cg_lower_take(cg_func *c, const ct_op *op)
     go_to(c, &t);
     cg_tensor_load(c, sum, cg_result(op, 0), is_written ? NULL : &written);
     cg_tensor_release(c); /* the thread's part is in registers */
-    cg_ins(c, "and.b32 %v, %v, 31", lane, cg_tid(c));
-    cg_ins(c, "setp.eq.u32 %v, %v, 0", arrives, lane);
-    cg_ins(c, "@%v mbarrier.arrive.shared::cta.b64 _, [%v]", arrives, at(c, &t, EMPTY));
+    cg_tensor_arrive(c, at(c, &t, EMPTY));
     go_on(c);
 }

@@ -4,10 +4,12 @@
 
 #include "codegen/kernel/kernel.h"
 
-/* Lower the ops of either program: `tensor`, `tensor_end`; and of the issuer's: `sum`, and the end of the sum. */
+/* Lower the ops of either program: `tensor`, `tensor_end`, also of chains (codegen/ops/chains.h); and of sums in turn,
+   of the issuer's: `sum`, and the end of the sum; of the consumers': `take`. */
 void cg_turns_tensor(cg_func *c, const ct_op *op);
 void cg_turns_tensor_end(cg_func *c, const ct_op *op);
 void cg_turns_sum(cg_func *c, const ct_op *op);
 void cg_turns_full(cg_func *c, const ct_op *op);
+void cg_turns_take(cg_func *c, const ct_op *op);
 
 #endif

@@ -28,10 +28,14 @@
    And it applies where B is computed from a tile that the loop loads, and A is only loaded: consumers compute the left
    operand in registers, from which wgmma takes it (codegen/analysis/computed.h).
 
+   And it applies to scaled products by tcgen05 of fewer than 128 rows, but 128 columns or more: the instruction has 128
+   rows and any multiple of eight columns. The scales of the operands are swapped as well.
+
    Why it is right: each element of C^T is the sum of the same products; a sum takes those of an iteration in any order.
    */
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/reordered.h"
+#include "codegen/analysis/tcgen05.h"
 #include "codegen/analysis/turned.h"
 #include "codegen/facts/facts.h"
 #include "codegen/kernel/limits.h"
@@ -67,6 +71,16 @@ static bool has_few_rows(const ct_op *product)
     return product->opcode == OP_mmaf && type->rank == 2 && type->shape[0] >= CG_ASYNC_COLUMNS
            && type->shape[0] < CG_WARPGROUP_ROWS && type->shape[1] >= CG_WARPGROUP_ROWS && bc_elem_kind(type) == BC_F32
            && (in == BC_F16 || in == BC_BF16);
+}
+
+/* Is it a scaled product that tcgen05 can compute only with swapped operands? */
+static bool has_few_rows_to_scale(const cg_func *c, const ct_op *product)
+{
+    enum { LEAST_COLUMNS = 4 }; /* log2, of the instruction */
+    cg_product p = cg_product_of(c, product), q = p;
+    q.m = p.n;
+    q.n = p.m;
+    return p.instruction != CG_BY_TCGEN05 && cg_has_atom(&p) && p.m >= LEAST_COLUMNS && !cg_tcgen05_obstacle(c, &q);
 }
 
 /* Is operand i of the product contiguous along K in memory? */
@@ -145,6 +159,9 @@ static bool may_flip(flipping *x)
     x->product = cg_only_product(body);
     if (!x->product || x->product->results[0].type->rank != 2 || !is_carried(x))
         return false;
+    if (x->product->opcode == OP_mmaf_scaled)
+        return has_few_rows_to_scale(x->c, x->product) && is_loaded(x, x->product->operands[0])
+               && is_loaded(x, x->product->operands[1]);
     cg_set_turned(x->product, true); /* so that roundings to tf32 do not hide the loads */
     bool few = has_few_rows(x->product), left = is_loaded(x, x->product->operands[0]), both = left && are_loaded(x),
          flips = both && (few || turns_better(x));
@@ -155,6 +172,12 @@ static bool may_flip(flipping *x)
 }
 
 /* ---- flipping ---- */
+
+static bool is_transpose(const ct_op *op)
+{
+    return op && op->opcode == OP_permute && op->results[0].type->rank == 2
+           && ct_attr_of(op, F_permute_permutation)->ints->ptr[0] == 1;
+}
 
 /* Puts a transpose of v in front of `place`. NULL: out of memory. */
 static ct_value *put_transposed(const flipping *x, ct_value *v, ct_op *place)
@@ -180,6 +203,8 @@ static bool hand_on(const flipping *x, ct_value *result, const bc_type *type, ct
 /* Sets the attributes of the product with swapped operands. */
 static void swap_attributes(const ct_op *from, const ct_op *to)
 {
+    if (from->opcode == OP_mmaf_scaled)
+        return;
     if (from->opcode == OP_mmaf) {
         bc_attr_of(to->from, F_mmaf_fast_acc)->u = ct_attr_u(from, F_mmaf_fast_acc);
         return;
@@ -188,13 +213,29 @@ static void swap_attributes(const ct_op *from, const ct_op *to)
     bc_attr_of(to->from, F_mmai_signedness_rhs)->u = ct_attr_u(from, F_mmai_signedness_lhs);
 }
 
+/* What the transpose of a transpose is, which no other op needs then. */
+static void drop_both(ct_op *outer)
+{
+    ct_op *inner = outer->operands[0]->op;
+    if (!is_transpose(outer) || !is_transpose(inner))
+        return;
+    ct_replace_uses(&outer->results[0], inner->operands[0]);
+    ct_remove(outer);
+    if (!inner->results[0].uses)
+        ct_remove(inner);
+}
+
 /* Replaces the product by one with swapped operands. NULL: out of memory. */
 static ct_op *put_product(const flipping *x, ct_value *acc)
 {
+    enum { LEFT, RIGHT, SUM, LEFT_SCALES, RIGHT_SCALES, OPERANDS };
+    static const uint8_t from[] = {RIGHT, LEFT, SUM, RIGHT_SCALES, LEFT_SCALES};
     ct_op *old = x->product;
-    ct_value *left = put_transposed(x, old->operands[1], old), *right = put_transposed(x, old->operands[0], old);
-    ct_op *product =
-        left && right ? ct_made_new(x->c->ir, old->opcode, old, acc->type, (ct_value *[]){left, right, acc}, 3) : NULL;
+    ct_value *operands[OPERANDS];
+    bool all = true;
+    for (uint32_t i = 0; i < old->operand_count && all; i++)
+        all = (operands[i] = i == SUM ? acc : put_transposed(x, old->operands[from[i]], old));
+    ct_op *product = all ? ct_made_new(x->c->ir, old->opcode, old, acc->type, operands, old->operand_count) : NULL;
     if (!product)
         return NULL;
     swap_attributes(old, product);
@@ -202,6 +243,9 @@ static ct_op *put_product(const flipping *x, ct_value *acc)
     ct_insert_before(product, old);
     ct_replace_uses(&old->results[0], &product->results[0]);
     ct_remove(old);
+    for (uint32_t i = 0; i < product->operand_count && product->opcode == OP_mmaf_scaled; i++)
+        if (i != SUM)
+            drop_both(product->operands[i]->op);
     return product;
 }
 

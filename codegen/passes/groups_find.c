@@ -5,6 +5,7 @@
 #include "codegen/passes/groups_find.h"
 
 #include "codegen/cost/cost.h"
+#include "codegen/analysis/tensor_left.h"
 #include "codegen/analysis/computed.h"
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
@@ -139,14 +140,6 @@ static void add_computed(cg_splitting *x, cg_ring_place *p)
 /* ---- operands that are loaded before their loops ---- */
 
 /* The next grid may start when threads of any group allow it. */
-bool cg_is_in_each_group(const ct_op *op)
-{
-    const bc_op_classes alone = BC_OPS(SAME) | BC_OPS(RESHAPE) | BC_OPS(VIEW) | BC_OPS(QUERY) | BC_OPS(LOOP)
-                                | BC_OPS(BRANCH) | BC_OPS(EXIT);
-    return ct_is_map(op) || bc_op_in(op->opcode, alone) || op->opcode == OP_broadcast
-           || op->opcode == OP_gdc_launch_dependents_tko || op->opcode == CT_rank || op->opcode == CT_share
-           || op->opcode == CT_tile_block || (bc_op_in(op->opcode, BC_OPS(TOKEN)) && !ct_info(op)->effects);
-}
 
 static uint32_t consumer_registers(const cg_splitting *x)
 {
@@ -268,6 +261,9 @@ static cg_group_work work_of(const cg_splitting *x)
                                   : x->places[0].computes                  ? CG_COMPUTED
                                                                            : CG_ONE,
                           .rows = first->shape[first->rank - 2],
+                          .own_rows = cg_is_chain_in_tensor(x->c, x->places[0].product->block)
+                                          ? (int64_t)1 << CG_TENSOR_ROW_BITS
+                                          : CG_WARPGROUP_ROWS,
                           .registers = cg_sum_registers(x->c),
                           .is_persistent = cg_is_persistent(x, &x->places[0])};
     for (uint32_t i = 0; i < x->count; i++) {

@@ -59,8 +59,6 @@ static inline bool cg_is_persistent(const cg_splitting *x, const cg_ring_place *
 {
     return x->persists || ct_loop_around(p->loop);
 }
-/* May each group execute the op by itself, without the threads of the other groups? */
-bool cg_is_in_each_group(const ct_op *op);
 /* Finds the rows of loops that producers copy for the threads of consumers, and reads them in the consumers' program
    (codegen/passes/groups_rows.c). */
 void cg_groups_find_rows(cg_splitting *x);

@@ -41,15 +41,6 @@ static uint32_t count_products(const ct_block *body)
     return count;
 }
 
-/* Does the kernel end in one place, at which its warps can meet? */
-static bool ends_once(const ct_block *body)
-{
-    for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
-        if (op->opcode == OP_return && op != body->last)
-            return false;
-    return true;
-}
-
 static bool is_number(const cg_splitting *x, const ct_op *op)
 {
     return ct_is_load(op) && x->numbers[op->results[0].id];
@@ -60,7 +51,7 @@ static bool is_of_product(const cg_splitting *x, const ct_op *op)
 {
     bool structure = ct_is_loop(op) || op->opcode == OP_if || op->opcode == OP_continue || op->opcode == OP_yield
                      || op->opcode == OP_break,
-         slots = op->opcode == CT_await || op->opcode == CT_release || op->opcode == CT_staged;
+         slots = op->opcode == CT_await || op->opcode == CT_release || cg_shows_slot(op);
     return structure || slots || cg_is_product(op) || is_number(x, op) || (cg_is_in_each_group(op) && ct_is_pure(op))
            || (op->opcode == OP_make_token || op->opcode == OP_join_tokens);
 }
@@ -97,7 +88,7 @@ static bool find_nest(const cg_splitting *x, nest *out)
 {
     const cg_ring_place *p = &x->places[0];
     if (x->c->paired || x->count != 1 || x->kept_count || x->row_count || !x->budget->maps
-        || p->ring->end != CG_FREE_WHEN_MULTIPLIED || count_products(x->f->body) != 1 || !ends_once(x->f->body))
+        || p->ring->end != CG_FREE_WHEN_MULTIPLIED || count_products(x->f->body) != 1 || !cg_ends_once(x->f->body))
         return false;
     *out = (nest){0};
     if (!cg_product_carried(p->loop, &out->carried))
@@ -120,7 +111,7 @@ static bool is_root(const ct_op *op)
 static bool is_feasible(const ct_block *program, const bool *numbers)
 {
     for (const ct_op *op = program->first; op; op = ct_next_op(op, program))
-        if (!cg_is_in_each_group(op) && !cg_is_product(op) && !is_root(op) && op->opcode != CT_staged
+        if (!cg_is_in_each_group(op) && !cg_is_product(op) && !is_root(op) && !cg_shows_slot(op)
             && !(op->result_count && numbers[op->results[0].id]))
             return false;
     return true;

@@ -353,19 +353,11 @@ static ct_op *look_at(cg_func *c, ct_op *loop)
 
 /* ---- products that run ahead ---- */
 
-/* The op that gives the tile of a ring that v is or shows; NULL: there is none. */
-static ct_op *staged_behind(const ct_value *v)
-{
-    while (v->op && cg_is_seen(v->op))
-        v = v->op->operands[0];
-    return v->op && v->op->opcode == CT_staged && !v->op->in_registers ? v->op : NULL;
-}
-
 /* Is the product's right operand in the slot that is awaited in front of it and released behind it, so that no other op
    reads that? */
 static bool reads_slot(const ct_op *product)
 {
-    const ct_op *staged = staged_behind(product->operands[1]);
+    const ct_op *staged = cg_staged_behind(product->operands[1]);
     return staged && product->prev && product->prev->opcode == CT_await && product->next->opcode == CT_release
            && ct_ring_of(product->prev) == ct_ring_of(staged) && ct_ring_of(product->next) == ct_ring_of(staged);
 }
@@ -392,7 +384,7 @@ static chain chain_of(const cg_func *c, const ct_op *loop)
     const ct_op *p = x.first;
     return p && cg_sums_in_tensor(c, p) && !p->paired && !p->in_flight && p->operand_count == PLAIN
                    && p->operands[ACCUMULATOR]->op && !ct_is_inside(p->operands[ACCUMULATOR]->block, body)
-                   && staged_behind(p->operands[0]) && !ct_is_inside(p->operands[0]->block, body) && reads_slot(p)
+                   && cg_staged_behind(p->operands[0]) && !ct_is_inside(p->operands[0]->block, body) && reads_slot(p)
                    && cg_is_straight(body) && cg_tcgen05_has_room(c, loop)
                ? x
                : (chain){0};
@@ -406,7 +398,7 @@ static bool is_freed_by_products(const cg_func *c, const ct_value *ring, bool of
             const ct_op *loop = ct_loop_around(use->op);
             chain x = loop ? chain_of(c, loop) : (chain){0};
             const ct_op *product = of_second ? x.second : x.first;
-            if (!product || !reads_slot(product) || staged_behind(product->operands[1]) != use->op)
+            if (!product || !reads_slot(product) || cg_staged_behind(product->operands[1]) != use->op)
                 return false;
         }
     return true;
@@ -417,7 +409,7 @@ static ct_op *run_ahead(cg_func *c, ct_op *loop, ct_op *product)
 {
     cg_pipelined made = {.loop = loop};
     product->in_flight = product->ahead = true;
-    ct_op *await = product->prev, *release = product->next, *staged = staged_behind(product->operands[1]),
+    ct_op *await = product->prev, *release = product->next, *staged = cg_staged_behind(product->operands[1]),
           *place = cg_put_mma_await(c, &product->results[0], release)->next;
     cg_scheduled ops[] = {{await, 1, place}, {product, 1, place}, {release, 1, place}};
     if (c->failed || !cg_pipeline(c, &(cg_schedule){.loop = loop, .ops = ops, .count = 3}, &made))

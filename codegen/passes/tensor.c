@@ -10,12 +10,16 @@
    the other. There, `sum` waits until the next place is empty, and `mma_await` marks it as full; in the consumers'
    program, `take` loads it.
 
+   The products of a chain get a program of their own, too, where possible (codegen/rewrite/chains.h): consumers `take`
+   the first sum and `hand` over the left operand of the second product. Sums of other products then have columns apart
+   from those of products that run ahead, if all of them fit.
+
    A sum that the loop multiplies in each iteration before the product adds to it, as attention does, stays, too:
    `scale_sum` takes the place of the multiplication.
 
    The sum of a product that runs an iteration ahead (codegen/passes/skew.c) has one place over the whole loop, also for
-   the first iteration's product in front of it. A product whose sum is multiplied in the next iteration is awaited
-   then, if no other one is to be awaited.
+   the first iteration's product in front of it. A product whose left operand is in tensor memory is awaited in the next
+   iteration, when that multiplies the sum or stores the operand again, if no other one is to be awaited.
 
    A left operand that consumers compute from a sum (cg_tensor_takes_left) goes there, too, if columns are left beside
    all sums: the product stores it, and reads it there.
@@ -26,6 +30,7 @@
 #include "codegen/kernel/groups.h"
 #include "codegen/passes/pass.h"
 #include "codegen/rewrite/carried.h"
+#include "codegen/rewrite/chains.h"
 #include "codegen/rewrite/ring.h"
 
 typedef struct placing {
@@ -33,6 +38,7 @@ typedef struct placing {
     ct_func *f;
     cg_tensor *tensor;
     uint32_t most; /* sums */
+    bool apart;    /* sums of products that run ahead have columns of their own */
 } placing;
 
 static uint32_t count_products(const cg_func *c)
@@ -52,19 +58,6 @@ static ct_op *end_of(placing *x, ct_value *sum, ct_op *loop)
         if (use->op->opcode == CT_mma_await)
             return use->op;
     return cg_put_mma_await(x->c, sum, loop);
-}
-
-/* Marks the values that hold the sum from `loop` down to the product. */
-static void mark(ct_op *product, ct_op *loop)
-{
-    product->results[0].in_tensor = true;
-    uint32_t carried = product->results[0].uses->index;
-    for (ct_op *inner = product->block->parent;; inner = inner->block->parent) {
-        inner->regions[0]->args[carried + 1].in_tensor = inner->results[carried].in_tensor = true;
-        if (inner == loop)
-            return;
-        carried = inner->results[carried].uses->index;
-    }
 }
 
 /* Replaces the multiplication of the sum that the loop carries by one in tensor memory. False: out of memory. */
@@ -108,7 +101,7 @@ static bool keep(placing *x, ct_op *product, cg_sum *sum)
     ct_insert_before(start, loop);
     ct_set_operand(loop, operand, &start->results[0]);
     product->in_place = true;
-    mark(product, loop);
+    cg_mark_in_tensor(product, loop);
     sum->span = loop;
     sum->started = start;
     sum->taken = end;
@@ -124,13 +117,15 @@ static uint32_t columns_of(const cg_tensor *tensor, const cg_sum *sum)
 }
 
 /* The first column behind all sums, but for that of the product itself if it has none yet, that are there during the
-   span. */
-static uint32_t column_behind(const cg_tensor *tensor, const cg_sum *last, const ct_op *span)
+   span. apart: and behind all those that run ahead, if the product does not, or else the other way round. */
+static uint32_t column_behind(const cg_tensor *tensor, const cg_sum *last, const ct_op *span, const ct_op *product,
+                              bool apart)
 {
     uint32_t column = 0;
     for (const cg_sum *other = tensor->sums; other < last; other++) {
         uint32_t end = other->column + other->columns, end_of_left = other->left + other->left_columns;
-        if ((ct_is_within(other->span, span) || ct_is_within(span, other->span)) && end > column)
+        bool counts = apart && other->product->ahead != product->ahead;
+        if ((counts || ct_is_within(other->span, span) || ct_is_within(span, other->span)) && end > column)
             column = end;
         if ((ct_is_within(other->product, span) || ct_is_within(span, other->product)) && end_of_left > column)
             column = end_of_left;
@@ -222,9 +217,24 @@ static void add_sum(placing *x, ct_op *product)
     else
         keep(x, product, sum);
     x->tensor->flies = x->tensor->flies || product->ahead || (product->in_flight && !x->c->groups);
-    const cg_sum *before = sum_before(x->tensor, sum);
-    sum->column = before ? before->column : column_behind(x->tensor, sum, sum->span);
-    allocate(x->tensor, sum->column + columns_of(x->tensor, sum));
+}
+
+/* Gives all sums their columns. apart: an issuer of its own starts products that run ahead while consumers may be
+   elsewhere (codegen/rewrite/chains.h), so that other sums are not in their words; only sums of the same size that run
+   ahead share these. Returns the end of the last one. */
+static uint32_t place_all(const placing *x, bool apart)
+{
+    uint32_t end = 0;
+    for (cg_sum *sum = x->tensor->sums; sum < x->tensor->sums + x->tensor->count; sum++) {
+        const cg_sum *before = sum_before(x->tensor, sum);
+        bool is_further = false;
+        for (const cg_sum *other = x->tensor->sums; other < sum; other++)
+            is_further = is_further || (sum->product->ahead && other->product->ahead && other->columns == sum->columns);
+        sum->column = before ? before->column
+                             : column_behind(x->tensor, sum, sum->span, sum->product, apart && !is_further);
+        end = sum->column + columns_of(x->tensor, sum) > end ? sum->column + columns_of(x->tensor, sum) : end;
+    }
+    return end;
 }
 
 /* Of a product whose left operand is in tensor memory: may it be awaited when the next iteration multiplies its sum? It
@@ -233,7 +243,7 @@ static bool may_be_late(const cg_sum *sum)
 {
     const ct_op *release = sum->product->next;
     uint32_t others = 0;
-    if (!sum->scaled || sum->product->in_flight || release->opcode != CT_release
+    if (!sum->started || sum->product->in_flight || release->opcode != CT_release
         || cg_ring_of(release, 0)->end != CG_FREE_WHEN_MULTIPLIED)
         return false;
     const ct_block *body = sum->span->regions[0];
@@ -246,8 +256,11 @@ static bool may_be_late(const cg_sum *sum)
 static void add_left(placing *x, cg_sum *sum)
 {
     cg_product p = cg_product_of(x->c, sum->product);
+    const cg_sum *last = x->tensor->sums + x->tensor->count;
     uint32_t columns = cg_tensor_left_columns(&p),
-             column = column_behind(x->tensor, x->tensor->sums + x->tensor->count, sum->product);
+             column = column_behind(x->tensor, last, sum->product, sum->product, x->apart);
+    if (column + columns > CG_TENSOR_COLUMNS)
+        column = column_behind(x->tensor, last, sum->product, sum->product, false);
     if (!cg_tensor_takes_left(x->c, sum->product) || column + columns > CG_TENSOR_COLUMNS)
         return;
     sum->left = column;
@@ -282,11 +295,20 @@ static void put_ends(placing *x, ct_block *program)
             put(x, CT_tensor_end, op);
 }
 
+/* Has the thread block the tensor memory of the multiprocessor to itself? */
+static bool has_all_columns(const cg_func *c)
+{
+    enum { HALF = 2 };
+    return c->groups && c->groups->shared > cg_static_shared(c->target) / HALF;
+}
+
 static void place_sums(placing *x, ct_block *program)
 {
     for (ct_op *op = program->first; op && !x->c->failed; op = ct_next_op(op, program))
         if (cg_sums_in_tensor(x->c, op))
             add_sum(x, op);
+    x->apart = has_all_columns(x->c) && place_all(x, true) <= CG_TENSOR_COLUMNS;
+    allocate(x->tensor, place_all(x, x->apart));
     for (uint32_t i = 0; i < x->tensor->count; i++)
         add_left(x, &x->tensor->sums[i]);
     put_ends(x, program);
@@ -330,8 +352,8 @@ void cg_pass_tensor(cg_func *c)
         return;
     }
     x.tensor->columns = CG_TENSOR_LEAST_COLUMNS;
-    const ct_op *groups = NULL;
-    for (const ct_op *op = c->ir->body->first; op; op = op->next)
+    ct_op *groups = NULL;
+    for (ct_op *op = c->ir->body->first; op; op = op->next)
         if (op->opcode == CT_groups)
             groups = op;
     if (groups && groups->region_count > CG_ISSUER)
@@ -339,6 +361,8 @@ void cg_pass_tensor(cg_func *c)
     else
         place_sums(&x, groups ? groups->regions[CG_CONSUMERS] : c->ir->body);
     c->tensor = x.tensor;
+    if (groups && !x.tensor->in_turn && !c->failed)
+        cg_issue_chains(c, groups);
     for (uint32_t i = 0; i < x.tensor->count; i++)
         x.tensor->sums[i].meets = has_words_of_others(c, &x.tensor->sums[i]);
 }

@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "codegen/analysis/product.h"
+#include "codegen/analysis/tensor_left.h"
 #include "codegen/cost/cost.h"
 #include "codegen/kernel/groups.h"
 #include "codegen/kernel/limits.h"
@@ -43,14 +44,17 @@ static uint32_t larger(uint32_t a, uint32_t b)
     return a > b ? a : b;
 }
 
-/* The number of elements of the sums that the products of the block hold. */
-static uint64_t sums_of(const ct_block *block)
+/* The number of elements of the sums that the products of the block hold in registers. */
+static uint64_t sums_of(const cg_func *c, const ct_block *block)
 {
-    uint64_t sum = 0;
+    uint64_t all = 0, most = 0;
     for (const ct_op *op = block->first; op; op = op->next)
-        if (cg_is_product(op) && !(op->operands[2]->op && cg_is_product(op->operands[2]->op)))
-            sum += (uint64_t)1 << cg_shape_of(op->results[0].type).tile_bits;
-    return sum;
+        if (cg_is_product(op) && !(op->operands[2]->op && cg_is_product(op->operands[2]->op))) {
+            uint64_t sum = (uint64_t)1 << cg_shape_of(op->results[0].type).tile_bits;
+            all += sum;
+            most = sum > most ? sum : most;
+        }
+    return cg_is_chain_in_tensor(c, block) ? most : all;
 }
 
 /* Bytes of the tiles that the ops of the block load through views. */
@@ -135,7 +139,7 @@ static void look_at(tiles *t, const cg_func *c, const ct_op *op)
         look_at_reduce(t, op);
     t->once = t->once && !bc_is_loop(op->opcode) && !t->reduced;
     for (uint32_t r = 0; bc_is_loop(op->opcode) && r < op->region_count; r++) {
-        uint64_t sums = sums_of(op->regions[r]);
+        uint64_t sums = sums_of(c, op->regions[r]);
         uint32_t held = cg_log2_up(sums);
         t->held = held > t->held ? held : t->held;
         t->step = sums > t->sums ? loaded_by(op->regions[r]) : t->step;
@@ -433,7 +437,7 @@ static bool fits(const row *r, const cg_group_work *w)
     return r->consumers == w->consumers && r->kind == w->kind && w->rows >= r->rows && w->columns >= r->least_columns
            && w->columns <= r->most_columns && (r->persistent == ANY || w->is_persistent == (r->persistent == YES))
            && (!r->budget.maps || w->maps)
-           && (r->kind != CG_CHAIN || 2 * w->rows <= w->consumers); /* each row is in one warp */
+           && (r->kind != CG_CHAIN || w->rows <= (w->consumers >> (CG_WARPGROUP_BITS + CG_LANE_BITS)) * w->own_rows);
 }
 
 const cg_group_budget *cg_group_budget_of(const cg_group_work *work, uint32_t most_blocks)

@@ -67,3 +67,15 @@ ct_op *cg_loop_of_sum(ct_op *loop, uint32_t *carried)
     }
     return loop;
 }
+
+void cg_mark_in_tensor(ct_op *product, const ct_op *loop)
+{
+    product->results[0].in_tensor = true;
+    uint32_t carried = product->results[0].uses->index;
+    for (ct_op *inner = product->block->parent;; inner = inner->block->parent) {
+        inner->regions[0]->args[carried + 1].in_tensor = inner->results[carried].in_tensor = true;
+        if (inner == loop)
+            return;
+        carried = inner->results[carried].uses->index;
+    }
+}

@@ -16,5 +16,7 @@ ct_op *cg_product_carried(const ct_op *loop, uint32_t *out_index);
 /* The outermost loop over whose iterations the sum that `loop` carries as *carried stays where it is: each surrounding
    loop only passes it from one execution of its inner loop to the next. *carried becomes the number there. */
 ct_op *cg_loop_of_sum(ct_op *loop, uint32_t *carried);
+/* Marks the values that hold the product's sum, which is in tensor memory, from `loop` down to it. */
+void cg_mark_in_tensor(ct_op *product, const ct_op *loop);
 
 #endif

@@ -233,6 +233,7 @@ static void drop_value(ct_value *values, uint32_t count, uint32_t index)
         values[i].fact = next->fact;
         values[i].id = next->id;
         values[i].apart = next->apart;
+        values[i].in_tensor = next->in_tensor;
         ct_replace_uses(next, &values[i]);
     }
 }
@@ -280,6 +281,7 @@ static ct_op *allocate(ct_func *f, const ct_op *like, uint32_t operand_count, ui
                   .region_count = (uint8_t)region_count,
                   .in_flight = like->in_flight,
                   .ahead = like->ahead,
+                  .handed = like->handed,
                   .in_place = like->in_place,
                   .as_words = like->as_words,
                   .paired = like->paired,

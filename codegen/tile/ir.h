@@ -63,6 +63,7 @@ struct ct_op {
     /* Of a product. Passes that create its ring set these for later passes and for lowering: */
     bool in_flight; /* by groups, skew, expand: its result is available after mma_await only */
     bool ahead;     /* by skew: it is started an iteration before its result is awaited */
+    bool handed;    /* by tensor: another program computes its left operand, and puts it into tensor memory */
     bool in_place;  /* by groups, skew: it adds to the registers of its accumulator, which nothing else reads */
     bool as_words;  /* by groups, overlap: its left operand, which does not change in the loop, is taken as the words in
                        which it is */
