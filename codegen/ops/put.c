@@ -36,6 +36,17 @@ static const cg_ring_load *load_that_is_put(const cg_ring *ring)
     return load;
 }
 
+/* Threads without elements skip to the label that is returned; 0: all have some. They would read what other threads
+   copy, which they have not awaited. */
+static uint32_t leave_idle(cg_func *c, const cg_ring_load *load)
+{
+    cg_val owner = cg_is_owner(c, &load->layout);
+    uint32_t behind = owner.known ? 0 : cg_label(c);
+    if (behind)
+        cg_ins(c, "@!%v bra %l", owner, behind);
+    return behind;
+}
+
 /* ---- rounded ---- */
 
 static void round_all(cg_func *c, cg_val *words, uint32_t count)
@@ -53,9 +64,12 @@ static void put_rounded(cg_func *c, const cg_ring_load *load, cg_val base)
     cg_val *words = cg_vals(c, count);
     if (!words)
         return;
+    uint32_t behind = leave_idle(c, load);
     cg_flat_load_some(c, BC_F32, base, &load->places, words);
     round_all(c, words, count);
     cg_flat_store_some(c, BC_F32, base, &load->places, words);
+    if (behind)
+        cg_place_label(c, behind);
 }
 
 /* ---- transposed ---- */
@@ -106,16 +120,6 @@ static void write_block(cg_func *c, const cg_ring_load *load, cg_val base, const
         cg_val chunk[SIDE] = {to[0][i], to[1][i], to[2][i], to[3][i]};
         cg_ins(c, "st.shared.v4.b32 [%v+%d], %V", place.address, (int)place.offset, chunk, (uint32_t)SIDE);
     }
-}
-
-/* Threads without elements skip to the label that is returned; 0: all have some. */
-static uint32_t leave_idle(cg_func *c, const cg_ring_load *load)
-{
-    cg_val owner = cg_is_owner(c, &load->layout);
-    uint32_t behind = owner.known ? 0 : cg_label(c);
-    if (behind)
-        cg_ins(c, "@!%v bra %l", owner, behind);
-    return behind;
 }
 
 static void put_transposed(cg_func *c, const cg_ring_load *load, cg_val base)
