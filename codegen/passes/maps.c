@@ -275,27 +275,10 @@ static int64_t columns_of(const cg_ring_place *p)
     return sums->shape[sums->rank - 1];
 }
 
-static uint32_t slot_bytes(const cg_ring_place *p)
-{
-    uint32_t bytes = 0;
-    for (uint32_t i = 0; i < p->ring->load_count; i++)
-        bytes += cg_ring_load_bytes(&p->ring->loads[i]);
-    return bytes;
-}
-
-/* Without groups, would two blocks on a multiprocessor have room for as many slots as a product in flight needs? */
-static bool may_be_several(const cg_splitting *x, const cg_ring_place *p)
-{
-    uint32_t half = ((uint32_t)x->c->target->shared_kib << 10) / CG_FEW_BLOCKS - CG_SYSTEM_SHARED;
-    return CG_SLOTS_IN_FLIGHT * slot_bytes(p) <= half;
-}
-
 /* For one loop and one group of consumers: besides waits, which work of each other would several blocks on a
    multiprocessor hide without groups? NULL: none. */
-static const char *hidden_by_several(const cg_splitting *x, const cg_ring_place *p)
+static const char *hidden_by_several(const cg_ring_place *p)
 {
-    if (!may_be_several(x, p))
-        return NULL;
     if (columns_of(p) > CG_WIDE_COLUMNS)
         return "several blocks on a multiprocessor alternate on wide tiles";
     if (computes_between(p))
@@ -337,7 +320,10 @@ static const cg_machine *machine_of(const cg_splitting *x)
 /* Cycles that the bytes of a slot take from L2. */
 static double slot_cycles(const cg_splitting *x, const cg_ring_place *p)
 {
-    return slot_bytes(p) / machine_of(x)->l2_bytes;
+    double bytes = 0;
+    for (uint32_t i = 0; i < p->ring->load_count; i++)
+        bytes += cg_ring_load_bytes(&p->ring->loads[i]);
+    return bytes / machine_of(x)->l2_bytes;
 }
 
 /* Do the bytes of a slot take longer from L2 than one warpgroup takes for a slot? If not, several blocks on a
@@ -365,7 +351,7 @@ double cg_step_cycles(const cg_splitting *x, const cg_ring_place *p)
 
 /* For kernels with one tile per block: why several blocks on a multiprocessor are better, or NULL. Measured on an
    H200, microseconds without and with maps: tall products in tiles of 64x64x64 53.5 and 85.5; gelu after 128x128x64
-   205 and 234; scaled blocks of 64x128 158 and 223; narrow ones with 256 cycles a step
+   205 and 234; 64x256x64 1,812 and 1,924; scaled blocks of 64x128 158 and 223; narrow ones with 256 cycles a step
    54.8 and 44.0. */
 static const char *waste_of_block(const cg_splitting *x)
 {
@@ -375,7 +361,7 @@ static const char *waste_of_block(const cg_splitting *x)
         return NULL;
     return cg_step_cycles(x, p) < machine_of(x)->hidden_step
                ? "steps are short, and several blocks on a multiprocessor hide each other's latency"
-           : one ? hidden_by_several(x, p)
+           : one ? hidden_by_several(p)
                  : NULL;
 }
 
@@ -390,7 +376,7 @@ bool cg_only_waits_are_hidden(const cg_splitting *x)
 {
     const cg_ring_place *p = &x->places[0];
     return is_one_of_one(x) && p->ring->async && keeps_pace(x, p) && !cg_has_short_steps(x)
-           && cg_step_cycles(x, p) < machine_of(x)->hidden_step && !hidden_by_several(x, p)
+           && cg_step_cycles(x, p) < machine_of(x)->hidden_step && !hidden_by_several(p)
            && !cg_product_of(x->c, p->product).adds_up;
 }
 

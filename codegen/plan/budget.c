@@ -33,7 +33,6 @@ typedef struct tiles {
     uint32_t made;     /* the largest operand, computed in registers, of a product with at least 128 rows; or both
                            operands, of tf32 */
     bool is_tall;      /* the largest product has few columns, and wgmma reads lines of 16-bit elements */
-    bool is_alone;     /* its steps leave no shared memory for another block, and wgmma reads them as they are loaded */
     bool adds_up;      /* registers hold sums of products twice, one part at a time */
     uint32_t reduced;  /* the largest tile that is reduced, and one more; 0: none is */
     bool by_turns;     /* loops reduce some of them */
@@ -79,23 +78,6 @@ static bool has_company(const ct_op *op)
     return false;
 }
 
-/* Does a ring with the least stages for a product in flight take more than half of shared memory, so that the block has
-   the multiprocessor for itself, and can a second warpgroup multiply half of the columns? It reads all rows, so that it
-   would compute an operand a second time that is not just loaded. On an H200, microseconds with one warpgroup and two:
-   f16 64x256x64 136 and 124, i8 64x256x128 87 and 70, but 274 and 340 with a gate. */
-static bool is_alone(const cg_func *c, const ct_op *product, bc_kind in)
-{
-    const bc_type *type = product->results[0].type;
-    uint64_t elements = 0;
-    for (uint32_t i = 0; i < 2; i++)
-        elements += (uint64_t)1 << cg_shape_of(product->operands[i]->type).tile_bits;
-    return c->target->features & CG_HAS_WGMMA && cg_memory_bytes(in) <= 2
-           && type->shape[type->rank - 2] == CG_WARPGROUP_ROWS && cg_is_loaded_operand(product->operands[0])
-           && cg_is_loaded_operand(product->operands[1])
-           && CG_SLOTS_IN_FLIGHT * elements * cg_memory_bytes(in)
-                  > ((uint64_t)c->target->shared_kib << 10) / CG_FEW_BLOCKS;
-}
-
 /* Whether the product is tall, and log2 of the elements that a thread should have of an f32 or f64 product without an
    instruction; fewer of each if several are computed together. */
 static void look_at_block(tiles *t, const cg_func *c, const ct_op *op)
@@ -108,7 +90,6 @@ static void look_at_block(tiles *t, const cg_func *c, const ct_op *op)
     t->is_together = blocked && has_company(op);
     t->is_tall = c->target->features & CG_HAS_WGMMA && cg_memory_bytes(in) == 2
                  && type->shape[type->rank - 1] <= CG_FEW_COLUMNS && (2u << p.k) >= CG_LINE_BYTES;
-    t->is_alone = is_alone(c, op, in);
     t->block = blocked ? (t->is_together ? CG_BLOCK_TOGETHER_BITS : CG_THREAD_ELEMENTS_BITS) - (uint32_t)t->is_wide : 0;
 }
 
@@ -224,8 +205,7 @@ static uint32_t elements_of(uint32_t warp_bits)
    because a larger part of the product per warp means fewer reads of shared memory per mma; that does not apply if
    equally large operands are computed in registers, or to a product of 16 bits with few columns, whose warpgroups share
    the right operand (256x64, microseconds on an H200 with four and eight warps: with steps of 64 and more 766 and 612,
-   188 and 170, 158 and 160; of 32 378 and 400), or to one whose block is alone on its multiprocessor. Fewer warps than
-   usual only if lanes would have no elements. */
+   188 and 170, 158 and 160; of 32 378 and 400). Fewer warps than usual only if lanes would have no elements. */
 static uint32_t warps_that_suit(const tiles *t)
 {
     const uint32_t many = elements_of(CG_MANY_WARPS), lanes = t->most > CG_LANE_BITS ? t->most - CG_LANE_BITS : 0;
@@ -234,7 +214,7 @@ static uint32_t warps_that_suit(const tiles *t)
         return warps_of_blocks(t);
     if (t->product >= elements_of(CG_USUAL_WARPS) && t->product == t->most)
         return t->product + (t->adds_up || t->is_wide) > many || t->held + t->is_wide > many
-                       || (t->product >= many && (t->made >= many || t->is_tall || t->is_alone))
+                       || (t->product >= many && (t->made >= many || t->is_tall))
                    ? CG_MANY_WARPS
                    : CG_USUAL_WARPS;
     if (t->reduced && !t->has_products && t->rows == t->most && t->most + 1 >= elements_of(CG_MANY_WARPS + 1))
