@@ -66,7 +66,22 @@ static void settle_carried(cg_func *c, ct_value *args, ct_value *const *inits, u
     }
 }
 
-/* During the first walk: the values of the next iteration may have better layouts. True: something changed. */
+/* Does a product that is in flight from one iteration to the next add to the carried value in place, possibly in a loop
+   inside? */
+static bool is_sum_in_flight(const ct_value *arg)
+{
+    enum { ACCUMULATOR = 2 };
+    const ct_use *use = arg->uses;
+    while (use && !use->next && !(use->op->in_flight && use->op->in_place && use->index == ACCUMULATOR)) {
+        uint32_t first = use->op->opcode == OP_for ? ct_for_inits(use->op).first : UINT32_MAX;
+        use = use->index >= first ? use->op->regions[0]->args[use->index - first + 1].uses : NULL;
+    }
+    return use && !use->next;
+}
+
+/* During the first walk: the values of the next iteration may have better layouts. True: something changed. A sum to
+   which a product in flight adds has the product's layout, whatever its initial value prefers: in another one, it would
+   be converted, and so read, before the product is awaited. */
 static bool learn(cg_func *c, ct_value *args, ct_value *const *next, uint32_t count)
 {
     bool changed = false;
@@ -77,7 +92,7 @@ static bool learn(cg_func *c, ct_value *args, ct_value *const *next, uint32_t co
             continue;
         const cg_value *x = cg_value_of(c, &args[i]);
         const cg_layout *better = cg_intern(c, &l);
-        if (weight <= x->weight || x->home == better)
+        if (x->home == better || (weight <= x->weight && !is_sum_in_flight(&args[i])))
             continue;
         c->homes->decided[args[i].id] = better;
         changed = true;
