@@ -80,7 +80,7 @@ void draw_matrix_view(draw *d, draw_matrix *m, bool ragged)
     list(&shape, strides, rank, false, ", ");
     draw_elements(d, m->tile, "", tile);
     tile[strlen(tile) - 1] = 0; /* the x before a type */
-    snprintf(m->type, sizeof m->type, "partition_view<tile=(%s), padding_value = zero, %s>", tile,
+    snprintf(m->type, sizeof m->type, "partition_view<tile=(%.*s), padding_value = zero, %s>", DRAW_TYPE / 4, tile,
              bc_text_words(&tensor));
     snprintf(base, sizeof base, "%s", m->array);
     if (!draw_chance(d, 6)) {
