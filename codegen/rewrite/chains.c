@@ -14,12 +14,11 @@
    The issuer's program is the consumers', pruned to the products and the slots that they read; the consumers' loses
    these.
 
-   Why it is right: consumers start no product, or one without rings to which only products that they ask for come in
-   any order. The first product of a chain starts from zero, writes
-   words that only consumers read, and only when all warps of the tile have loaded the last sum; the second one adds to
-   a sum that consumers have stored and multiplied before they hand over the left operand, and which they touch again
-   only when its commit has arrived. Nothing but products reads their slots, so commits alone free these. No sum or
-   left operand shares columns with the sum of a product that runs ahead. */
+   Why it is right: products that consumers still start themselves read no slot of the issuer's. The first product of a
+   chain starts from zero, writes words that only consumers read, and only when all warps of the tile have loaded the
+   last sum; the second one adds to a sum that consumers have stored and multiplied before they hand over the left
+   operand, and which they touch again only when its commit has arrived. Nothing but products reads their slots, so
+   commits alone free these. No sum or left operand shares columns with the sum of a product that runs ahead. */
 #include "codegen/rewrite/chains.h"
 
 #include "codegen/analysis/order.h"
