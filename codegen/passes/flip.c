@@ -31,6 +31,11 @@
    And it applies to scaled products by tcgen05 of fewer than 128 rows, but 128 columns or more: the instruction has 128
    rows and any multiple of eight columns. The scales of the operands are swapped as well.
 
+   And it applies to all products of a chain of 16 or 32 rows if codegen/choose.c asks for it: S^T = K Q^T and
+   O^T = V^T P^T. wgmma reads keys and values once from shared memory; mma.sync, in each warp. Q stays in a slot of its
+   own, and consumers hand P on in scratch. Each product is transposed for itself, because a transpose between two of
+   them moves nothing: threads keep the elements that they have.
+
    Why it is right: each element of C^T is the sum of the same products; a sum takes those of an iteration in any order.
    */
 #include "codegen/analysis/order.h"
@@ -188,18 +193,16 @@ static ct_value *put_transposed(const flipping *x, ct_value *v, ct_op *place)
     return ct_build_op(&(ct_builder){x->c->ir, place, false}, ct_transpose_new(x->c->ir, x->product, v));
 }
 
-/* Gives the users of the outermost loop's result the sum in its original form. */
-static bool hand_on(const flipping *x, ct_value *result, const bc_type *type, ct_op *loop)
+/* Gives the users of a result of `op`, whose type has become a transposed one, the tile in its original form. */
+static bool hand_on(const flipping *x, ct_value *result, const bc_type *whole, ct_op *op)
 {
-    ct_op *back = NULL;
-    const bc_type *whole = result->type;
-    result->type = type;
-    if (!(back = ct_transpose_new(x->c->ir, x->product, result)))
+    ct_op *back = ct_transpose_new(x->c->ir, x->product, result);
+    if (!back)
         return false;
     back->results[0].type = whole;
     ct_replace_uses(result, &back->results[0]);
     ct_set_operand(back, 0, result);
-    ct_insert_after(back, loop);
+    ct_insert_after(back, op);
     return true;
 }
 
@@ -285,8 +288,55 @@ static bool flip(const flipping *x)
         outer = loop_around(inner, &sum);
         inner->regions[0]->args[1 + inside].type = inner->results[inside].type = first->type;
     }
-    loop->regions[0]->args[1 + sum].type = first->type;
-    return put_product(x, acc) && hand_on(x, &loop->results[sum], first->type, loop);
+    const bc_type *whole = loop->results[sum].type;
+    loop->regions[0]->args[1 + sum].type = loop->results[sum].type = first->type;
+    return put_product(x, acc) && hand_on(x, &loop->results[sum], whole, loop);
+}
+
+/* ---- chains ---- */
+
+/* Is the right operand of the product loaded by the loop? */
+static bool loads_right(const flipping *x, const ct_op *product)
+{
+    const ct_op *load = cg_source_of(product->operands[1])->op;
+    return load && load->block == x->loop->regions[0] && load->opcode == OP_load_view_tko && cg_is_weak_access(load);
+}
+
+/* Do all products of the loop have few rows, and does one of them multiply what another one gives? If codegen/choose.c
+   asks for it, their operands are swapped. */
+static bool is_chain_of_few_rows(const flipping *x)
+{
+    const ct_block *body = x->loop->regions[0];
+    bool is_chain = false;
+    if (cg_choices_of(x->c)->swap != CG_IF_LEGAL || !(x->c->target->features & CG_HAS_ASYNC_PRODUCTS)
+        || x->c->warp_bits < CG_WARPGROUP_BITS)
+        return false;
+    for (const ct_op *op = body->first; op; op = ct_next_op(op, body)) {
+        if (!cg_is_product(op))
+            continue;
+        if (op->block != body || !has_few_rows(op) || !loads_right(x, op))
+            return false;
+        is_chain = is_chain || cg_product_before(op);
+    }
+    return is_chain;
+}
+
+/* Swaps the operands of every product of the loop, each for itself. */
+static bool flip_chain(flipping *x)
+{
+    ct_block *body = x->loop->regions[0];
+    for (ct_op *op = body->first, *next; op; op = next) {
+        next = op->next;
+        x->product = op;
+        if (!cg_is_product(op))
+            continue;
+        const bc_type *whole = op->results[0].type;
+        ct_value *acc = put_transposed(x, op->operands[2], op);
+        ct_op *product = acc ? put_product(x, acc) : NULL;
+        if (!product || !hand_on(x, &product->results[0], whole, product))
+            return false;
+    }
+    return true;
 }
 
 /* ---- the pass ---- */
@@ -301,9 +351,12 @@ void cg_pass_flip(cg_func *c)
         cg_no_memory(c);
     for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
         flipping x = {.c = c, .loop = op};
-        if (op->opcode != OP_for || !may_flip(&x))
+        if (op->opcode != OP_for)
             continue;
-        if (!flip(&x))
+        bool chain = is_chain_of_few_rows(&x);
+        if (!chain && !may_flip(&x))
+            continue;
+        if (!(chain ? flip_chain(&x) : flip(&x)))
             cg_no_memory(c);
         any = true;
         if (x.reordered)

@@ -178,13 +178,13 @@ static bool suits_registers(const cg_splitting *x, const cg_ring_place *p, const
            && registers_left(x, p, product->operands[0]) >= cg_machine_of(x->c->target)->registers_loop;
 }
 
-/* Keeps the left operand of the product in shared memory if that is better than in registers. */
-static void keep_operand(cg_splitting *x, const cg_ring_place *p, const ct_op *product)
+/* Keeps an operand of the product in shared memory if that is better than in registers. */
+static void keep_operand(cg_splitting *x, const cg_ring_place *p, const ct_op *product, uint32_t which)
 {
-    ct_op *load = cg_source_of(product->operands[0])->op;
+    ct_op *load = cg_source_of(product->operands[which])->op;
     cg_kept_load *kept = &x->kept[x->kept_count];
     if (!load || load->opcode != OP_load_view_tko || ct_is_inside(load->block, p->loop->regions[0])
-        || x->kept_count == CG_MOST_KEPT || suits_registers(x, p, product))
+        || x->kept_count == CG_MOST_KEPT || (!which && suits_registers(x, p, product)))
         return;
     for (uint32_t k = 0; k < x->kept_count; k++)
         if (x->kept[k].load == load)
@@ -202,13 +202,15 @@ static void keep_operand(cg_splitting *x, const cg_ring_place *p, const ct_op *p
 static void find_kept(cg_splitting *x)
 {
     for (uint32_t i = 0; i < x->count; i++) {
-        keep_operand(x, &x->places[i], x->places[i].product);
-        keep_operand(x, &x->places[i], x->places[i].last);
+        for (uint32_t which = 0; which < 2; which++) {
+            keep_operand(x, &x->places[i], x->places[i].product, which);
+            keep_operand(x, &x->places[i], x->places[i].last, which);
+        }
     }
 }
 
 /* Can the product read both operands without work by the threads in each iteration? */
-static bool finds_operands(const cg_ring_place *p, const ct_op *product)
+static bool finds_operands(const cg_splitting *x, const cg_ring_place *p, const ct_op *product)
 {
     const ct_value *left = cg_source_of(product->operands[0]), *right = cg_source_of(product->operands[1]);
     bool has_left = false, has_right = false;
@@ -216,12 +218,14 @@ static bool finds_operands(const cg_ring_place *p, const ct_op *product)
         has_left = has_left || left == &p->loads[i]->results[0];
         has_right = has_right || right == &p->loads[i]->results[0];
     }
-    return has_right && (has_left || p->computes || cg_product_before(product) || left->block != p->loop->regions[0]);
+    if (!has_right) /* of a chain: queries, or what another product hands on through scratch */
+        return has_left && cg_choices_of(x->c)->swap == CG_IF_LEGAL;
+    return has_left || p->computes || cg_product_before(product) || left->block != p->loop->regions[0];
 }
 
-static bool is_fed(const cg_ring_place *p)
+static bool is_fed(const cg_splitting *x, const cg_ring_place *p)
 {
-    return finds_operands(p, p->product) && finds_operands(p, p->last);
+    return finds_operands(x, p, p->product) && finds_operands(x, p, p->last);
 }
 
 /* Could a producer read memory before this block, or another block that it waits for, has written it? */
@@ -238,7 +242,7 @@ static bool are_fed(const cg_splitting *x)
 {
     uint8_t way = x->places[0].product->way;
     for (uint32_t i = 0; i < x->count; i++)
-        if (!is_fed(&x->places[i]) || (x->places[i].product->way == CT_TURNED) != (way == CT_TURNED))
+        if (!is_fed(x, &x->places[i]) || (x->places[i].product->way == CT_TURNED) != (way == CT_TURNED))
             return false;
     return true;
 }
