@@ -1,3 +1,4 @@
+#include <stdio.h>
 /* Chooses the number of warps of a kernel by cost. The passes give a tile so many warps that a thread does not hold
    too many elements. If the tile is small, each warp has few elements, but repeats what all warps have to do: indices,
    bounds, control flow, the steps of reductions across warps. So the kernel is also compiled with half of the warps, up
@@ -376,6 +377,30 @@ static bool takes_second_warpgroup(cg_func *c, const cg_watch *watch, cg_choices
     return true;
 }
 
+/* ---- the correction of sums ---- */
+
+/* Gives the sum of a chain by tcgen05 to correctors if the model predicts that the block is faster then: consumers go
+   on while these multiply it. */
+static void choose_correctors(cg_func *c, const cg_watch *watch, cg_choices *room)
+{
+    const cg_choices usual = *cg_choices_of(c);
+    if (!(c->target->features & CG_HAS_TCGEN05) || usual.correction != CG_AS_DECIDED || usual.groups != CG_AS_DECIDED
+        || cg_loops_stay_plain(c) || !rows_of_chain(c))
+        return;
+    cg_choices apart = usual;
+    apart.correction = CG_IF_LEGAL;
+    const weight now = weigh(c, watch, &usual), then = weigh(c, watch, &apart);
+    fprintf(stderr, "DBG %d %f %d %f\n", now.compiles, now.share, then.compiles, then.share);
+    if (c->failed || !then.compiles || !now.compiles || then.share >= now.share)
+        return;
+    take(c, room, &apart);
+    cg_remark(
+        c, NULL, CG_REMARK_ChosenByCost, TV_REMARK_PASSED,
+        "warps of their own correct the sum of a chain of products: about {Cycles=%.0f} cycles of a block instead "
+        "of {UsualCycles=%.0f}",
+        then.share, now.share);
+}
+
 static void choose_for_products(cg_func *c, const cg_watch *watch, cg_choices *room)
 {
     if (!may_divide(c))
@@ -458,6 +483,7 @@ void cg_choose_warps(cg_func *c, const cg_watch *watch, cg_choices *room)
         if (!takes_second_warpgroup(c, watch, room))
             choose_for_products(c, watch, room);
         swap_chain(c, watch, room);
+        choose_correctors(c, watch, room);
         return;
     }
     const double worth = cg_machine_of(c->target)->worth_changing, each = reads_once(c) ? 1 : worth;

@@ -39,11 +39,16 @@ bool cg_tcgen05_has_room(const cg_func *c, const ct_op *loop)
     return all <= CG_TENSOR_COLUMNS;
 }
 
+static uint32_t factor_bytes(const cg_func *c)
+{
+    return c->tensor->corrects ? cg_threads(c) * CG_TENSOR_TURNS_OF_FACTORS * CG_TENSOR_FACTOR_BYTES : 0;
+}
+
 uint32_t cg_tensor_bytes(const cg_func *c)
 {
     const cg_tensor *tensor = c->tensor;
     uint32_t more = !tensor           ? CG_TENSOR_TILES * CG_TENSOR_TILE_BYTES
-                    : tensor->tiles   ? tensor->tiles * CG_TENSOR_TILE_BYTES
+                    : tensor->tiles   ? tensor->tiles * CG_TENSOR_TILE_BYTES + factor_bytes(c)
                     : tensor->in_turn ? CG_TENSOR_TURN_BYTES
                     : tensor->flies   ? CG_TENSOR_FLIGHT_BYTES
                                       : 0;
@@ -54,7 +59,8 @@ cg_sum *cg_sum_of(const cg_func *c, const ct_op *op)
 {
     for (uint32_t i = 0; c->tensor && i < c->tensor->count; i++) {
         cg_sum *s = &c->tensor->sums[i];
-        const ct_op *ops[] = {s->product, s->started, s->taken, s->loaded, s->scaled, s->handed};
+        const ct_op *ops[] = {s->product, s->started, s->taken, s->loaded,
+                              s->scaled,  s->handed,  s->given, s->corrected};
         for (uint32_t k = 0; k < TV_COUNT(ops); k++)
             if (ops[k] == op)
                 return s;

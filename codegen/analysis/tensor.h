@@ -21,8 +21,10 @@ typedef struct cg_sum {
     const ct_op *loaded;  /* and the consumers' op that loads it; else NULL */
     const ct_op *scaled;  /* the op that multiplies it there in each iteration; NULL: none */
     const ct_op *handed;  /* the consumers' op that stores the left operand of the issuer's product; NULL: none */
-    bool issued;          /* of a chain: the issuer's program starts the product (codegen/rewrite/chains.h) */
-    bool late;            /* of a sum that is multiplied: its product is awaited when the next iteration multiplies it,
+    const ct_op *given, *corrected; /* that gives the factors of rows to the correctors, and theirs, which multiplies
+                                       the sum; NULL: there are none, and `scaled` may be one */
+    bool issued;                    /* of a chain: the issuer's program starts the product (codegen/rewrite/chains.h) */
+    bool late; /* of a sum that is multiplied: its product is awaited when the next iteration multiplies it,
                              or when it is taken */
     uint32_t column, columns, row;         /* columns: with those of its scales; row: log2 of the words of each row */
     uint32_t scale_columns;                /* the last of these */
@@ -48,6 +50,7 @@ typedef struct cg_tensor {
     bool in_turn;                  /* the kernel's only sum has two places, which the issuer fills in turn */
     uint32_t tiles;                /* of chains whose products the issuer starts: tiles of rows that are multiplied in
                                       turn, each for warps of its own; 0: there are no such chains */
+    bool corrects;                 /* warps of their own multiply the sum of the chain (codegen/rewrite/correct.c) */
     struct cg_pair_state *pair;    /* the same, of a pair of thread blocks (codegen/ops/tcgen05_pair.c) */
     struct cg_tensor_state *state; /* as lowered (codegen/ops/tcgen05.c); NULL until then */
 } cg_tensor;

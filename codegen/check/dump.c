@@ -92,6 +92,8 @@ static void say_groups(const cg_groups *groups, bc_text *out)
     if (groups->launched)
         bc_text_printf(out, "registers of a thread: %u, then %u and %u", groups->launched, groups->consumers,
                        groups->producers);
+    if (groups->correctors)
+        bc_text_printf(out, ", %u of correctors", groups->correctors);
 }
 
 static void say_product(const ct_op *op, const cg_k_part *part, bc_text *out)

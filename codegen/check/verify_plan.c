@@ -152,10 +152,12 @@ static bool check_way(const checking *x, const ct_op *op)
 
 static bool check_groups(const checking *x, const cg_groups *g)
 {
-    uint32_t all = g->consumers * cg_threads(x->c) + g->producers * CG_PRODUCER_THREADS;
+    uint32_t all = g->consumers * cg_threads(x->c) + g->producers * CG_PRODUCER_THREADS
+                   + g->correctors * CG_CORRECTOR_THREADS;
     if (g->ring_bytes > g->shared || g->shared > cg_static_shared(x->c->target))
         return is_faulty(x, "its rings have more than the block's shared memory");
-    if (g->launched % CG_REGISTER_STEP || g->consumers % CG_REGISTER_STEP || g->producers % CG_REGISTER_STEP)
+    if (g->launched % CG_REGISTER_STEP || g->consumers % CG_REGISTER_STEP || g->producers % CG_REGISTER_STEP
+        || g->correctors % CG_REGISTER_STEP)
         return is_faulty(x, "registers are given back in eights");
     if ((g->launched != 0) != (g->consumers && g->producers) || all > CG_REGISTERS
         || all > g->launched * cg_all_threads(x->c))

@@ -74,7 +74,7 @@ static void put_loop(program *p, const ct_op *op)
 /* Also for groups: each warp takes one of the paths. */
 static void put_branch(program *p, const ct_op *op)
 {
-    uint32_t end = new_label(p), last = op->region_count > CG_ISSUER ? CG_ISSUER : 1;
+    uint32_t end = new_label(p), last = op->region_count > CG_ISSUER ? op->region_count - 1u : 1;
     for (uint32_t r = 0; r < last; r++) {
         if (r == CG_STARTERS)
             continue; /* they have no effects */

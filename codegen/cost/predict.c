@@ -321,15 +321,18 @@ static void walk_branch(walk *x, const ct_op *op)
     give(x, op, x->now);
 }
 
-/* Consumers and the issuer, if there is one, run at the same time; producers are counted where tiles are awaited. */
+/* Consumers, the issuer and correctors, if there are any, run at the same time; producers are counted where tiles are
+   awaited. */
 static void walk_groups(walk *x, const ct_op *op)
 {
-    double begun = x->now;
-    walk_region(x, op, CG_CONSUMERS);
-    double end = x->now;
-    x->now = begun;
-    walk_region(x, op, CG_ISSUER);
-    x->now = x->now > end ? x->now : end;
+    static const uint8_t together[] = {CG_CONSUMERS, CG_ISSUER, CG_CORRECTORS};
+    double begun = x->now, end = begun;
+    for (size_t i = 0; i < TV_COUNT(together); i++) {
+        x->now = begun;
+        walk_region(x, op, together[i]);
+        end = x->now > end ? x->now : end;
+    }
+    x->now = end;
 }
 
 static void walk_block(walk *x, const ct_block *block)

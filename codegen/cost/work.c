@@ -2,6 +2,7 @@
    work of the tensor cores; see the header. */
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/ring.h"
+#include "codegen/analysis/tensor.h"
 #include "codegen/cost/cost.h"
 #include "codegen/values/values.h"
 
@@ -406,11 +407,20 @@ static void add_elements(cg_func *c, const cg_machine *m, const ct_op *op, cg_wo
         add_instructions(m, held_by_warps(c, cg_result(op, 0)), 0, 0, w);
 }
 
+/* Adds the multiplication of a sum in tensor memory: each element once. Loads and stores have 32 words of each lane. */
+static void add_scaling(cg_func *c, const cg_machine *m, const ct_op *op, cg_work *w)
+{
+    const bc_type *sum = cg_sum_of(c, op)->product->results[0].type;
+    add_instructions(m, (double)((uint64_t)1 << cg_shape_of(sum).tile_bits) / (1u << CG_LANE_BITS), 0, 0, w);
+}
+
 cg_work cg_work_of(cg_func *c, const cg_machine *m, const ct_op *op)
 {
     cg_work w = {.latency = 0};
     if (cg_is_product(op))
         add_product(c, m, op, &w);
+    else if (op->opcode == CT_scale_sum || op->opcode == CT_correct)
+        add_scaling(c, m, op, &w);
     else if (op->opcode == CT_convert)
         add_conversion(c, m, op, &w);
     else if (op->opcode == CT_await)

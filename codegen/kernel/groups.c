@@ -1,12 +1,12 @@
 /* The programs of groups of warps. */
 #include "codegen/kernel/groups.h"
 
-bool cg_is_issued(const ct_op *op)
+bool cg_is_of_group(const ct_op *op, cg_group group)
 {
     const ct_block *block = op->block;
     while (block->parent && block->parent->opcode != CT_groups)
         block = block->parent->block;
-    return block->parent && block->parent->region_count > CG_ISSUER && block->parent->regions[CG_ISSUER] == block;
+    return block->parent && block->parent->region_count > group && block->parent->regions[group] == block;
 }
 
 bool cg_is_in_each_group(const ct_op *op)

@@ -118,7 +118,8 @@ static uint8_t role_of(const ct_op *op)
     static const uint8_t roles[CG_GROUPS] = {[CG_CONSUMERS] = CG_ROLE_CONSUMERS,
                                              [CG_PRODUCERS] = CG_ROLE_PRODUCERS,
                                              [CG_STARTERS] = CG_ROLE_STARTERS,
-                                             [CG_ISSUER] = CG_ROLE_ISSUER};
+                                             [CG_ISSUER] = CG_ROLE_ISSUER,
+                                             [CG_CORRECTORS] = CG_ROLE_CORRECTORS};
     const ct_block *block = op->block;
     while (block->parent && block->parent->opcode != CT_groups)
         block = block->parent->block;

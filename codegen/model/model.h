@@ -26,7 +26,14 @@ typedef struct cg_model_value {
 } cg_model_value;
 
 /* The warps that execute an op. */
-typedef enum cg_role { CG_ROLE_ALL, CG_ROLE_CONSUMERS, CG_ROLE_PRODUCERS, CG_ROLE_STARTERS, CG_ROLE_ISSUER } cg_role;
+typedef enum cg_role {
+    CG_ROLE_ALL,
+    CG_ROLE_CONSUMERS,
+    CG_ROLE_PRODUCERS,
+    CG_ROLE_STARTERS,
+    CG_ROLE_ISSUER,
+    CG_ROLE_CORRECTORS
+} cg_role;
 
 typedef struct cg_model_op {
     const char *name;

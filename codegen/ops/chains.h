@@ -4,9 +4,9 @@
 
 #include "codegen/analysis/tensor.h"
 
-/* Initialises the barriers of all tiles; `first` is the thread that does. Then begins either program. */
+/* Initialises the barriers of all tiles; `first` is the thread that does. Then begins the program of the op. */
 void cg_chains_init(cg_func *c, cg_val first);
-void cg_chains_begin(cg_func *c, bool issues);
+void cg_chains_begin(cg_func *c, const ct_op *op);
 
 /* The issuer: waits until consumers have made way for the product of a tile, and lets them know when it is complete;
    behind all tiles, goes on to the next product. */

@@ -23,6 +23,8 @@ void cg_assign_groups(cg_func *c, const ct_op *op)
     c->homes->remakes = true;         /* scratch and its barriers are the consumers' */
     if (op->region_count > CG_ISSUER) /* its sums have the layouts of those who take them */
         cg_assign_block(c, op->regions[CG_ISSUER]);
+    if (op->region_count > CG_CORRECTORS)
+        cg_assign_block(c, op->regions[CG_CORRECTORS]);
     c->warp_bits = CG_PRODUCER_WARP_BITS;
     cg_assign_block(c, op->regions[CG_PRODUCERS]);
     c->warp_bits = CG_STARTER_WARP_BITS;
@@ -96,12 +98,11 @@ static void lower_group(cg_func *c, const ct_block *program, uint32_t warp_bits,
     c->thread = thread_before;
 }
 
-/* The issuer's program, whose sums have the layouts of the consumers' warps. */
-static void lower_issuer(cg_func *c, const ct_block *program, cg_val thread, uint32_t label)
+/* A program whose sums have the layouts of the consumers' warps; first: its first thread. */
+static void lower_on_sums(cg_func *c, const ct_block *program, cg_val thread, uint32_t first)
 {
     cg_val own = cg_new(c, CG_B32);
-    cg_place_label(c, label);
-    cg_ins_first(c, "sub.u32 %v, %v, %u", own, thread, CG_ISSUER_WARP << CG_LANE_BITS);
+    cg_ins_first(c, "sub.u32 %v, %v, %u", own, thread, first);
     lower_group(c, program, c->warp_bits, own);
 }
 
@@ -120,12 +121,15 @@ void cg_lower_groups(cg_func *c, const ct_op *op)
 {
     const cg_groups *groups = op->detail;
     const ct_block *starts = op->region_count > CG_STARTERS ? op->regions[CG_STARTERS] : NULL,
-                   *issues = op->region_count > CG_ISSUER ? op->regions[CG_ISSUER] : NULL;
-    uint32_t producers = cg_label(c), starters = 0, issuer = 0;
+                   *issues = op->region_count > CG_ISSUER ? op->regions[CG_ISSUER] : NULL,
+                   *corrects = op->region_count > CG_CORRECTORS ? op->regions[CG_CORRECTORS] : NULL;
+    uint32_t producers = cg_label(c), starters = 0, issuer = 0, correctors = 0;
     if (starts)
         starters = cg_label(c);
     if (issues)
         issuer = cg_label(c);
+    if (corrects)
+        correctors = cg_label(c);
     cg_val is_producer = cg_new(c, CG_PRED), own = cg_new(c, CG_B32);
     cg_ins(c, "setp.ge.u32 %v, %v, %u", is_producer, cg_tid(c), cg_threads(c));
     init_rings(c, op);
@@ -134,8 +138,10 @@ void cg_lower_groups(cg_func *c, const ct_op *op)
     set_registers(c, "inc", groups->consumers);
     cg_block(c, op->regions[CG_CONSUMERS]);
     cg_place_label(c, producers);
-    set_registers(c, "dec", groups->producers);
     cg_ins_first(c, "sub.u32 %v, %v, %u", own, cg_tid(c), cg_threads(c));
+    if (correctors)
+        cg_leave_from(c, own, CG_PRODUCER_THREADS, correctors);
+    set_registers(c, "dec", groups->producers);
     if (issuer)
         cg_leave_from(c, own, CG_ISSUER_WARP << CG_LANE_BITS, issuer);
     if (groups->by_maps)
@@ -145,8 +151,15 @@ void cg_lower_groups(cg_func *c, const ct_op *op)
         cg_place_label(c, starters);
         lower_starters(c, starts, own);
     }
-    if (issuer)
-        lower_issuer(c, issues, own, issuer);
+    if (issuer) {
+        cg_place_label(c, issuer);
+        lower_on_sums(c, issues, own, CG_ISSUER_WARP << CG_LANE_BITS);
+    }
+    if (correctors) {
+        cg_place_label(c, correctors);
+        set_registers(c, "dec", groups->correctors);
+        lower_on_sums(c, corrects, own, CG_PRODUCER_THREADS);
+    }
 }
 
 /* ---- rings ---- */

@@ -9,9 +9,8 @@
 #include "codegen/values/homes.h"
 #include "codegen/values/values.h"
 
-/* Lets the warp skip what follows, up to the label, if the factors of all its threads are 1: x * 1 is x. A thread of
-   rows has few of them. 0: it has too many. */
-static uint32_t skip_ones(cg_func *c, const cg_val *factors, uint32_t count)
+/* A thread of rows has few of them. */
+uint32_t cg_tensor_skip_ones(cg_func *c, const cg_val *factors, uint32_t count)
 {
     enum { MOST = 8 };
     cg_val distinct[MOST], others = {0};
@@ -53,7 +52,7 @@ void cg_lower_scale_sum(cg_func *c, const ct_op *op)
         return;
     if (s->late)
         cg_tcgen05_await_owed(c);
-    uint32_t behind = skip_ones(c, factors, count);
+    uint32_t behind = cg_tensor_skip_ones(c, factors, count);
     cg_tensor_acquire(c);
     cg_tensor_tile tile = cg_tensor_sum(c, s, p);
     for (uint32_t i = 0; i < count; i++)

@@ -17,6 +17,7 @@ struct cg_tensor_state {
     uint32_t behind;  /* in the issuer's program: the label where its other threads wait for it */
     cg_val ahead;     /* of chains (codegen/ops/chains.c): the phase that is awaited next of the barrier of a product
                          that runs ahead */
+    cg_val given;     /* the number of times that factors were given, or taken */
 };
 
 static inline struct cg_tensor_state *cg_tensor_state_of(const cg_func *c)
@@ -49,6 +50,10 @@ void cg_tensor_memory(cg_func *c);
 void cg_tensor_allocate(cg_func *c);
 void cg_tensor_address(cg_func *c, cg_val address);
 void cg_tensor_free(cg_func *c, cg_val address);
+
+/* Lets the warp skip what follows, up to the label, if the factors of all its threads are 1: x * 1 is x. 0: it has too
+   many of them. */
+uint32_t cg_tensor_skip_ones(cg_func *c, const cg_val *factors, uint32_t count);
 
 /* Lower the ops `tensor`, `tensor_end` and `sum`, and the end of a sum, where all threads execute them. */
 void cg_tensor_begin(cg_func *c, const ct_op *op);

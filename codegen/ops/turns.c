@@ -32,7 +32,8 @@ enum { MEETING = 3 /* the number of the barrier of consumers and the issuer */ }
 
 static void meet(cg_func *c)
 {
-    cg_ins(c, "bar.sync %d, %u", MEETING, cg_threads(c) + CG_ISSUER_THREADS);
+    cg_ins(c, "bar.sync %d, %u", MEETING,
+           cg_threads(c) + CG_ISSUER_THREADS + (c->tensor->corrects ? CG_CORRECTOR_THREADS : 0));
 }
 
 /* ---- the kernel's tensor memory ---- */
@@ -80,7 +81,7 @@ void cg_turns_tensor(cg_func *c, const ct_op *op)
     meet(c);
     cg_tensor_address(c, s->allocated);
     if (c->tensor->tiles)
-        cg_chains_begin(c, cg_is_issued(op));
+        cg_chains_begin(c, op);
     if (!cg_is_issued(op))
         return;
     s->behind = cg_label(c);

@@ -88,6 +88,8 @@ static void find_in_groups(finding *x, const ct_op *op)
     x->copies = true;
     if (op->region_count > CG_ISSUER)
         find_in(x, op->regions[CG_ISSUER]); /* in the layouts of the consumers, who take its sums */
+    if (op->region_count > CG_CORRECTORS)
+        find_in(x, op->regions[CG_CORRECTORS]);
     x->c->warp_bits = CG_PRODUCER_WARP_BITS;
     find_in(x, op->regions[CG_PRODUCERS]);
     x->c->warp_bits = CG_STARTER_WARP_BITS;

@@ -363,6 +363,8 @@ void cg_pass_tensor(cg_func *c)
     c->tensor = x.tensor;
     if (groups && !x.tensor->in_turn && !c->failed)
         cg_issue_chains(c, groups);
+    if (groups && x.tensor->tiles && !c->failed)
+        cg_correct_chain(c, groups);
     for (uint32_t i = 0; i < x.tensor->count; i++)
         x.tensor->sums[i].meets = has_words_of_others(c, &x.tensor->sums[i]);
 }

@@ -205,9 +205,9 @@ static bool cut_off(const moving *x)
 }
 
 /* Do producers load the same number for themselves? */
-static bool is_loaded_by_producers(const moving *x, const ct_op *load)
+bool cg_is_loaded_by_producers(const ct_op *groups, const ct_op *load)
 {
-    const ct_block *producers = x->groups->regions[CG_PRODUCERS];
+    const ct_block *producers = groups->regions[CG_PRODUCERS];
     for (const ct_op *op = ct_is_load(load) ? producers->first : NULL; op; op = ct_next_op(op, producers))
         if (op->from == load->from && ct_is_load(op))
             return true;
@@ -218,12 +218,12 @@ static bool is_feasible(const moving *x)
 {
     for (const ct_op *op = x->program->first; op; op = ct_next_op(op, x->program))
         if (!cg_is_in_each_group(op) && !is_root(op) && !cg_shows_slot(op) && op->opcode != CT_later
-            && !is_loaded_by_producers(x, op))
+            && !cg_is_loaded_by_producers(x->groups, op))
             return false;
     return true;
 }
 
-static void discard(ct_block *block)
+void cg_discard_program(ct_block *block)
 {
     while (block->first)
         ct_remove(block->first);
@@ -246,7 +246,7 @@ static bool make_program(moving *x)
     }
     bool feasible = is_feasible(x);
     if (!feasible)
-        discard(x->program);
+        cg_discard_program(x->program);
     return feasible;
 }
 

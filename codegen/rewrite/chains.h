@@ -8,4 +8,12 @@
    places in c->tensor. */
 void cg_issue_chains(cg_func *c, ct_op *groups);
 
+/* Gives the multiplication of a chain's sum to correctors (codegen/rewrite/correct.c), if that is asked for and
+   possible; behind the former. */
+void cg_correct_chain(cg_func *c, ct_op *groups);
+
+/* What both ask of a program that is made of the consumers': */
+bool cg_is_loaded_by_producers(const ct_op *groups, const ct_op *load);
+void cg_discard_program(ct_block *block);
+
 #endif

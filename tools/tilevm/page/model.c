@@ -96,7 +96,8 @@ static void add_op(json_doc *doc, cJSON *list, const cg_model *m, const cg_model
                                         [CG_ROLE_CONSUMERS] = "consumers",
                                         [CG_ROLE_PRODUCERS] = "producers",
                                         [CG_ROLE_STARTERS] = "starters",
-                                        [CG_ROLE_ISSUER] = "issuer"};
+                                        [CG_ROLE_ISSUER] = "issuer",
+                                        [CG_ROLE_CORRECTORS] = "correctors"};
     cJSON *item = json_object(doc, list, NULL);
     json_text(doc, item, "name", op->name);
     json_uint(doc, item, "number", op->number);
