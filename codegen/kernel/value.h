@@ -13,7 +13,8 @@ typedef enum cg_class { CG_PRED, CG_B16, CG_B32, CG_B64, CG_CLASS_COUNT } cg_cla
 /* A register, or a constant that has none. */
 typedef struct cg_val {
     uint8_t cls;       /* cg_class */
-    bool known;        /* bits is its value */
+    bool known : 1;    /* bits is its value */
+    bool loaded : 1;   /* a load without a condition has brought the register `word` */
     uint8_t word_bits; /* 16 or 32: an element that was extracted from register `word` of that size, from bit `at`
                           on; otherwise 0 */
     uint8_t at;

@@ -484,7 +484,7 @@ static cg_val float_to_float(cg_func *c, const ct_op *op, bc_kind from, bc_kind 
 /* Two 8-bit elements as f16x2. */
 static cg_val f8_pair_to_f16(cg_func *c, bc_kind kind, const cg_val *x)
 {
-    cg_val pair = cg_new(c, CG_B32), bytes = cg_join(c, x, 2, 8);
+    cg_val pair = cg_new(c, CG_B32), bytes = cg_join_f8(c, x);
     cg_ins(c, "cvt.rn.f16x2.%s %v, %v", kind == BC_F8E4M3FN ? "e4m3x2" : "e5m2x2", pair, bytes);
     return pair;
 }

@@ -190,6 +190,17 @@ cg_val cg_join(cg_func *c, const cg_val *elements, uint32_t count, uint32_t bits
     return narrow;
 }
 
+cg_val cg_join_f8(cg_func *c, const cg_val *two)
+{
+    enum { HALF = 16 };
+    if (two[0].loaded || two[0].at != HALF || !in_one_word(two, 2, HALF / 2))
+        return cg_join(c, two, 2, HALF / 2);
+    cg_val shifted = cg_new(c, CG_B32), half = cg_new(c, CG_B16);
+    cg_ins(c, "shr.u32 %v, %v, 16", shifted, (cg_val){.cls = CG_B32, .id = two[0].word});
+    cg_ins(c, "cvt.u16.u32 %v, %v", half, shifted);
+    return half;
+}
+
 /* ---- vectors ---- */
 
 /* The numbers that the elements of a word have if nothing is loaded; NULL: zeros. */
@@ -236,6 +247,8 @@ void cg_load_vector(cg_func *c, const cg_access *a, uint32_t count, const cg_val
         cg_val *out = out_regs + w * s.per_word;
         if (s.per_word > 1) {
             cg_split(c, a->kind, words[w], s.per_word, s.element_bits, out);
+            for (uint32_t i = 0; i < s.per_word; i++)
+                out[i].loaded = always;
         } else if (cg_class_of(a->kind) == CG_PRED) {
             *out = cg_new(c, CG_PRED);
             cg_ins(c, "setp.ne.u32 %v, %v, 0", *out, words[w]);

@@ -22,6 +22,11 @@ const char *cg_order_suffix(uint64_t order, uint64_t scope);
 /* `count` > 1 elements of `bits` bits each as one word of 16 or 32 bits, the first lowest; and a word taken apart. A
    word that is put together again as it was is the word. */
 cg_val cg_join(cg_func *c, const cg_val *elements, uint32_t count, uint32_t bits);
+/* Two bytes that a conversion takes from f8, as a register of 16 bits. Of a word of 32 bits that ptxas (13.0 to 13.5)
+   finds out to be 0 late, such as the padding of a load whose condition is never true, it converts another number in
+   place of the upper half, unless the half is shifted to a word of its own. It cannot find out what a load without a
+   condition brings. */
+cg_val cg_join_f8(cg_func *c, const cg_val *two);
 /* Are they all of a word of 32 bits that is there? Then it is *out. */
 bool cg_whole_word(const cg_val *elements, uint32_t count, uint32_t bits, cg_val *out);
 void cg_split(cg_func *c, bc_kind kind, cg_val word, uint32_t count, uint32_t bits, cg_val *out);
