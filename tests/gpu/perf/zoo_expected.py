@@ -213,8 +213,10 @@ def map_work(xp, f, axes, named, which):
 
 
 def in_range(xp, f, y):
-    """Infinite numbers count as the largest number of f16."""
-    return xp.clip(y, -MOST_F16, MOST_F16) if f["elem"] == "f16" else y
+    """Infinite numbers count as the largest number of f16, and NaN, which infinite ones give, as twice that: it equals only NaN."""
+    if f["elem"] != "f16":
+        return y
+    return xp.where(y == y, xp.clip(y, -MOST_F16, MOST_F16), xp.full_like(y, 2 * MOST_F16))
 
 
 def reduction(xp, f, axes, named, which):
