@@ -1,4 +1,3 @@
-#include <stdio.h>
 /* Chooses the number of warps of a kernel by cost. The passes give a tile so many warps that a thread does not hold
    too many elements. If the tile is small, each warp has few elements, but repeats what all warps have to do: indices,
    bounds, control flow, the steps of reductions across warps. So the kernel is also compiled with half of the warps, up
@@ -390,7 +389,6 @@ static void choose_correctors(cg_func *c, const cg_watch *watch, cg_choices *roo
     cg_choices apart = usual;
     apart.correction = CG_IF_LEGAL;
     const weight now = weigh(c, watch, &usual), then = weigh(c, watch, &apart);
-    fprintf(stderr, "DBG %d %f %d %f\n", now.compiles, now.share, then.compiles, then.share);
     if (c->failed || !then.compiles || !now.compiles || then.share >= now.share)
         return;
     take(c, room, &apart);
