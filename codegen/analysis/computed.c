@@ -27,11 +27,22 @@ static bool find_in_broadcast(search *x, const ct_op *broadcast, const cg_layout
     return find(x, broadcast->operands[0], &from, out);
 }
 
+/* An `if` gives what one of its branches computes, such as a tile with a mask or without it. */
+static bool find_in_branches(search *x, const ct_value *v, const cg_layout *l, cg_layout *out)
+{
+    bool found = false;
+    for (uint32_t r = 0; r < v->op->region_count && !found; r++) {
+        const ct_op *last = v->op->regions[r]->last;
+        found = last->opcode == OP_yield && find(x, last->operands[v - v->op->results], l, out);
+    }
+    return found;
+}
+
 /* v is wanted in layout l. */
 static bool find(search *x, const ct_value *v, const cg_layout *l, cg_layout *out)
 {
     const ct_op *op = v->op;
-    if (!op || op->block != x->load->block || !x->budget)
+    if (!op || !ct_is_inside(op->block, x->load->block) || !x->budget)
         return false;
     x->budget--;
     if (op == x->load)
@@ -46,6 +57,8 @@ static bool find(search *x, const ct_value *v, const cg_layout *l, cg_layout *ou
         return find_in_cat(x, op, l, out);
     if (op->opcode == OP_broadcast)
         return find_in_broadcast(x, op, l, out);
+    if (op->opcode == OP_if)
+        return find_in_branches(x, v, l, out);
     bool found = false;
     for (uint32_t i = 0; ct_is_map(op) && i < op->operand_count && !found; i++)
         found = find(x, op->operands[i], l, out);

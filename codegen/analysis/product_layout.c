@@ -221,7 +221,7 @@ cg_layout cg_fragment_layout(const cg_func *c, const cg_product *p)
 bool cg_mma_fragment_layout(const cg_func *c, const ct_op *op, cg_layout *out)
 {
     cg_product p = cg_product_of(c, op);
-    if (p.instruction != CG_BY_WGMMA || p.atom.element_bits != 1)
+    if (p.instruction != CG_BY_WGMMA || p.atom.element_bits > 1)
         return false;
     split_warps(c, &p);
     *out = cg_fragment_layout(c, &p);

@@ -85,7 +85,7 @@ bool cg_is_worth_computing(cg_func *c, const ct_op *product, uint32_t index, boo
 {
     computing x = {.c = c, .product = product, .index = index};
     cg_product p = cg_product_of(c, product);
-    if (p.instruction != CG_BY_WGMMA || p.atom.element_bits != 1 || !comes_to_consumers(&x))
+    if (p.instruction != CG_BY_WGMMA || p.atom.element_bits > 1 || !comes_to_consumers(&x))
         return false;
     if (rows_of(&x) > CG_WARPGROUP_ROWS && !alone)
         return true;

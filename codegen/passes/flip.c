@@ -167,11 +167,14 @@ static bool may_flip(flipping *x)
     if (x->product->opcode == OP_mmaf_scaled)
         return has_few_rows_to_scale(x->c, x->product) && is_loaded(x, x->product->operands[0])
                && is_loaded(x, x->product->operands[1]);
-    cg_set_turned(x->product, true); /* so that roundings to tf32 do not hide the loads */
+    cg_product p = cg_product_of(x->c, x->product);
+    bool in_place = cg_async_takes(x->c, x->product, &p);
+    cg_set_way(x->product, CT_TURNED); /* so that roundings to tf32 do not hide the loads */
     bool few = has_few_rows(x->product), left = is_loaded(x, x->product->operands[0]), both = left && are_loaded(x),
          flips = both && (few || turns_better(x));
-    cg_set_turned(x->product, false);
+    cg_set_way(x->product, in_place ? CT_DIRECT : CT_AS_IT_IS);
     flips = flips || (left && !few && !are_loaded(x) && computes_better(x));
+    cg_set_way(x->product, CT_AS_IT_IS);
     x->reordered = few && left && !both && cg_may_reorder(x->c, x->product);
     return flips || x->reordered;
 }

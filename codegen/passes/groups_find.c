@@ -416,13 +416,15 @@ static bool share_beside_results(const cg_splitting *x, uint32_t least)
     return share_room(x, room_for_rings(x, most), least);
 }
 
-/* Can the transposed products be computed? Some of them may have been planned untransposed, with tensor maps that
-   round. */
+/* Can the products be computed that leave roundings to their rings? Some of them may have been planned untransposed,
+   with tensor maps that round. */
 static bool is_computed(const cg_splitting *x)
 {
     for (uint32_t i = 0; i < x->count; i++) {
-        cg_product p = cg_product_of(x->c, x->places[i].product);
-        if (cg_has_trait(&p, CG_TRANSPOSES) && !cg_may_turn(x->c, x->places[i].product, &p))
+        const cg_ring_place *place = &x->places[i];
+        cg_product p = cg_product_of(x->c, place->product);
+        if (cg_has_trait(&p, CG_TRANSPOSES) ? !cg_may_turn(x->c, place->product, &p)
+                                            : !x->budget->maps && cg_ring_rounds(place->ring))
             return false;
     }
     return true;

@@ -23,8 +23,8 @@
 #include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/plan/budget.h"
-#include "codegen/passes/pass.h"
 #include "codegen/passes/loads.h"
+#include "codegen/passes/pass.h"
 
 /* A loop that the pass is examining. */
 typedef struct candidate {
@@ -291,6 +291,17 @@ static bool is_fed(candidate *p, const ct_op *op, const cg_product *product)
                                 : cg_async_reads(product, false, false, &right->encoding);
 }
 
+/* May consumers compute the left operand in the loop, because an asynchronous instruction can read the other one from
+   the ring, if tensor maps round it? The groups pass decides (codegen/passes/computes.c). */
+static bool is_fed_by_consumers(candidate *p, const ct_op *op, const cg_product *product)
+{
+    find_loads(p, false);
+    const ct_op *left = cg_source_of(op->operands[0])->op;
+    const cg_ring_load *right = cg_ring_load_for(p->ring, op->operands[1]);
+    return cg_leaves_roundings(op) && cg_async_fits(product) && left && left->block == p->body && right
+           && cg_async_reads(product, false, false, &right->encoding);
+}
+
 /* Finds out whether an asynchronous instruction can compute the only product of the body, if its elements are 8-bit or
    tf32: directly, or transposed if N is contiguous in B or elements still have to be rounded. A product that cannot be
    transposed is marked as transposed, too, if that can compute it directly once tensor maps have rounded its operands
@@ -306,10 +317,13 @@ static void choose_async(candidate *p)
     found->way = CT_DIRECT;
     if (cg_mma_is_async(p->c, found) && is_fed(p, found, &product))
         return;
-    found->way = CT_AS_IT_IS;
-    cg_set_turned(found, cg_may_turn(p->c, found, &product) || cg_async_fits(&product));
-    if (found->way == CT_TURNED && !is_fed(p, found, &product))
-        cg_set_turned(found, false);
+    bool may_turn = cg_may_turn(p->c, found, &product) || cg_async_fits(&product);
+    cg_set_way(found, CT_TURNED);
+    if (may_turn && is_fed(p, found, &product))
+        return;
+    cg_set_way(found, CT_DIRECT);
+    if (!is_fed_by_consumers(p, found, &product))
+        cg_set_way(found, CT_AS_IT_IS);
 }
 
 /* ---- loops ---- */
@@ -524,7 +538,7 @@ static void look_at_loop(cg_func *c, ct_op *loop, bool is_inner, bool may_turn)
     if (choose_block_slots(&p, others, is_inner))
         set_rings(&p);
     else if (product)
-        cg_set_turned(product, false);
+        cg_set_way(product, CT_AS_IT_IS);
 }
 
 /* Visits inner loops first, because their loads are executed most often. */
@@ -556,10 +570,10 @@ void cg_pass_loads(cg_func *c)
 void cg_loads_straight(cg_func *c)
 {
     for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
-        ct_op *product = cg_plan_of(op) ? cg_turned_product(op->regions[0]) : NULL;
+        ct_op *product = cg_plan_of(op) ? cg_rounding_product(op->regions[0]) : NULL;
         if (!product)
             continue;
-        cg_set_turned(product, false);
+        cg_set_way(product, CT_AS_IT_IS);
         op->detail = NULL;
         look_at_loop(c, op, cg_is_in_plan(op), false);
     }

@@ -74,10 +74,12 @@ ct_op *cg_put_mma_await(cg_func *c, ct_value *product, ct_op *behind);
 
 /* ---- transposed products (codegen/rewrite/turn.c) ---- */
 
-/* Marks the product as transposed, with the roundings of f32 to tf32 in front of it, or not. */
-void cg_set_turned(ct_op *product, bool turned);
-/* A transposed product directly in the block; NULL: none. */
-ct_op *cg_turned_product(const ct_block *body);
+/* Has the product computed in this way. Unless that is as it is, it leaves the roundings of f32 to tf32 between loads
+   and the product to the copies or to the product. */
+void cg_set_way(ct_op *product, ct_way way);
+/* Does it, or is it transposed? The second function: such a product directly in the block; NULL: none. */
+bool cg_leaves_roundings(const ct_op *product);
+ct_op *cg_rounding_product(const ct_block *body);
 /* Replaces its operands by those of the roundings, which are removed. */
 void cg_take_roundings(ct_op *product);
 /* Chooses the tiles of the ring that are rounded while they are copied, and how: tensor maps round both operands;

@@ -12,19 +12,42 @@ static bool is_rounding(const ct_op *op)
            && ct_attr_u(op, F_ftof_rounding_mode) == BC_RoundingMode_nearest_even && !op->results[0].uses->next;
 }
 
-void cg_set_turned(ct_op *product, bool turned)
+/* The op in front of the value that is neither a rounding nor a view of its tile; *last_rounding: the last rounding
+   before it. */
+static const ct_op *behind_roundings(const ct_value *v, ct_op **last_rounding)
 {
-    product->way = turned ? CT_TURNED : CT_AS_IT_IS;
-    for (uint32_t i = 0; i < 2; i++)
-        for (ct_op *op = product->operands[i]->op; op && (is_rounding(op) || cg_is_seen(op)); op = op->operands[0]->op)
-            if (op->opcode == OP_ftof)
-                op->way = product->way;
+    ct_op *op = v->op;
+    for (*last_rounding = NULL; op && (is_rounding(op) || cg_is_seen(op)); op = op->operands[0]->op)
+        *last_rounding = op->opcode == OP_ftof ? op : *last_rounding;
+    return op;
 }
 
-ct_op *cg_turned_product(const ct_block *body)
+void cg_set_way(ct_op *product, ct_way way)
+{
+    product->way = (uint8_t)way;
+    for (uint32_t i = 0; i < 2; i++) {
+        ct_op *rounding;
+        const ct_op *source = behind_roundings(product->operands[i], &rounding);
+        if (rounding && source && ct_is_load(source)) /* an operand that is computed is rounded where it is computed */
+            rounding->way = way == CT_AS_IT_IS ? CT_AS_IT_IS : CT_TURNED;
+    }
+}
+
+bool cg_leaves_roundings(const ct_op *product)
+{
+    bool leaves = product->way == CT_TURNED;
+    for (uint32_t i = 0; i < 2; i++) {
+        ct_op *rounding;
+        behind_roundings(product->operands[i], &rounding);
+        leaves = leaves || (rounding && rounding->way == CT_TURNED);
+    }
+    return leaves;
+}
+
+ct_op *cg_rounding_product(const ct_block *body)
 {
     for (ct_op *op = body->first; op; op = op->next)
-        if (cg_is_product(op) && op->way == CT_TURNED)
+        if (cg_is_product(op) && cg_leaves_roundings(op))
             return op;
     return NULL;
 }
@@ -93,7 +116,7 @@ void cg_set_roundings(const cg_func *c, ct_op *product, cg_ring *ring, bool maps
     for (uint32_t i = 0; i < ring->load_count; i++) {
         cg_ring_load *load = &ring->loads[i];
         bool rounds = bc_elem_kind(product->operands[0]->type) == BC_TF32
-                      && bc_elem_kind(load->op->results[0].type) == BC_F32;
+                      && bc_elem_kind(load->op->results[0].type) == BC_F32 && !load->computed;
         load->passage = passage_of(load, rounds, load == load_of(ring, product->operands[0]), maps);
     }
     if (cg_ring_rounds(ring))

@@ -69,7 +69,7 @@ struct ct_op {
                        which it is */
     bool paired; /* by cluster: its right operand has only this thread block's half of the columns; the other block of
                       the pair has the other half */
-    uint8_t way; /* ct_way: by loads, flip; of an ftof, CT_TURNED: done by such a product */
+    uint8_t way; /* ct_way: by loads, flip; of an ftof, CT_TURNED: left to a product or to copies */
     /* Of a `staged`, by expand, ahead: */
     bool in_registers; /* it loads its tile to registers, where other ops read it */
     bool unrolled;     /* of a loop, by loads: it executes several iterations together, or those that are left */
