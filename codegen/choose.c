@@ -19,7 +19,9 @@
    Producers and consumers have registers by their budget instead. On an H200, microseconds with four and eight warps:
    a gated operand of 64x128x64 beside four-bit weights 1,558 and 654, one of 128x128x64 in tf32 1,315 and 922; but
    321 and 453 where two blocks of 128x128x64 with a few registers too many were on a multiprocessor. If
-   they may take that many, more warps are also tried where there is a single warp for each scheduler.
+   they may take that many, more warps are also tried where there is a single warp for each scheduler. Loaded operands
+   count where accesses are too short to be copied: each element then has a register of its own. A product of i8,
+   128x64x256 in single bytes, takes 187 µs with eight warps and 1,781 with four, which spill (H200).
 
    A chain of products with rows for two warpgroups gets two, and no producers, if a multiprocessor then has more warps
    than with one. As many blocks share it as before, and each uses more of it, which counts where a grid has few blocks,
@@ -238,6 +240,21 @@ static bool may_spill(cg_func *c)
     return cg_registers_wanted(c, (uint32_t)(bits / REGISTER_BITS / cg_threads(c))) > registers_at_most(c);
 }
 
+/* Do sums and loaded tiles take as many if each element has a register of its own? This is so where accesses are too
+   short to be copied, which facts decide later. */
+static bool may_spill_loads(const cg_func *c)
+{
+    uint64_t most = 0;
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body)) {
+        uint64_t elements = 0;
+        for (const ct_op *in = op; ct_is_load(op) && in; in = in->next)
+            if (ct_is_load(in))
+                elements += (uint64_t)1 << cg_shape_of(in->results[0].type).tile_bits;
+        most = elements > most ? elements : most;
+    }
+    return most / cg_threads(c) + cg_sum_registers(c) > registers_at_most(c);
+}
+
 /* Are more warps worthwhile? If one block takes the place of two, they are only if much is spilled: products read
    operands once for each warp, and no block multiplies while another one waits. */
 static bool is_better(const cg_machine *m, const weight *then, const weight *now)
@@ -288,13 +305,15 @@ static void choose_fewer_warps(cg_func *c, const cg_watch *watch, cg_choices *ro
 
 static void choose_more_warps(cg_func *c, const cg_watch *watch, cg_choices *room)
 {
-    if (!may_spill(c))
+    const bool spills = may_spill(c);
+    if (!spills && !may_spill_loads(c))
         return;
     const cg_choices usual = *cg_choices_of(c);
     cg_choices best = usual, more = best;
     const weight of_usual = weigh(c, watch, &best);
     weight now = of_usual;
-    for (uint32_t warp_bits = c->warp_bits + 1; warp_bits <= CG_BLOCK_WARPS && has_too_few(&now); warp_bits++) {
+    for (uint32_t warp_bits = c->warp_bits + 1;
+         warp_bits <= CG_BLOCK_WARPS && (spills ? has_too_few(&now) : now.short_of > 1); warp_bits++) {
         more.warps = 1u << warp_bits;
         weight then = weigh(c, watch, &more);
         if (!is_better(cg_machine_of(c->target), &then, &now))

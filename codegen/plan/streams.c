@@ -127,8 +127,30 @@ const char *cg_slot_of_threads(cg_func *c, ct_op *op, const cg_layout *home, cg_
     return op->opcode == OP_load_view_tko ? slot_of_view(c, op, home, out) : slot_of_pointers(c, op, home, out);
 }
 
-/* The layout of an earlier load with as many but smaller elements, if this load also reads whole sectors in that
-   layout: ops that read both then need no conversion. NULL: the load gets a layout of its own. */
+/* Does a map in the block read both tiles, or what maps compute from them? What a product reads does not meet. */
+static bool meet(cg_func *c, const ct_block *body, const ct_value *tile, const ct_value *other)
+{
+    enum { NEITHER, FIRST, SECOND, BOTH };
+    uint8_t *from = bc_new(&c->arena, uint8_t, c->ir->value_count + 1u);
+    if (!from) {
+        cg_no_memory(c);
+        return false;
+    }
+    from[tile->id] = FIRST;
+    from[other->id] = SECOND;
+    for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
+        for (uint32_t i = 0; ct_is_map(op) && i < op->operand_count; i++) {
+            uint8_t *result = &from[op->results[0].id];
+            *result |= from[op->operands[i]->id];
+            if (*result == BOTH)
+                return true;
+        }
+    return false;
+}
+
+/* The layout of an earlier load with as many but smaller elements, if a map reads both tiles, which then needs no
+   conversion, and this load also reads whole sectors in that layout. A thread may copy a sector by two accesses, each
+   of which takes all of it from L2. NULL: the load gets a layout of its own. */
 static const cg_layout *home_of(cg_func *c, const cg_ring *ring, const ct_op *op)
 {
     const bc_type *type = op->results[0].type;
@@ -139,7 +161,8 @@ static const cg_layout *home_of(cg_func *c, const cg_ring *ring, const ct_op *op
         const cg_ring_load *other = &ring->loads[i];
         if (other->layout.tile_bits == cg_shape_of(type).tile_bits
             && cg_memory_bytes(bc_elem_kind(other->op->results[0].type)) < cg_memory_bytes(bc_elem_kind(type))
-            && cg_view_reads_sectors(c, &v, &other->layout))
+            && cg_view_reads_sectors(c, &v, &other->layout)
+            && meet(c, op->block, &op->results[0], &other->op->results[0]))
             return &other->layout;
     }
     return NULL;
