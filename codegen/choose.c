@@ -21,7 +21,7 @@
    321 and 453 where two blocks of 128x128x64 with a few registers too many were on a multiprocessor. If
    they may take that many, more warps are also tried where there is a single warp for each scheduler. Loaded operands
    count where accesses are too short to be copied: each element then has a register of its own. A product of i8,
-   128x64x256 in single bytes, takes 187 µs with eight warps and 1,781 with four, which spill (H200).
+   128x64x256 in single bytes, takes 186 µs with eight warps and 1,776 with four, which spill (H200).
 
    A chain of products with rows for two warpgroups gets two, and no producers, if a multiprocessor then has more warps
    than with one. As many blocks share it as before, and each uses more of it, which counts where a grid has few blocks,
