@@ -103,26 +103,21 @@ static void choose_side(const cg_func *c, ct_op *product, cg_ring *ring, bool ma
         set_straight(product, right, false);
 }
 
-/* How the tile gets to the product, depending on whether it must be rounded, and whether the instruction reads it in
-   its slot. */
-static cg_passage passage_of(const cg_ring_load *load, bool rounds, bool in_slot, bool maps)
+/* How the tile gets to the product, depending on whether it must be rounded. */
+static cg_passage passage_of(const cg_ring_load *load, bool rounds, bool is_left, bool maps)
 {
-    if (cg_is_transposed(load) || (rounds && !maps && in_slot))
+    if (cg_is_transposed(load) || (rounds && !maps && is_left))
         return rounds ? CG_ROUNDED_BY_THREADS : CG_TRANSPOSED_BY_THREADS;
     return !rounds ? CG_UNCHANGED : maps ? CG_ROUNDED_BY_MAP : CG_ROUNDED_BY_PRODUCT;
 }
 
 void cg_set_roundings(const cg_func *c, ct_op *product, cg_ring *ring, bool maps)
 {
-    bool computes = false;
-    for (uint32_t i = 0; i < ring->load_count; i++)
-        computes = computes || ring->loads[i].computed;
     for (uint32_t i = 0; i < ring->load_count; i++) {
         cg_ring_load *load = &ring->loads[i];
         bool rounds = bc_elem_kind(product->operands[0]->type) == BC_TF32
                       && bc_elem_kind(load->op->results[0].type) == BC_F32 && !load->computed;
-        bool in_slot = computes || load == load_of(ring, product->operands[0]);
-        load->passage = passage_of(load, rounds, in_slot, maps);
+        load->passage = passage_of(load, rounds, load == load_of(ring, product->operands[0]), maps);
     }
     if (cg_ring_rounds(ring))
         choose_side(c, product, ring, maps);
