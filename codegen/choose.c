@@ -331,7 +331,7 @@ static void choose_more_warps(cg_func *c, const cg_watch *watch, cg_choices *roo
 
 /* ---- chains of products ---- */
 
-/* The rows of the last product that multiplies what another one gives. 0: there is none. */
+/* The most rows of a product that multiplies what another one gives. 0: there is none. */
 static int64_t rows_of_chain(const cg_func *c)
 {
     uint32_t count = 0;
@@ -341,7 +341,8 @@ static int64_t rows_of_chain(const cg_func *c)
             return 0;
         if (cg_is_product(op) && cg_product_before(op)) {
             const bc_type *type = op->results[0].type;
-            rows = type->shape[type->rank - 2];
+            int64_t own = type->shape[type->rank - 2];
+            rows = own > rows ? own : rows;
         }
     }
     return rows;

@@ -205,7 +205,7 @@ static bool cut_off(const moving *x)
 }
 
 /* Do producers load the same number for themselves? */
-bool cg_is_loaded_by_producers(const ct_op *groups, const ct_op *load)
+static bool is_loaded_by_producers(const ct_op *groups, const ct_op *load)
 {
     const ct_block *producers = groups->regions[CG_PRODUCERS];
     for (const ct_op *op = ct_is_load(load) ? producers->first : NULL; op; op = ct_next_op(op, producers))
@@ -214,19 +214,20 @@ bool cg_is_loaded_by_producers(const ct_op *groups, const ct_op *load)
     return false;
 }
 
-static bool is_feasible(const moving *x)
+bool cg_is_feasible_program(const ct_op *groups, ct_block *program, ct_is_root *executes)
 {
-    for (const ct_op *op = x->program->first; op; op = ct_next_op(op, x->program))
-        if (!cg_is_in_each_group(op) && !is_root(op) && !cg_shows_slot(op) && op->opcode != CT_later
-            && !cg_is_loaded_by_producers(x->groups, op))
-            return false;
-    return true;
+    bool feasible = true;
+    for (const ct_op *op = program->first; op && feasible; op = ct_next_op(op, program))
+        feasible = cg_is_in_each_group(op) || executes(op) || op->opcode == CT_later
+                   || is_loaded_by_producers(groups, op);
+    while (!feasible && program->first)
+        ct_remove(program->first);
+    return feasible;
 }
 
-void cg_discard_program(ct_block *block)
+static bool is_of_issuer(const ct_op *op)
 {
-    while (block->first)
-        ct_remove(block->first);
+    return is_root(op) || cg_shows_slot(op);
 }
 
 /* A copy of the consumers' program without what the issuer does not need. False: it needs more than it can execute, or
@@ -244,18 +245,14 @@ static bool make_program(moving *x)
         cg_no_memory(x->c);
         return false;
     }
-    bool feasible = is_feasible(x);
-    if (!feasible)
-        cg_discard_program(x->program);
-    return feasible;
+    return cg_is_feasible_program(x->groups, x->program, is_of_issuer);
 }
 
 /* ---- the consumers' program ---- */
 
-/* The op of the consumers' program, to be changed. */
-static ct_op *of_consumers(const moving *x, const ct_op *wanted)
+ct_op *cg_of_consumers(const ct_op *groups, const ct_op *wanted)
 {
-    ct_block *body = x->groups->regions[CG_CONSUMERS];
+    const ct_block *body = groups->regions[CG_CONSUMERS];
     ct_op *op = body->first;
     while (op && op != wanted)
         op = ct_next_op(op, body);
@@ -284,7 +281,7 @@ static ct_op *put_instead(const moving *x, ct_opcode opcode, ct_op *other, uint3
 /* Consumers take the sum of a product that runs ahead, which the loop no longer carries. */
 static void take(const moving *x, cg_sum *sum)
 {
-    ct_op *await = of_consumers(x, sum->taken);
+    ct_op *await = cg_of_consumers(x->groups, sum->taken);
     if (!await)
         return;
     const ct_value *arg = await->operands[0];
@@ -302,7 +299,7 @@ static void take(const moving *x, cg_sum *sum)
 /* Consumers hand over the left operand. */
 static void hand(const moving *x, cg_sum *sum)
 {
-    ct_op *product = of_consumers(x, sum->product);
+    ct_op *product = cg_of_consumers(x->groups, sum->product);
     sum->handed = product ? put_instead(x, CT_hand, product, 2) : NULL;
 }
 

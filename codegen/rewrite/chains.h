@@ -12,8 +12,10 @@ void cg_issue_chains(cg_func *c, ct_op *groups);
    possible; behind the former. */
 void cg_correct_chain(cg_func *c, ct_op *groups);
 
-/* What both ask of a program that is made of the consumers': */
-bool cg_is_loaded_by_producers(const ct_op *groups, const ct_op *load);
-void cg_discard_program(ct_block *block);
+/* For both, of a program that is made of the consumers': can its warps execute all of it, control flow, numbers that
+   producers load as well, and what `executes` says? If not, it is discarded. */
+bool cg_is_feasible_program(const ct_op *groups, ct_block *program, ct_is_root *executes);
+/* An op of the consumers' program, to be changed. */
+ct_op *cg_of_consumers(const ct_op *groups, const ct_op *wanted);
 
 #endif

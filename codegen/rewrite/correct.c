@@ -66,15 +66,6 @@ static bool is_root(const ct_op *op)
     return op->opcode == CT_correct || op->opcode == CT_tensor || op->opcode == CT_tensor_end || cg_is_grid_wait(op);
 }
 
-static bool is_feasible(const ct_op *groups, const ct_block *program)
-{
-    for (const ct_op *op = program->first; op; op = ct_next_op(op, program))
-        if (!cg_is_in_each_group(op) && !is_root(op) && op->opcode != CT_later
-            && !cg_is_loaded_by_producers(groups, op))
-            return false;
-    return true;
-}
-
 /* A copy of the consumers' program in which nothing but the multiplication is left; NULL: it needs more than correctors
    can execute, or out of memory, which is reported. *out: the op that multiplies. */
 static ct_block *make_program(cg_func *c, ct_op *groups, const cg_sum *sum, ct_op **out)
@@ -96,28 +87,15 @@ static ct_block *make_program(cg_func *c, ct_op *groups, const cg_sum *sum, ct_o
         cg_no_memory(c);
         return NULL;
     }
-    if (is_feasible(groups, program))
-        return program;
-    cg_discard_program(program);
-    return NULL;
+    return cg_is_feasible_program(groups, program, is_root) ? program : NULL;
 }
 
 /* ---- the consumers' program ---- */
 
-/* The op of the consumers' program, to be changed. */
-static ct_op *of_consumers(ct_op *groups, const ct_op *wanted)
-{
-    ct_block *body = groups->regions[CG_CONSUMERS];
-    ct_op *op = body->first;
-    while (op && op != wanted)
-        op = ct_next_op(op, body);
-    return op;
-}
-
 /* Consumers give the factors as soon as they have them. */
 static void give(cg_func *c, ct_op *groups, cg_sum *sum)
 {
-    ct_op *scale = of_consumers(groups, sum->scaled), *op = scale ? ct_op_new(c->ir, CT_give, scale, 1, 0) : NULL;
+    ct_op *scale = cg_of_consumers(groups, sum->scaled), *op = scale ? ct_op_new(c->ir, CT_give, scale, 1, 0) : NULL;
     if (!op) {
         cg_no_memory(c);
         return;
