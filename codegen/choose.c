@@ -31,7 +31,7 @@
 
    The operands of a chain of 16 or 32 rows are swapped if groups of warps then have room and the block is predicted to
    be faster by more than `worth_swapping`. These are chains whose steps leave room for one block only. On an H200,
-   latent attention with 32 rows takes 550 µs instead of 820, and seven of eight other chains 0.59 to 0.96 of the time
+   latent attention with 32 rows takes 550 µs instead of 820, and seven of eight other chains 0.49 to 0.96 of the time
    (the eighth 1.06).
 
    A kernel with products gets fewer warps than a hint asks for if fewer suit its tiles, unless the hint lets its warps
