@@ -252,7 +252,7 @@ static bool may_spill_loads(const cg_func *c)
                 elements += (uint64_t)1 << cg_shape_of(in->results[0].type).tile_bits;
         most = elements > most ? elements : most;
     }
-    return most / cg_threads(c) + cg_sum_registers(c) > registers_at_most(c);
+    return (double)(most / cg_threads(c)) + cg_sum_registers(c) > registers_at_most(c);
 }
 
 /* Are more warps worthwhile? If one block takes the place of two, they are only if much is spilled: products read
