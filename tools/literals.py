@@ -2,7 +2,7 @@
 """Lists numbers in C sources that may be thresholds: decimal literals other than 0, 1, 2, 3, sizes of types in bits and
 bytes, and what stands in a table of bits.
 
-    python3 tools/literals.py codegen/passes codegen/plan
+    python3 tools/literals.py codegen/passes codegen/plan codegen/lift codegen/cluster codegen/groups
 
 Comments, strings and preprocessor lines do not count, nor do numbers in a shift of 1 (a bit of a mask) or behind %.
 A number of 32 bits or its half (INT32_MAX, 0xff...) is a type's. Prints FILE:LINE: NUMBER: the line, then the count.

@@ -33,7 +33,7 @@ typedef struct cg_tensor_map {
 typedef struct cg_tensor_maps {
     cg_tensor_map maps[CG_MOST_MAPS];
     uint32_t count;
-    bool prefetches; /* tiles to L2 in a small grid (codegen/passes/maps.c) */
+    bool prefetches; /* tiles to L2 in a small grid (codegen/groups/maps.c) */
     cg_ring **rings; /* that the maps fill */
     uint32_t ring_count;
     struct cg_maps_state *state; /* set by lowering (codegen/ops/maps.c); NULL until then */

@@ -26,7 +26,7 @@ typedef struct cg_ring_load {
     cg_feed feed;
     cg_passage passage;
     bool to_all;      /* by maps: each block of the cluster copies its part to all of them */
-    bool by_threads;  /* in a ring by maps: the copy engine cannot copy it (codegen/passes/maps.c) */
+    bool by_threads;  /* in a ring by maps: the copy engine cannot copy it (codegen/groups/maps.c) */
     cg_layout layout; /* of the copies over threads */
     uint32_t part_bit[CG_RING_PART_BITS]; /* bits of the tile's index that number the parts */
     cg_encoding encoding;

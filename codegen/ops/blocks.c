@@ -204,7 +204,7 @@ void cg_lower_within(cg_func *c, const ct_op *op)
     cg_set(c, cg_result(op, 0), regs);
 }
 
-/* ---- persistent thread blocks (codegen/passes/persist.c) ---- */
+/* ---- persistent thread blocks (codegen/groups/persist.c) ---- */
 
 typedef struct cg_share {
     cg_val bounds[3]; /* of the counter: from, to, by */

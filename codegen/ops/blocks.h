@@ -1,4 +1,4 @@
-/* Persistent thread blocks, which compute several tile blocks (codegen/passes/persist.c). */
+/* Persistent thread blocks, which compute several tile blocks (codegen/groups/persist.c). */
 #ifndef TILEVM_CODEGEN_OPS_BLOCKS_H
 #define TILEVM_CODEGEN_OPS_BLOCKS_H
 

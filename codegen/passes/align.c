@@ -29,7 +29,7 @@
 #include "codegen/facts/facts.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
-#include "codegen/passes/lift.h"
+#include "codegen/lift/lift.h"
 #include "codegen/passes/pass.h"
 #include "codegen/passes/simplify.h"
 #include "codegen/plan/budget.h"

@@ -11,10 +11,10 @@
    and, besides, half of the columns of every right operand, which the instruction reads in both blocks.
 
    If there are too many sums and no hint asks for a cluster, one thread block computes the parts in turn, in a loop
-   around the kernel whose counter replaces the rank (codegen/passes/cluster_turns.c). Scalars, views and constants that
-   are the same in all turns stay in front of that loop. Each turn reads the other operand again, from L2; in return the
-   kernel is optimised like one with products of half the size. Kernels that return early, print, or add by atomics do
-   not take turns; a remark says so.
+   around the kernel whose counter replaces the rank (codegen/cluster/cluster_turns.c). Scalars, views and constants
+   that are the same in all turns stay in front of that loop. Each turn reads the other operand again, from L2; in
+   return the kernel is optimised like one with products of half the size. Kernels that return early, print, or add by
+   atomics do not take turns; a remark says so.
 
    A view whose tiles are divided gets smaller tiles, and its index names the part, in 64 bits, so that an index
    outside the tensor stays outside. `rank` is `%cluster_ctarank`; `get_tile_block_id` becomes `%clusterid`, and
@@ -25,7 +25,7 @@
 #include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/plan/budget.h"
-#include "codegen/passes/cluster.h"
+#include "codegen/cluster/cluster.h"
 #include "codegen/passes/pass.h"
 
 /* Is the kernel started with as many tile blocks as the device runs at once? */

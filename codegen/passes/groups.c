@@ -9,7 +9,7 @@
    there are stages, even across the ends of loops. This requires a kernel whose control flow around the loops depends
    only on scalars that both groups can compute or load. The ring gets as many stages as fit.
    docs/internals/codegen/warp-specialisation.md has the rules. One thread of a further warp may issue the products by
-   tcgen05 (codegen/passes/issuer.c).
+   tcgen05 (codegen/groups/issuer.c).
 
    Why it is right: a stage is read only after the barrier at which its copies arrive, and written only after the
    barrier at which every consumer warp has arrived, so each consumer reads the tile that the load would have read. */
@@ -21,15 +21,15 @@
 #include "codegen/analysis/turned.h"
 #include "codegen/kernel/groups.h"
 #include "codegen/kernel/limits.h"
-#include "codegen/passes/groups_find.h"
-#include "codegen/passes/copiers.h"
-#include "codegen/passes/issuer.h"
+#include "codegen/groups/groups_find.h"
+#include "codegen/groups/copiers.h"
+#include "codegen/groups/issuer.h"
 #include "codegen/plan/block_order.h"
-#include "codegen/passes/maps.h"
+#include "codegen/groups/maps.h"
 #include "codegen/passes/pass.h"
-#include "codegen/passes/persist.h"
+#include "codegen/groups/persist.h"
 #include "codegen/passes/loads.h"
-#include "codegen/passes/start.h"
+#include "codegen/groups/start.h"
 #include "codegen/rewrite/carried.h"
 
 /* ---- the producers ---- */

@@ -12,7 +12,7 @@
    versions.c). If a check is about divisors of rows and addresses, the loads of the second version are lifted as well,
    to views with the alignment that is known of the pointers. These loads have no copies of 16 bytes, but they compute
    one address and one bound per row instead of one per element. */
-#include "codegen/passes/lift.h"
+#include "codegen/lift/lift.h"
 
 #include "codegen/analysis/view.h"
 #include "codegen/facts/facts.h"

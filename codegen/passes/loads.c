@@ -35,159 +35,11 @@ typedef struct candidate {
     cg_ring *own; /* for loads that products cannot read unchanged */
 } candidate;
 
-static bool has_blocked(const cg_func *c, const ct_block *body)
-{
-    for (const ct_op *op = body->first; op; op = op->next)
-        if (cg_is_product(op) && cg_product_of(c, op).instruction == CG_BY_BLOCKS)
-            return true;
-    return false;
-}
-
 /* ---- which loads ---- */
 
-/* How all uses of v, including uses through views of it, read it from an encoding; `run`: the registers that hold a
-   16-byte chunk of it. CG_NO_FEED: some use is not an operand of a product that can read it, or is outside the body,
-   if one is given. */
-static cg_feed feed_of(cg_func *c, const ct_block *body, const ct_value *v, const cg_layout *run, uint32_t depth)
-{
-    cg_feed feed = CG_NO_FEED;
-    for (const ct_use *use = v->uses; use; use = use->next) {
-        const ct_op *op = use->op;
-        if ((body && op->block != body) || depth == 0)
-            return CG_NO_FEED;
-        bool is_seen = cg_is_seen(op);
-        cg_layout seen = is_seen ? cg_seen_layout(op, run) : *run;
-        cg_feed here = is_seen ? feed_of(c, body, cg_result(op, 0), &seen, depth - 1)
-                               : cg_mma_feed(c, op, use->index, run);
-        if (here == CG_NO_FEED)
-            return CG_NO_FEED;
-        feed = feed ? feed : here;
-    }
-    return feed;
-}
-
-/* For 4-bit elements: the bit of the tile's index that distinguishes the two elements of a byte. */
-static uint32_t half_bit(const cg_shape *s, uint32_t fast, const bc_type *tile)
-{
-    return bc_kind_memory_bytes(bc_elem_kind(tile)) ? 0 : (uint32_t)1 << s->shift[fast];
-}
-
-/* Can all products by tcgen05 that use v, also through views of it, read it in the encoding? Other products adapt to
-   the encoding. */
-static bool is_read_there(cg_func *c, const ct_value *v, const cg_encoding *encoding)
-{
-    bool reads = true;
-    for (const ct_use *use = v->uses; use && reads; use = use->next)
-        if (!cg_is_product(use->op))
-            reads = is_read_there(c, cg_result(use->op, 0), encoding);
-        else if (cg_sums_in_tensor(c, use->op))
-            reads = cg_tcgen05_reads(c, use->op, use->index, encoding);
-    return reads;
-}
-
-/* The same for scales, which are copied by four along K: to the places of the feed, or as they lie in memory, if that
-   is the same order. */
-static const char *scales_fit(cg_func *c, ct_op *op, uint32_t fast, cg_feed feed, cg_ring_load *out)
-{
-    enum { WORD = 2 };
-    cg_shape s = cg_shape_of(op->results[0].type);
-    if (s.bits[fast] < WORD)
-        return "a row has fewer than four scales";
-    *out = (cg_ring_load){.op = op,
-                          .fast = fast,
-                          .feed = feed,
-                          .layout = cg_layout_memory(&s, fast, WORD, WORD, c->warp_bits),
-                          .vector_bits = WORD,
-                          .encoding = cg_encoding_for(&s, fast, 1, feed, 0)};
-    if (is_read_there(c, &op->results[0], &out->encoding))
-        return NULL;
-    out->encoding = cg_encoding_for(&s, fast, 1, CG_FEED_ONE, 0);
-    return is_read_there(c, &op->results[0], &out->encoding) ? NULL : "tcgen05 cannot copy scales in that order";
-}
-
-/* The obstacle for a load whose tile consists of aligned pieces of 2^piece elements, at least 4 bytes, along
-   dimension `fast`. computed: consumers read it into registers for this product; NULL: products read it. */
-static const char *feed_fits(cg_func *c, ct_op *op, const ct_block *body, uint32_t fast, uint32_t piece,
-                             const ct_op *computed, cg_ring_load *out)
-{
-    const ct_value *tile = cg_result(op, 0);
-    cg_shape s = cg_shape_of(tile->type);
-    uint32_t chunk = cg_chunk_bits(tile->type), bytes = cg_memory_bytes(bc_elem_kind(tile->type));
-    uint8_t bits[5];
-    cg_layout run = {.tile_bits = s.tile_bits, .reg_bits = (uint8_t)chunk},
-              l = cg_layout_memory(&s, fast, piece, piece, c->warp_bits);
-    for (uint32_t i = 0; i < chunk; i++)
-        run.reg[i] = (uint32_t)1 << (s.shift[fast] + i);
-    if (cg_layout_vector(&l, s.shift[fast], piece, bits) < piece)
-        return "each thread would copy less than 16 bytes";
-    cg_feed feed = computed ? CG_FEED_ROWS : feed_of(c, body, tile, &run, CG_SEEN_WAYS + 1);
-    if (feed == CG_NO_FEED)
-        return "it has uses other than products that read shared memory";
-    if (cg_is_scale_feed(feed))
-        return scales_fit(c, op, fast, feed, out);
-    bool across = feed == CG_FEED_ACROSS;
-    *out = (cg_ring_load){.op = op,
-                          .fast = fast,
-                          .feed = feed,
-                          .computed = computed,
-                          .layout = l,
-                          .vector_bits = piece,
-                          .encoding = cg_encoding_for(&s, across ? 2 * s.rank - 3 - fast : fast, bytes, feed,
-                                                      half_bit(&s, fast, tile->type))};
-    return is_read_there(c, tile, &out->encoding) ? NULL : "tcgen05 cannot read it as it would lie in shared memory";
-}
-
-/* Can they copy it to a slot from which products read it, or consumers for `computed`? */
-static const char *view_fits(cg_func *c, ct_op *op, const ct_block *body, const ct_op *computed, cg_ring_load *out)
-{
-    uint32_t fast, piece;
-    const char *why = cg_pieces_fit(c, op, &fast, &piece);
-    return why ? why : feed_fits(c, op, body, fast, piece, computed, out);
-}
-
-bool cg_load_to_compute(cg_func *c, ct_op *op, const ct_op *product, cg_ring_load *out)
-{
-    return op->opcode == OP_load_view_tko && cg_is_weak_access(op) && op->block == product->block
-           && bc_kind_memory_bytes(bc_elem_kind(op->results[0].type))
-           && !ct_is_inside(cg_view_op_of(op).view->block, op->block) && !view_fits(c, op, op->block, product, out)
-           && out->vector_bits == cg_chunk_bits(op->results[0].type);
-}
-
-/* log2 of the elements of the shortest pieces of a tile of pointers: 16 bytes, because a thread computes an address for
-   each piece; 4 bytes if it has at most 32 bytes of the tile, or if products without an instruction leave no registers
-   in which the tile could be prefetched otherwise. */
-static uint32_t least_piece(const cg_func *c, const bc_type *tile, const ct_block *body)
-{
-    uint32_t bytes = cg_memory_bytes(bc_elem_kind(tile));
-    bool is_small = (uint64_t)bytes << cg_shape_of(tile).tile_bits <= CG_SECTOR_BYTES * cg_threads(c);
-    if (!is_small && !(body && has_blocked(c, body)))
-        return cg_chunk_bits(tile);
-    return bytes < CG_COPY_BYTES ? tv_trailing_zeros(CG_COPY_BYTES / bytes) : 0;
-}
-
-/* The same for a load through pointers. */
-static const char *pointers_fit(cg_func *c, ct_op *op, const ct_block *body, cg_ring_load *out)
-{
-    uint32_t fast, piece, least = least_piece(c, op->results[0].type, body);
-    const char *why = cg_pointer_pieces_fit(c, op, least, &fast, &piece);
-    return why ? why : feed_fits(c, op, body, fast, piece, NULL, out);
-}
-
-static const char *fits_products(cg_query *q)
-{
-    return q->load->opcode == OP_load_ptr_tko ? pointers_fit(q->c, q->load, q->body, q->out)
-                                              : view_fits(q->c, q->load, q->body, NULL, q->out);
-}
-
 /* For slots from which products read. */
-static cg_condition *const of_products[] = {cg_in_each_iteration,   cg_is_movable,      fits_products,
+static cg_condition *const of_products[] = {cg_in_each_iteration,   cg_is_movable,      cg_fits_products,
                                             cg_is_known_by_counter, cg_precedes_writes, NULL};
-
-const char *cg_load_obstacle(cg_func *c, ct_op *op, const ct_block *body, cg_ring_load *out)
-{
-    static cg_condition *const copied[] = {cg_is_movable, fits_products, NULL};
-    return cg_obstacle(&(cg_query){.c = c, .body = body, .load = op, .out = out}, copied);
-}
 
 /* Does each thread have 16 contiguous bytes of the tile? Smaller tiles are loaded into registers, because they need
    few of them; copies of shorter pieces cost more in instructions than they save in time. */
@@ -207,7 +59,7 @@ static bool is_in_words(const cg_ring_load *load, uint32_t bytes_of_thread)
 /* Products without an instruction leave no registers for tiles that threads read. */
 static const char *has_registers(cg_query *q)
 {
-    bool has = !q->load->detail && !has_blocked(q->c, q->body);
+    bool has = !q->load->detail && !cg_has_blocked(q->c, q->body);
     return has ? NULL : "it has been planned otherwise, or products leave no registers for it";
 }
 
@@ -292,7 +144,7 @@ static bool is_fed(candidate *p, const ct_op *op, const cg_product *product)
 }
 
 /* May consumers compute the left operand in the loop, because an asynchronous instruction can read the other one from
-   the ring, if tensor maps round it? The groups pass decides (codegen/passes/computes.c). */
+   the ring, if tensor maps round it? The groups pass decides (codegen/groups/computes.c). */
 static bool is_fed_by_consumers(candidate *p, const ct_op *op, const cg_product *product)
 {
     find_loads(p, false);
@@ -371,7 +223,7 @@ static bool cut_load(const cg_func *c, cg_ring_load *load, const ct_value *opera
     if (s.tile_bits < parts + vector + CG_LANE_BITS + c->warp_bits)
         return false;
     load->layout = cg_layout_ordered(order, s.tile_bits, vector, c->warp_bits);
-    load->encoding = cg_encoding_for(&s, load->fast, bytes, load->feed, left_out | half_bit(&s, load->fast, type));
+    load->encoding = cg_encoding_for(&s, load->fast, bytes, load->feed, left_out | cg_half_bit(&s, load->fast, type));
     return true;
 }
 
@@ -462,7 +314,7 @@ static bool choose_block_slots(const candidate *p, bool others, bool is_inner)
     cg_func *c = p->c;
     cg_ring *ring = p->ring;
     uint32_t room = cg_shared_for_ring(c, p->body, ring, ring->parts && !others ? 0 : cg_shared_for_the_rest(c));
-    cg_slot_work work = {.kind = has_blocked(c, p->body) ? CG_BLOCKED : CG_PRODUCTS,
+    cg_slot_work work = {.kind = cg_has_blocked(c, p->body) ? CG_BLOCKED : CG_PRODUCTS,
                          .iterations = UINT32_MAX,
                          .fits = room,
                          .may_refill = !is_inner && takes_one_slot(p, room, others)};

@@ -5,12 +5,6 @@
 
 #include "codegen/plan/loads.h"
 
-/* Why threads cannot copy the load's tile to a slot from which products read it (if body is not NULL, all of these must
-   be in it): a text for users. NULL: they can, and *out says how. */
-const char *cg_load_obstacle(cg_func *c, ct_op *op, const ct_block *body, cg_ring_load *out);
-/* Can producers copy the load's tile to a slot, from which consumers read it into registers to compute an operand of
-   this product, in the same block? *out says how. */
-bool cg_load_to_compute(cg_func *c, ct_op *op, const ct_op *product, cg_ring_load *out);
 /* Plans the loads of loops with a transposed product again, without transposing it, after it turned out that it cannot
    be transposed (codegen/passes/loads.c). */
 void cg_loads_straight(cg_func *c);

@@ -15,7 +15,7 @@
 #include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/plan/budget.h"
-#include "codegen/passes/cluster.h"
+#include "codegen/cluster/cluster.h"
 #include "codegen/passes/narrow.h"
 #include "codegen/passes/pass.h"
 

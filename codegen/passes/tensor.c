@@ -6,7 +6,7 @@
    product, or the loop. So a loop keeps sums only if all products in it have room at once. The kernel allocates at its
    start and frees before it returns.
 
-   Where the issuer has a program of its own (codegen/passes/issuer.c), the kernel's only sum has two places, one behind
+   Where the issuer has a program of its own (codegen/groups/issuer.c), the kernel's only sum has two places, one behind
    the other. There, `sum` waits until the next place is empty, and `mma_await` marks it as full; in the consumers'
    program, `take` loads it.
 

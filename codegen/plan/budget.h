@@ -61,7 +61,7 @@ typedef struct cg_group_work {
     int64_t own_rows;      /* of a chain: that a warpgroup may have, so that each row is in one warp */
     uint32_t registers;    /* of a consumer, for its sums and operands (cg_sum_registers) */
     bool is_persistent;    /* the loops stand in another one */
-    bool maps;             /* all tiles can come by tensor maps, and that pays (codegen/passes/maps.h) */
+    bool maps;             /* all tiles can come by tensor maps, and that pays (codegen/groups/maps.h) */
 } cg_group_work;
 
 /* A row of codegen/plan/budget.def. */

@@ -15,7 +15,7 @@ typedef struct cg_share {
 typedef struct cg_spreading {
     cg_func *c;
     uint32_t blocks;      /* per tile block: a power of two */
-    bool in_turn;         /* one block computes all parts in turn (codegen/passes/cluster_turns.c) */
+    bool in_turn;         /* one block computes all parts in turn (codegen/cluster/cluster_turns.c) */
     bool only_first;      /* only the first part is computed (codegen/passes/narrow.c) */
     bool pair;            /* two blocks multiply as a pair, and each has half of the right operand's columns, too
                              (codegen/analysis/tcgen05.h) */

@@ -21,6 +21,19 @@ cg_slot_budget cg_budget_with_own(cg_func *c, const ct_block *body, const cg_rin
 const char *cg_pieces_fit(cg_func *c, ct_op *load, uint32_t *fast, uint32_t *piece);
 const char *cg_pointer_pieces_fit(cg_func *c, ct_op *load, uint32_t least, uint32_t *fast, uint32_t *piece);
 
+/* Why threads cannot copy the load's tile to a slot from which products read it (if body is not NULL, all of these must
+   be in it): a text for users. NULL: they can, and *out says how. */
+const char *cg_load_obstacle(cg_func *c, ct_op *op, const ct_block *body, cg_ring_load *out);
+/* Can producers copy the load's tile to a slot, from which consumers read it into registers to compute an operand of
+   this product, in the same block? *out says how. */
+bool cg_load_to_compute(cg_func *c, ct_op *op, const ct_op *product, cg_ring_load *out);
+/* A condition: can threads copy the load's tile to a slot from which all its products read it? */
+cg_condition cg_fits_products;
+/* Does the body have products without an instruction, which leave few registers? */
+bool cg_has_blocked(const cg_func *c, const ct_block *body);
+/* For 4-bit elements: the bit of the tile's index that distinguishes the two elements of a byte. */
+uint32_t cg_half_bit(const cg_shape *s, uint32_t fast, const bc_type *tile);
+
 /* May threads read the load's tile from a slot to which others have copied it? The first condition: is it a row of at
    least 128 bytes in whole pieces of 16 bytes, for producers? The second: is it a small tile, for all threads of a
    block? */

@@ -2,7 +2,7 @@
    issues the copies, with maps that its warp builds at the start (codegen/ops/maps.c). Tiles that all thread blocks of
    a cluster read are multicast: each block copies its part. */
 #include "codegen/cost/cost.h"
-#include "codegen/passes/maps.h"
+#include "codegen/groups/maps.h"
 
 #include "bytecode/verify/hints.h"
 #include "codegen/analysis/order.h"
@@ -171,7 +171,7 @@ static const char *copy_obstacle(const cg_splitting *x, const ct_op *load, const
 
 /* May threads copy single tiles of the rings, and the copy engine the others? Why it is right: a tile that no map
    serves is copied as in a kernel without maps, by its own addresses, bounds and mask, and its slot counts as full when
-   both kinds of copies have arrived (codegen/passes/copiers.c). A slot that all blocks of a cluster or of a pair fill
+   both kinds of copies have arrived (codegen/groups/copiers.c). A slot that all blocks of a cluster or of a pair fill
    has barriers that count only what the copy engine brings. Tiles that a map would round have no other way into such a
    slot. With wgmma, this was not measured, and threads copy all tiles. */
 static bool may_share(const cg_splitting *x)

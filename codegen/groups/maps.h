@@ -1,9 +1,9 @@
 /* Decides whether TMA copies the tiles of a warp-specialised kernel, and adds the ops for that
-   (codegen/passes/maps.c). */
-#ifndef TILEVM_CODEGEN_PASSES_MAPS_H
-#define TILEVM_CODEGEN_PASSES_MAPS_H
+   (codegen/groups/maps.c). */
+#ifndef TILEVM_CODEGEN_GROUPS_MAPS_H
+#define TILEVM_CODEGEN_GROUPS_MAPS_H
 
-#include "codegen/passes/groups_find.h"
+#include "codegen/groups/groups_find.h"
 
 /* Why tensor maps are not worth their cost at the start of a block: a text for users. NULL: they are. */
 const char *cg_maps_waste(const cg_splitting *x);

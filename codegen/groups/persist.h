@@ -1,8 +1,8 @@
 /* Persistent kernels: a thread block computes several tile blocks. */
-#ifndef TILEVM_CODEGEN_PASSES_PERSIST_H
-#define TILEVM_CODEGEN_PASSES_PERSIST_H
+#ifndef TILEVM_CODEGEN_GROUPS_PERSIST_H
+#define TILEVM_CODEGEN_GROUPS_PERSIST_H
 
-#include "codegen/passes/groups_find.h"
+#include "codegen/groups/groups_find.h"
 
 /* Makes a kernel persistent if a multiprocessor holds one of its blocks at a time, or would if the kernel hid its waits
    itself: as many thread blocks as there are multiprocessors compute all tile blocks in a loop, and the others exit at

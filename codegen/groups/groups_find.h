@@ -1,7 +1,7 @@
 /* The analysis of the groups pass (codegen/passes/groups.c) before it changes the kernel: loops, the rings from which
-   their products read tiles, and their share of a multiprocessor (codegen/passes/groups_find.c). */
-#ifndef TILEVM_CODEGEN_PASSES_GROUPS_FIND_H
-#define TILEVM_CODEGEN_PASSES_GROUPS_FIND_H
+   their products read tiles, and their share of a multiprocessor (codegen/groups/groups_find.c). */
+#ifndef TILEVM_CODEGEN_GROUPS_GROUPS_FIND_H
+#define TILEVM_CODEGEN_GROUPS_GROUPS_FIND_H
 
 #include "codegen/analysis/boxes.h"
 #include "codegen/plan/budget.h"
@@ -36,22 +36,22 @@ typedef struct cg_splitting {
     cg_kept_load kept[CG_MOST_KEPT];
     ct_op *rings[2 * CG_MOST_RINGS + CG_MOST_KEPT];
     uint32_t count, row_count, kept_count, ring_count;
-    bool persists; /* the kernel is to be a loop over tile blocks (codegen/passes/persist.c) */
+    bool persists; /* the kernel is to be a loop over tile blocks (codegen/groups/persist.c) */
     const cg_group_budget *budget;
     const char *why;          /* why tensor maps are not used; NULL: they are */
     const char *left;         /* why threads copy some of the tiles nevertheless; NULL: they copy none but scales */
     cg_tensor_maps *maps;     /* the maps of all tiles, if the budget says that maps copy them
-                                 (codegen/passes/maps.c) */
-    ct_block *starters;       /* the program of the threads that fill the first slots (codegen/passes/start.c), or copy
-                                 what maps cannot (codegen/passes/copiers.c) */
-    ct_block *issuer;         /* the program of the thread that issues products (codegen/passes/issuer.c) */
+                                 (codegen/groups/maps.c) */
+    ct_block *starters;       /* the program of the threads that fill the first slots (codegen/groups/start.c), or copy
+                                 what maps cannot (codegen/groups/copiers.c) */
+    ct_block *issuer;         /* the program of the thread that issues products (codegen/groups/issuer.c) */
     bool *numbers;            /* by value id: results of loads that each group executes for itself */
     struct cg_starts *starts; /* the number of these slots; NULL: there is no such program */
 } cg_splitting;
 
 /* Runs the analysis. False: the kernel is faster without groups, or cannot have them. */
 bool cg_groups_find(cg_splitting *x);
-/* May a thread block compute several tile blocks (codegen/passes/persist.c)? Why it is right: no block of the kernel
+/* May a thread block compute several tile blocks (codegen/groups/persist.c)? Why it is right: no block of the kernel
    could observe in which order the others run. */
 bool cg_may_persist(const cg_splitting *x);
 /* Is the loop inside another one, or will it be? */
@@ -60,7 +60,7 @@ static inline bool cg_is_persistent(const cg_splitting *x, const cg_ring_place *
     return x->persists || ct_loop_around(p->loop);
 }
 /* Finds the rows of loops that producers copy for the threads of consumers, and reads them in the consumers' program
-   (codegen/passes/groups_rows.c). */
+   (codegen/groups/groups_rows.c). */
 void cg_groups_find_rows(cg_splitting *x);
 void cg_groups_consume_rows(const cg_splitting *x, const cg_ring_place *rows);
 /* Plans the rounding of values to tf32 while they are copied, by tensor maps or otherwise. */

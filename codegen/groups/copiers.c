@@ -1,12 +1,12 @@
 /* Tiles that the copy engine cannot bring to slots which it fills otherwise: those that are loaded through pointers,
-   whose views or rows do not suit a tensor map (codegen/passes/maps.c), and scales in the order of tensor memory,
+   whose views or rows do not suit a tensor map (codegen/groups/maps.c), and scales in the order of tensor memory,
    because a box has whole pieces of 16 bytes. The warps that fill the first slots of other kernels copy them, for every
    slot. Their program is that of the producers with nothing but these copies, whose arrivals the slot's barrier counts
    beside the announcement of the bytes that the copy engine brings.
 
    Why it is right: both programs wait until consumers have released the slot before they write to it, and a slot counts
    as full when both have arrived. */
-#include "codegen/passes/copiers.h"
+#include "codegen/groups/copiers.h"
 
 #include "codegen/analysis/order.h"
 #include "codegen/kernel/groups.h"

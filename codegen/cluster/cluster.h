@@ -1,7 +1,7 @@
 /* Divides a tile block among the thread blocks of a cluster, or among the turns of one thread block
    (codegen/passes/cluster.c). */
-#ifndef TILEVM_CODEGEN_PASSES_CLUSTER_H
-#define TILEVM_CODEGEN_PASSES_CLUSTER_H
+#ifndef TILEVM_CODEGEN_CLUSTER_CLUSTER_H
+#define TILEVM_CODEGEN_CLUSTER_CLUSTER_H
 
 #include "codegen/plan/cluster.h"
 #include "codegen/tile/build.h"

@@ -1,11 +1,11 @@
 /* Which operands consumers compute; see the header. The figures of the rules are in
    docs/internals/codegen/products.md. */
-#include "codegen/passes/computes.h"
+#include "codegen/groups/computes.h"
 
 #include "codegen/analysis/computed.h"
 #include "codegen/cost/cost.h"
 #include "codegen/kernel/limits.h"
-#include "codegen/passes/loads.h"
+#include "codegen/plan/loads.h"
 
 typedef struct computing {
     cg_func *c;

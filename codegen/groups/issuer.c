@@ -18,7 +18,7 @@
    producers, which wait for no consumer. A place is filled again only after the barrier at which every consumer warp
    has arrived with its part of the sum in registers, and taken only after the one at which the issuer's commit
    arrives. */
-#include "codegen/passes/issuer.h"
+#include "codegen/groups/issuer.h"
 
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/tensor.h"

@@ -10,8 +10,8 @@
    release the slot; none of its loads may have to follow a store of the kernel (cg_order_holds_back). */
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
-#include "codegen/passes/groups_find.h"
-#include "codegen/passes/loads.h"
+#include "codegen/groups/groups_find.h"
+#include "codegen/plan/loads.h"
 
 /* ---- which rows ---- */
 

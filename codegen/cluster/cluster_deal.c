@@ -12,7 +12,7 @@
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/view.h"
 #include "codegen/kernel/limits.h"
-#include "codegen/passes/cluster.h"
+#include "codegen/cluster/cluster.h"
 
 typedef struct dealing {
     cg_func *c;

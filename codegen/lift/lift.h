@@ -1,6 +1,6 @@
 /* The parts of the lift pass (codegen/passes/lift.c), which finds tiles of pointers that are tiles of a view. */
-#ifndef TILEVM_CODEGEN_PASSES_LIFT_H
-#define TILEVM_CODEGEN_PASSES_LIFT_H
+#ifndef TILEVM_CODEGEN_LIFT_LIFT_H
+#define TILEVM_CODEGEN_LIFT_LIFT_H
 
 #include "codegen/facts/affine.h"
 #include "codegen/kernel/limits.h"
@@ -50,7 +50,7 @@ bool cg_lift_find_view(ct_op *load, cg_lifted *out);
 bool cg_lift_copied_as_is(cg_func *c, const cg_lifted *l);
 
 /* Replaces terms that decrease with the counter of a loop by terms that increase with the remaining iterations
-   (codegen/passes/lift_mirror.c). cancels: the number of the last iteration is a sum of terms, which may cancel others;
+   (codegen/lift/lift_mirror.c). cancels: the number of the last iteration is a sum of terms, which may cancel others;
    otherwise it is one factor. False: the polynomial has too many terms then. */
 bool cg_lift_mirror(cg_func *c, cg_poly *p, bool cancels);
 

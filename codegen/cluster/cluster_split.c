@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "codegen/analysis/product.h"
-#include "codegen/passes/cluster.h"
+#include "codegen/cluster/cluster.h"
 
 /* A type, and its part along a dimension. */
 typedef struct parted {

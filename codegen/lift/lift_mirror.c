@@ -6,7 +6,7 @@
    Why it is right: both are the same number in every iteration of the loop, where i is at most `last`, and the term is
    not used anywhere else. */
 #include "codegen/facts/facts.h"
-#include "codegen/passes/lift.h"
+#include "codegen/lift/lift.h"
 
 /* v with facts, as if it had existed when facts were computed. NULL: out of memory. */
 static ct_value *learnt(cg_func *c, ct_value *v)

@@ -1,8 +1,8 @@
-/* The program of threads that fill the first slots of rings while tensor maps are made (codegen/passes/start.c). */
-#ifndef TILEVM_CODEGEN_PASSES_START_H
-#define TILEVM_CODEGEN_PASSES_START_H
+/* The program of threads that fill the first slots of rings while tensor maps are made (codegen/groups/start.c). */
+#ifndef TILEVM_CODEGEN_GROUPS_START_H
+#define TILEVM_CODEGEN_GROUPS_START_H
 
-#include "codegen/passes/groups_find.h"
+#include "codegen/groups/groups_find.h"
 
 /* Creates it from the producers' program, in which threads still copy the tiles; afterwards the rings say how many
    slots it fills. NULL: no slot can be filled early, or no memory. */

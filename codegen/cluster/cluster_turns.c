@@ -8,7 +8,7 @@
    Values that are the same in all turns and take few registers stay in front of the loop: scalars, views, constants.
    Why it is right: parts that blocks may compute without waiting for each other (codegen/plan/cluster_order.c) may be
    computed one after the other. */
-#include "codegen/passes/cluster.h"
+#include "codegen/cluster/cluster.h"
 
 ct_value *cg_loop_begin(cg_func *c, ct_value *const bounds[3])
 {

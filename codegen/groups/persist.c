@@ -10,14 +10,13 @@
    blocks without ordering accesses, and without atomics whose results are used, cannot wait for each other, so they may
    run in any order, including one after the other (cg_blocks_are_apart), and each tile block is assigned to exactly one
    thread block (codegen/ops/blocks.c). */
-#include "codegen/passes/persist.h"
+#include "codegen/groups/persist.h"
 
 #include "codegen/kernel/remarks.h"
 #include "codegen/ops/blocks.h"
 #include "codegen/plan/block_order.h"
-#include "codegen/passes/cluster.h"
-#include "codegen/passes/maps.h"
-#include "codegen/passes/pass.h"
+#include "codegen/cluster/cluster.h"
+#include "codegen/groups/maps.h"
 
 enum { NUMBERS = 3, MOST_MULTIPROCESSORS = 1 << 16, LAST = CG_MOST_TILE_BLOCKS - 1 };
 

@@ -2,7 +2,7 @@
    consumers, so a kernel is divided only if none of their loads may have to follow a store of the kernel
    (cg_order_holds_back). This is asked before blocks are made persistent for groups; where only a token requires the
    order, is_feasible would find it later. */
-#include "codegen/passes/groups_find.h"
+#include "codegen/groups/groups_find.h"
 
 #include "codegen/cost/cost.h"
 #include "codegen/analysis/tensor_left.h"
@@ -13,9 +13,9 @@
 #include "codegen/analysis/tensor.h"
 #include "codegen/analysis/turned.h"
 #include "codegen/kernel/limits.h"
-#include "codegen/passes/computes.h"
-#include "codegen/passes/maps.h"
-#include "codegen/passes/loads.h"
+#include "codegen/groups/computes.h"
+#include "codegen/groups/maps.h"
+#include "codegen/plan/loads.h"
 #include "codegen/plan/block_order.h"
 
 /* Finds the products that use a tile of the loop's body, directly or through views, in program order; if there is

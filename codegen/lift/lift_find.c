@@ -14,7 +14,7 @@
 #include "codegen/analysis/unread.h"
 #include "codegen/facts/facts.h"
 #include "codegen/kernel/limits.h"
-#include "codegen/passes/lift.h"
+#include "codegen/lift/lift.h"
 
 /* ---- values that vary between iterations or tile blocks ---- */
 

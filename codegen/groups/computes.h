@@ -1,7 +1,7 @@
 /* Which operands of wgmma consumers compute in registers, asked by the flip pass before it swaps operands and by the
-   groups pass (codegen/passes/computes.c). */
-#ifndef TILEVM_CODEGEN_PASSES_COMPUTES_H
-#define TILEVM_CODEGEN_PASSES_COMPUTES_H
+   groups pass (codegen/groups/computes.c). */
+#ifndef TILEVM_CODEGEN_GROUPS_COMPUTES_H
+#define TILEVM_CODEGEN_GROUPS_COMPUTES_H
 
 #include "codegen/kernel/kernel.h"
 

@@ -1,9 +1,9 @@
 /* The program of threads that copy the tiles which the copy engine cannot bring to slots that it fills otherwise
-   (codegen/passes/copiers.c). */
-#ifndef TILEVM_CODEGEN_PASSES_COPIERS_H
-#define TILEVM_CODEGEN_PASSES_COPIERS_H
+   (codegen/groups/copiers.c). */
+#ifndef TILEVM_CODEGEN_GROUPS_COPIERS_H
+#define TILEVM_CODEGEN_GROUPS_COPIERS_H
 
-#include "codegen/passes/groups_find.h"
+#include "codegen/groups/groups_find.h"
 
 /* Do threads copy some tiles of the rings, although tensor maps fill these? */
 bool cg_has_copiers(const cg_splitting *x);

@@ -6,7 +6,7 @@
    from numbers that are clamped to 2^31: products of two such numbers have 62 bits, and a clamped value exceeds every
    limit. */
 #include "codegen/facts/facts.h"
-#include "codegen/passes/lift.h"
+#include "codegen/lift/lift.h"
 
 #define CUT ((int64_t)1 << 31)
 

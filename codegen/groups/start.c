@@ -2,13 +2,13 @@
    so some of the producers' threads copy these slots in the meantime. Their program is that of the producers, without
    the ops that fill other slots. */
 #include "codegen/cost/cost.h"
-#include "codegen/passes/start.h"
+#include "codegen/groups/start.h"
 
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
 #include "codegen/kernel/groups.h"
 #include "codegen/kernel/limits.h"
-#include "codegen/passes/maps.h"
+#include "codegen/groups/maps.h"
 #include "codegen/rewrite/ring.h"
 
 /* ---- how many slots ---- */
