@@ -204,6 +204,7 @@ static void add_product(cg_func *c, const cg_machine *m, const ct_op *op, cg_wor
     uint32_t parts = op->detail ? ((const cg_k_part *)op->detail)->bits : 0;
     bool is_async = cg_mma_is_async(c, op);
     double all = (double)((uint64_t)1 << (p.m + cg_sum_columns(&p) + p.k + p.packed + p.batch - parts));
+    uint32_t spread = p.instruction == CG_BY_TCGEN05 ? cg_tcgen05_spread(&p) : 0; /* it has rows between those */
     double left = bytes_of(op->operands[0]->type) / (1u << parts),
            right = bytes_of(op->operands[1]->type) / (1u << parts);
     if (!cg_has_atom(&p)) {
@@ -212,8 +213,8 @@ static void add_product(cg_func *c, const cg_machine *m, const ct_op *op, cg_wor
                                        * (p.instruction == CG_BY_BLOCKS ? words_of_a_block(c, &p) : 1);
         return;
     }
-    w->cycles[CG_TENSOR_CORES] += all / tensor_rate(m, p.in, is_async);
-    w->cycles[CG_SHARED_MEMORY] += operand_bytes(&p, is_async, left, right) / m->shared_bytes;
+    w->cycles[CG_TENSOR_CORES] += all * (1u << spread) / tensor_rate(m, p.in, is_async);
+    w->cycles[CG_SHARED_MEMORY] += operand_bytes(&p, is_async, left * (1u << spread), right) / m->shared_bytes;
     w->cycles[CG_SHARED_MEMORY] += spilled_cycles(c, m, op, &p, parts);
     double of_an_mma = p.in == BC_F64 ? OF_AN_MMA_OF_F64 : OF_AN_MMA;
     w->cycles[CG_ISSUE] += is_async ? 0 : all / of_an_mma * 1.5 / m->issue; /* and half a load of fragments for each

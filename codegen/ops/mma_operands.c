@@ -97,7 +97,7 @@ static bool goes_along_last(const cg_func *c, const cg_product *p, bool left, ui
 static bool reads_bytes_across(const cg_product *p, bool left)
 {
     enum { TWO_CHUNKS = 5 };
-    return p->instruction == CG_BY_TCGEN05 && p->atom.element_bits == 2 && cg_tcgen05_reads_across(p)
+    return p->instruction == CG_BY_TCGEN05 && p->atom.element_bits == 2 && cg_tcgen05_reads_across(p, left)
            && (left ? p->m : p->n) >= TWO_CHUNKS;
 }
 
@@ -134,6 +134,8 @@ static cg_operand operand_of(cg_func *c, const cg_product *p, bool left, uint32_
         o.encoding =
             cg_encoding_new(flipped ? columns : rows, flipped ? rows : columns, p->batch, cg_memory_bytes(p->in), feed);
         o.encoding.flipped = flipped;
+        if (left && p->instruction == CG_BY_TCGEN05)
+            o.beyond = cg_tcgen05_beyond(p, cg_encoding_row_bytes(&o.encoding) << CG_GROUP_ROW_BITS);
     }
     cg_layout lanes = blocked     ? block_lines(c, p, &o)
                       : reordered ? cg_vector_lanes(c, p)
@@ -154,7 +156,8 @@ static cg_operand operand_in_tensor(cg_func *c, const cg_product *p)
 static uint32_t operand_bytes(const cg_operand *o, bool async)
 {
     uint32_t align = async ? CG_ENCODING_ALIGN : 16;
-    return o->source != CG_FROM_SCRATCH ? 0 : (cg_encoding_bytes(&o->encoding) + align - 1) & ~(align - 1);
+    return o->source != CG_FROM_SCRATCH ? 0
+                                        : (cg_encoding_bytes(&o->encoding) + o->beyond + align - 1) & ~(align - 1);
 }
 
 /* Finds the offset of each operand, and returns the end of the last one. */
@@ -323,6 +326,8 @@ void cg_encode_operands(cg_func *c, const ct_op *op, const cg_product *p, cg_fac
         if (regs)
             cg_encode(c, &o->encoding, o->base, p->packed ? BC_I8 : p->in, &l, regs, o->left ? mask : mask << p->n,
                       part);
+        if (o->beyond)
+            cg_store_zeros(c, o->base, cg_encoding_bytes(&o->encoding), o->beyond);
     }
     if (async)
         cg_take_effect(c, op, CG_WRITTEN);
