@@ -110,11 +110,14 @@ static uint32_t place_in_slot(const cg_ring_load *load)
 /* Leaves a gap behind the load of the slot's last tile, unless the next one is there. next: NULL: there is none. */
 static void leave_gap(cg_ring *ring, cg_ring_load *load, const cg_ring_load *next)
 {
+    bool is_full = load->own_bytes || cg_encoding_is_full(&load->encoding);
     uint32_t end = load->offset + cg_ring_load_bytes(load);
-    bool is_filled = !load->beyond || (next && end == ring->slot_bytes && cg_ring_load_bytes(next) >= load->beyond);
-    load->gap = is_filled ? 0 : load->beyond;
-    if (end + load->gap > ring->slot_bytes)
-        ring->slot_bytes = rounded_up(end + load->gap, CG_LINE_BYTES);
+    bool is_filled = next && end == ring->slot_bytes && cg_ring_load_bytes(next) >= load->beyond;
+    uint32_t zero_end = is_filled ? end : end + load->beyond;
+    load->zero_at = is_full ? end : load->offset;
+    load->zero_bytes = zero_end - load->zero_at;
+    if (zero_end > ring->slot_bytes)
+        ring->slot_bytes = rounded_up(zero_end, CG_LINE_BYTES);
 }
 
 uint32_t cg_ring_place_loads(cg_ring *ring)

@@ -3,7 +3,7 @@
 
 #include "codegen/analysis/tcgen05_scales.h"
 
-enum { BLOCK_BITS = 3, HALF_BITS = 4 }; /* log2 of the columns, and the lanes, that 16x256b moves at a time */
+enum { BLOCK_BITS = 3, HALF_BITS = 4 };         /* log2 of the columns, and the lanes, that 16x256b moves at a time */
 enum { LEAST_ROWS = 6, LEAST_SCALED_ROWS = 5 }; /* log2; with 16 rows, only two of four warps would have some */
 
 /* log2 of the warps beyond a warpgroup. */

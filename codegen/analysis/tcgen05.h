@@ -8,13 +8,13 @@
 #include "codegen/analysis/product.h"
 #include "codegen/analysis/tensor_memory.h"
 
-/* Scaled instructions have 128 rows. Of a product with fewer, each second or fourth of their groups of eight rows is one
-   of the product's (cg_tcgen05_spread): in the matrix descriptor, the stride between groups is a half or a quarter of
-   what it would be, so that the groups between begin within those rows. Their sums are in lanes that nobody loads. So
-   each warp has 16 or 8 rows, as with M 64, and the operand takes no more memory. Why it is right: a lane's sums depend
-   on its own row of A, on the scales of that row, and on B, so that neither numbers nor NaNs of rows between reach the
-   rows of the product. The last group reads a little beyond the operand (cg_tcgen05_beyond), which is memory of the
-   thread block without a number in it that anybody reads.
+/* Scaled instructions have 128 rows. Of a product with fewer, each second or fourth of their groups of eight rows is
+   one of the product's (cg_tcgen05_spread): in the matrix descriptor, the stride between groups is a half or a quarter
+   of what it would be, so that the groups between begin within those rows. Their sums are in lanes that nobody loads.
+   So each warp has 16 or 8 rows, as with M 64, and the operand takes no more memory. Why it is right: a lane's sums
+   depend on its own row of A, on the scales of that row, and on B, so that neither numbers nor NaNs of rows between
+   reach the rows of the product. The last group reads a little beyond the operand (cg_tcgen05_beyond), which is memory
+   of the thread block without a number in it that anybody reads.
 
    In a **pair**, two thread blocks compute a product together: each has half of the rows of A and of the sum, in its
    own shared and tensor memory, and half of the columns of B. An instruction multiplies 256 rows, or 128. Of 256 rows,

@@ -101,8 +101,7 @@ bool cg_scales_are_copied(const cg_product *p, bool left, const ct_value *v, con
     cg_encoding regular = cg_encoding_new(left ? p->m : p->n, s.scale_bits, p->batch, 1, cg_scale_feed(p, left));
     cg_layout index = {.tile_bits = (uint8_t)(regular.rows + regular.columns + regular.batch)};
     regular.flipped = !left;
-    if (index.tile_bits > CG_MAX_REG_BITS || !cg_has_scale_places(&regular)
-        || (encoding->scaled_rows && !cg_has_scale_places(encoding)))
+    if (index.tile_bits > CG_MAX_REG_BITS || s.scale_bits < WORD_BITS)
         return false;
     for (uint32_t b = 0; b < index.tile_bits; b++)
         index.reg[index.reg_bits++] = (uint32_t)1 << b;

@@ -76,22 +76,6 @@ static cg_val own_part(cg_func *c, const cg_ring *ring, cg_val memory)
     return own;
 }
 
-/* What products read behind tiles is initialised once, although no sum that anybody loads depends on it, so that all
-   of them read what has been written, and sums are the same each time. */
-void cg_ring_zero_gaps(cg_func *c, const cg_ring *ring)
-{
-    bool any = false;
-    for (uint32_t i = 0; i < ring->load_count; i++)
-        for (uint32_t slot = 0; ring->loads[i].gap && slot < ring->slots; slot++) {
-            const cg_ring_load *load = &ring->loads[i];
-            uint32_t at = load->offset + cg_ring_load_bytes(load) + slot * ring->slot_bytes;
-            cg_store_zeros(c, ring->state->base, at, load->gap);
-            any = true;
-        }
-    if (any)
-        cg_ins(c, "fence.proxy.async.shared::cta");
-}
-
 void cg_lower_ring(cg_func *c, const ct_op *op)
 {
     cg_ring *ring = op->detail;
@@ -115,8 +99,8 @@ void cg_lower_ring(cg_func *c, const ct_op *op)
     ring->state->write = cg_new(c, CG_B32);
     cg_ins(c, "mov.u32 %v, %v", ring->state->read, ring->state->base);
     cg_ins(c, "mov.u32 %v, %v", ring->state->write, ring->state->base);
-    if (!ring->again)
-        cg_ring_zero_gaps(c, ring);
+    if (!ring->again && cg_ring_zero_gaps(c, ring))
+        cg_barrier(c); /* copies of other threads go beside the zeros */
 }
 
 static void next_slot(cg_func *c, const cg_ring *ring, cg_val slot)

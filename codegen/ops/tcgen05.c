@@ -192,14 +192,13 @@ static void remark(cg_func *c, const ct_op *op, const cg_product *p, const cg_su
         cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED,
                   "tcgen05.{Instruction=%s}, {Rows=%u} x {Columns=%u}, the sum in {Words=%u} columns of tensor memory, "
                   "the left operand in {Left=%u} columns{By=%s}",
-                  kind_of(p), rows, cg_tensor_blocks(c) << columns_of(p),
-                  cg_tcgen05_sum_columns(p), s->left_columns, by);
+                  kind_of(p), rows, cg_tensor_blocks(c) << columns_of(p), cg_tcgen05_sum_columns(p), s->left_columns,
+                  by);
     else
         cg_remark(
             c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED,
             "tcgen05.{Instruction=%s}, {Rows=%u} x {Columns=%u}, %s in {Words=%u} columns of tensor memory{By=%s}",
-            kind_of(p), rows, cg_tensor_blocks(c) << columns_of(p), sums,
-            cg_tcgen05_sum_columns(p), by);
+            kind_of(p), rows, cg_tensor_blocks(c) << columns_of(p), sums, cg_tcgen05_sum_columns(p), by);
 }
 
 /* Multiplies slice by slice. */

@@ -59,23 +59,25 @@ static cg_val lanes_of(cg_func *c, cg_val base, const cg_tensor_tile *t)
     return cg_tensor_lanes(c, base, columns, count);
 }
 
-/* Of spread rows, a warp has eight of each 16 lanes that 16x256b moves: of four registers, the first two. What loads
-   give for the other lanes is not used; stores repeat a register there, since nothing reads these lanes. */
+/* Of spread rows, a warp has eight of each 16 lanes that 16x256b moves, or of the first 16: of four registers, the
+   first two. What loads give for the other lanes is not used. Stores repeat rows there, so that products do not add to
+   what was never written. */
 static void move_spread(cg_func *c, cg_val at, const cg_tensor_tile *t, const cg_val *regs, bool stores)
 {
     enum { PAIR = 2, BLOCK = 4, BLOCK_COLUMNS = 3, GROUP_ROWS = 8, MOST_BLOCKS_BITS = MOST_REGISTERS_BITS - 2 };
-    uint32_t halves = t->spread == 1, blocks = t->columns - t->along_n - BLOCK_COLUMNS, all = cg_layout_regs(&t->layout),
-             count = 1u << (blocks < MOST_BLOCKS_BITS ? blocks : MOST_BLOCKS_BITS), step = PAIR << halves;
+    uint32_t halves = t->spread == 1, blocks = t->columns - t->along_n - BLOCK_COLUMNS,
+             all = cg_layout_regs(&t->layout), count = 1u << (blocks < MOST_BLOCKS_BITS ? blocks : MOST_BLOCKS_BITS),
+             step = PAIR << halves;
     cg_val *words = cg_vals(c, (size_t)BLOCK * count);
     for (uint32_t first = 0; words && first < all; first += step * count)
-        for (uint32_t half = 0; half < 1u << halves; half++) {
-            uint32_t element = cg_layout_reg(&t->layout, first + half * PAIR), row = element >> t->columns;
+        for (uint32_t half = 0; half < 1u + (halves || stores); half++) {
+            uint32_t own = first + half * halves * PAIR, element = cg_layout_reg(&t->layout, own),
+                     row = element >> t->columns;
             uint32_t offset = t->column + (row >> t->rows << t->columns) + (element & ((1u << t->columns) - 1))
                               + (half ? (uint32_t)OTHER_HALF << LANE_BIT : 0);
             for (uint32_t i = 0; i < BLOCK * count; i++) {
                 bool between = i % BLOCK >= PAIR;
-                words[i] = between && !stores ? cg_new(c, CG_B32)
-                                              : regs[first + i / BLOCK * step + half * PAIR + i % PAIR];
+                words[i] = between && !stores ? cg_new(c, CG_B32) : regs[own + i / BLOCK * step + i % PAIR];
             }
             if (stores)
                 cg_ins(c, "tcgen05.st.sync.aligned.16x256b.x%u.b32 [%v+%u], %V", count, at, offset, words,

@@ -30,8 +30,8 @@
 
    And it applies to scaled products by tcgen05 of fewer than 128 rows, but more columns: the instruction has 128 rows,
    however few the product has, and any multiple of eight columns, so that its time goes with the columns. Of as many
-   rows as columns, it reads the operand that has the rows only with K contiguous. The scales of the operands are swapped
-   as well.
+   rows as columns, it reads the operand that has the rows only with K contiguous. The scales of the operands are
+   swapped as well.
 
    And it applies to all products of a chain of 16 or 32 rows if codegen/choose.c asks for it: S^T = K Q^T and
    O^T = V^T P^T. wgmma reads keys and values once from shared memory; mma.sync, in each warp. Q stays in a slot of its
