@@ -4,6 +4,8 @@
 #include "codegen/ops/tensor_move.h"
 
 #include "codegen/analysis/tensor_left.h"
+#include "codegen/kernel/groups.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/values.h"
 
@@ -58,14 +60,23 @@ static cg_val lanes_of(cg_func *c, cg_val base, const cg_tensor_tile *t)
     return cg_tensor_lanes(c, base, columns, count);
 }
 
+/* log2 of the registers that an instruction moves at most: 128, if ptxas has some beside them, of which it counts those
+   that a thread is launched with, whatever it gets later. */
+static uint32_t most_registers(const cg_func *c)
+{
+    enum { BESIDE = 18 }; /* ptxas 13.5 */
+    const uint32_t launched = c->groups && c->groups->launched ? c->groups->launched : CG_THREAD_REGISTERS;
+    return MOST_REGISTERS_BITS - (launched < (1u << MOST_REGISTERS_BITS) + BESIDE);
+}
+
 /* In as few instructions as there are blocks of lanes. */
 void cg_tensor_move(cg_func *c, cg_val base, const cg_tensor_tile *t, const cg_val *regs, bool stores)
 {
     uint32_t block = t->by_rows     ? 0 /* log2 of the registers of 32x32b, 16x128b or 16x256b */
                      : t->word_bits ? 1
                                     : 2,
-             words = t->columns - t->word_bits, columns = words - t->along_n - !t->by_rows,
-             bits = columns < MOST_REGISTERS_BITS ? columns : MOST_REGISTERS_BITS;
+             words = t->columns - t->word_bits, columns = words - t->along_n - !t->by_rows, most = most_registers(c),
+             bits = columns < most ? columns : most;
     uint32_t count = (uint32_t)1 << bits, all = cg_layout_regs(&t->layout) >> t->word_bits;
     uint32_t at_once = t->rows < CG_TENSOR_ROW_BITS ? t->rows : CG_TENSOR_ROW_BITS; /* batches are further rows */
     cg_val at = lanes_of(c, base, t);
