@@ -61,6 +61,13 @@ static ct_value *masked(const ct_op *op)
     return idle ? idle : twin(op);
 }
 
+/* x % y is x, if 0 <= x < y. */
+static ct_value *below(const ct_op *op)
+{
+    cg_range x = cg_range_of(op->operands[0]), y = cg_range_of(op->operands[1]);
+    return x.low >= 0 && x.high < y.low ? op->operands[0] : NULL;
+}
+
 static ct_value *selected(const ct_op *op)
 {
     const cg_fact *which = op->operands[0]->fact;
@@ -178,6 +185,7 @@ ct_value *cg_operand_given(const ct_op *op)
     case OP_offset: return beside(op, 0, false);
     case OP_muli: return beside(op, 1, true);
     case OP_divi: return beside(op, 1, false);
+    case OP_remi: return below(op);
     case OP_andi: return lattice(op, OP_ori, masked(op));
     case OP_maxi: return lattice(op, OP_mini, chosen(op, ct_attr_u(op, F_maxi_signedness), true));
     case OP_mini: return lattice(op, OP_maxi, chosen(op, ct_attr_u(op, F_mini_signedness), false));

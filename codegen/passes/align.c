@@ -14,13 +14,16 @@
    The pass finds out by trial which parameters have to be multiples: it computes facts as if all of them were, then
    without one after the other, and does not test those that make no access shorter.
 
-   It applies to kernels without products (the lift pass handles those) whose accesses are short without the assumption
-   and have 16 bytes with it, and whose pointers have no promises. Both versions run with the larger number of
-   registers. Therefore kernels that hold whole rows in registers are not changed: they gain more from many blocks than
-   from long accesses. Of kernels with loops, only those that reduce, scan or compute element by element have versions.
-   A map whose accesses have 4 bytes gains, too, although those of a warp fill whole sectors: it has a quarter of the
-   accesses and bounds (35 maps, most of them in loops, are 0.98 to 1.81 times as fast on an H200, 1.13 in the geometric
-   mean). */
+   It applies to kernels whose accesses are short without the assumption and have 16 bytes with it, and whose pointers
+   have no promises. Both versions run with the larger number of registers. Therefore kernels that hold whole rows in
+   registers are not changed: they gain more from many blocks than from long accesses. Of kernels with loops and
+   without products, only those that reduce, scan or compute element by element have versions. A map whose accesses
+   have 4 bytes gains, too, although those of a warp fill whole sectors: it has a quarter of the accesses and bounds (35
+   maps, most of them in loops, are 0.98 to 1.81 times as fast on an H200, 1.13 in the geometric mean).
+
+   A kernel with products has versions if its loops load tiles through pointers that the lift pass leaves, for example
+   because a table says where they are, and the accesses are shorter than a copy (4 bytes). With 16 bytes, tiles are
+   copied ahead; without, each element is loaded when it is needed. */
 #include "codegen/access/pointers.h"
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
@@ -51,6 +54,7 @@ typedef struct aligning {
     cg_func *c;
     asked params[CG_ASKED_PARAMETERS];
     uint32_t count;
+    bool multiplies; /* the kernel has products: only loads through pointers in its loops count */
 } aligning;
 
 /* ---- the width of accesses ---- */
@@ -73,6 +77,11 @@ static bool is_tile_access(const ct_op *op)
         return false;
     const bc_type *tile = tile_of(op);
     return tile->rank && (by_view || cg_pointee_shift(tile) >= 0);
+}
+
+static bool counts(const aligning *x, const ct_op *op)
+{
+    return is_tile_access(op) && (!x->multiplies || (ct_is_load(op) && is_by_pointers(op) && ct_loop_around(op)));
 }
 
 /* log2 of the bytes of an element. */
@@ -115,11 +124,11 @@ static bool find_lengths(const aligning *x, lengths *out)
         return false;
     }
     for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body)) {
-        if (!is_tile_access(op))
+        if (!counts(x, op))
             continue;
         uint32_t length = length_of(c, op);
         out->wide += length == WIDE_BITS;
-        out->small += length < SHORT_BITS;
+        out->small += x->multiplies ? 1u << length < CG_COPY_BYTES : length < SHORT_BITS;
     }
     return true;
 }
@@ -171,7 +180,7 @@ static bool find_params(aligning *x)
     const ct_block *body = x->c->ir->body;
     uint32_t least = WIDE_BITS;
     for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
-        if (is_tile_access(op) && element_bits(op) < least)
+        if (counts(x, op) && element_bits(op) < least)
             least = element_bits(op);
     for (uint32_t i = 0; i < body->arg_count; i++) {
         ct_value *v = &body->args[i];
@@ -223,16 +232,17 @@ static bool may_be_versioned(const cg_func *c)
         || body->first == body->last)
         return false;
     for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
-        if (cg_is_product(op) || op->opcode == OP_alloca || ct_info(op)->effects & BC_ORDERS)
+        if (op->plain || op->opcode == OP_alloca || ct_info(op)->effects & BC_ORDERS)
             return false;
     return cg_may_version(body->first, body->last->prev);
 }
 
 /* Can two versions pay, judging by the ops of the kernel? */
-static bool may_pay(cg_func *c)
+static bool may_pay(const aligning *x)
 {
     enum { REGISTER_BITS = 32 };
-    bool reduces = false, loops = false;
+    cg_func *c = x->c;
+    bool reduces = x->multiplies, loops = false;
     uint64_t held = 0;
     for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body)) {
         reduces = reduces || op->opcode == OP_reduce || op->opcode == OP_scan;
@@ -298,7 +308,9 @@ static void version(aligning *x)
         return;
     x->c->is_versioned = true;
     promise_in(x, otherwise->parent->regions[0]);
-    for (ct_op *op = otherwise->first; op; op = ct_next_op(op, otherwise))
+    if (x->multiplies)
+        cg_note_likely(otherwise);
+    for (ct_op *op = otherwise->first; op && !x->multiplies; op = ct_next_op(op, otherwise))
         op->plain = false; /* both versions are equally likely */
     cg_remark(x->c, otherwise->parent, CG_REMARK_Lifted, TV_REMARK_PASSED,
               "compiled in two versions: accesses have 16 bytes if {Asked=%u} parameters, which have no promises, are "
@@ -314,7 +326,8 @@ void cg_pass_align(cg_func *c)
     if (!x || !may_be_versioned(c))
         return;
     x->c = c;
-    if (may_pay(c) && !c->failed)
+    x->multiplies = cg_largest_product(c->ir);
+    if (may_pay(x) && !c->failed)
         choose_params(x);
     if (x->count && !c->failed)
         version(x);

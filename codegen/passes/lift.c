@@ -431,17 +431,6 @@ static bool choose_range(const lifting *x, range *out)
     return most;
 }
 
-/* In nested loops, the rings of warp-specialised kernels continue across iterations of the outer loop. This gains
-   more than the check costs, so that neither version is marked as likely. */
-static void note_likely(const ct_block *otherwise)
-{
-    bool nested = ct_loop_around(otherwise->parent);
-    for (const ct_op *op = otherwise->first; op; op = ct_next_op(op, otherwise))
-        nested = nested || (op->plain && ct_loop_around(op));
-    for (ct_op *op = otherwise->first; op && !nested; op = ct_next_op(op, otherwise))
-        op->likely = op->plain;
-}
-
 /* Checks the conditions once for all loads, creates the views and two versions of the ops. Returns the second
    version if a condition was about divisors; otherwise NULL. */
 static ct_block *lift_asked(lifting *x)
@@ -472,7 +461,7 @@ static ct_block *lift_asked(lifting *x)
     hoist_around(place);
     if (!k.divides)
         return NULL;
-    note_likely(otherwise);
+    cg_note_likely(otherwise);
     return otherwise;
 }
 

@@ -9,10 +9,11 @@
 
    Integer results are computed as the op defines them, in the width and signedness of their type
    (codegen/facts/evaluate.c); floats are left alone. Identities such as `x + 0`, `x * 1`, `max` of ranges that do not
-   overlap, a conversion and its inverse, `x + y - x` and `max(x, min(x, y))` become what they equal
-   (codegen/facts/given.c): a tile whose elements cancel need not be loaded. `fpowi` by 2 or 3 becomes one or two
-   products. Unreachable storage is removed too, and so are reductions and scans whose results are never read: ptxas
-   would keep their shuffles and barriers.
+   overlap, a remainder of what is less than the divisor, a conversion and its inverse, `x + y - x` and
+   `max(x, min(x, y))` become what they equal (codegen/facts/given.c): a tile whose elements cancel need not be loaded,
+   and columns modulo the length of a row follow each other. `fpowi` by 2 or 3 becomes one or two products. Unreachable
+   storage is removed too, and so are reductions and scans whose results are never read: ptxas would keep their shuffles
+   and barriers.
 
    A weak load whose tile is never read is removed. Why it is right: it changes neither memory nor a value, and what its
    token orders, its operand token orders as well.

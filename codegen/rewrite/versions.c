@@ -141,3 +141,12 @@ bool cg_version(cg_func *c, ct_op *first, ct_op *last, ct_value *condition, ct_b
     *out_otherwise = branch->regions[1];
     return true;
 }
+
+void cg_note_likely(const ct_block *otherwise)
+{
+    bool nested = ct_loop_around(otherwise->parent);
+    for (const ct_op *op = otherwise->first; op; op = ct_next_op(op, otherwise))
+        nested = nested || (op->plain && ct_loop_around(op));
+    for (ct_op *op = otherwise->first; op && !nested; op = ct_next_op(op, otherwise))
+        op->likely = op->plain;
+}

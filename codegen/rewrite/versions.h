@@ -11,5 +11,9 @@ bool cg_may_version(const ct_op *first, const ct_op *last);
 /* Executes the ops from `first` to `last`, in one block, if the condition holds, and a copy of them, in *out_otherwise,
    if it does not. False: the ops are unchanged. */
 bool cg_version(cg_func *c, ct_op *first, ct_op *last, ct_value *condition, ct_block **out_otherwise);
+/* Marks the loops of the second version as being as likely to run as those of the first: then neither is
+   warp-specialised. In nested loops, the rings of warp-specialised kernels continue across iterations of the outer
+   loop. This gains more than the check costs, so that nothing is marked. */
+void cg_note_likely(const ct_block *otherwise);
 
 #endif
