@@ -124,6 +124,12 @@ typedef struct weight {
     bool is_fed;         /* no thread waits for a tile from memory: those that it reads come by a ring in any case */
 } weight;
 
+/* Has the block a multiprocessor to itself? */
+static bool is_alone(const weight *w)
+{
+    return w->resident == 1u << w->warp_bits;
+}
+
 /* The registers that a thread can have, however few blocks share a multiprocessor. */
 static double registers_at_most(const cg_func *c)
 {
@@ -491,19 +497,10 @@ static void fill_with_map(cg_func *c, const cg_watch *watch, cg_choices *room)
               1u << now.warp_bits, best.stages == FEWEST_STAGES ? ", two stages" : "", now.resident, usual);
 }
 
-void cg_choose_warps(cg_func *c, const cg_watch *watch, cg_choices *room)
+/* ---- reductions and scans ---- */
+
+static void choose_by_cost(cg_func *c, const cg_watch *watch, cg_choices *room)
 {
-    if (is_free_map(c)) {
-        fill_with_map(c, watch, room);
-        return;
-    }
-    if (!is_for_cost_to_choose(c)) {
-        if (!takes_second_warpgroup(c, watch, room))
-            choose_for_products(c, watch, room);
-        swap_chain(c, watch, room);
-        choose_correctors(c, watch, room);
-        return;
-    }
     const double worth = cg_machine_of(c->target)->worth_changing, each = reads_once(c) ? 1 : worth;
     const uint32_t usual = 1u << cg_real_warp_bits(c);
     cg_choices best = *cg_choices_of(c), fewer = best;
@@ -527,4 +524,43 @@ void cg_choose_warps(cg_func *c, const cg_watch *watch, cg_choices *room)
               "{Warps=%u} warps, chosen by cost: {Cycles=%.0f} cycles per block instead of {UsualCycles=%.0f} with "
               "{UsualWarps=%u} warps",
               best.warps, chosen.cycles, of_usual.cycles, usual);
+}
+
+/* Gives the rings of a block that has a multiprocessor to itself fewer stages if that makes room for a second block:
+   stages are counted before it is known how much scratch is beside them. */
+static void make_room(cg_func *c, const cg_watch *watch, cg_choices *room)
+{
+    cg_choices fewer = *cg_choices_of(c);
+    const weight now = weigh(c, watch, &fewer);
+    weight then = now;
+    if (!is_alone(&now) || CG_FEW_BLOCKS * (now.shared + CG_SYSTEM_SHARED) <= (uint32_t)c->target->shared_kib << 10)
+        return;
+    for (fewer.stages = CG_RING_SLOTS - 1; fewer.stages >= CG_SLOTS_IN_FLIGHT; fewer.stages--) {
+        then = weigh(c, watch, &fewer);
+        if (then.resident > now.resident)
+            break;
+    }
+    if (c->failed || then.resident <= now.resident)
+        return;
+    take(c, room, &fewer);
+    cg_remark(c, NULL, CG_REMARK_ChosenByCost, TV_REMARK_PASSED,
+              "at most {Stages=%u} stages: scratch beside more of them would leave no room for a second block",
+              fewer.stages);
+}
+
+void cg_choose_warps(cg_func *c, const cg_watch *watch, cg_choices *room)
+{
+    if (is_free_map(c)) {
+        fill_with_map(c, watch, room);
+        return;
+    }
+    if (!is_for_cost_to_choose(c)) {
+        if (!takes_second_warpgroup(c, watch, room))
+            choose_for_products(c, watch, room);
+        swap_chain(c, watch, room);
+        choose_correctors(c, watch, room);
+        return;
+    }
+    choose_by_cost(c, watch, room);
+    make_room(c, watch, room);
 }
