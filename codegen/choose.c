@@ -48,6 +48,10 @@
    most eight warps. On an H200, a map of 1,024 f64 by a table takes 50 µs with 16 warps and 80 with four, one of 4,096
    bf16 219 and 313, one of 16,384 bf16 with two stages 83 and 97.
 
+   Stages are counted before scratch is known. A kernel that reduces or scans, and whose block would be alone on a
+   multiprocessor because of its scratch, has fewer stages, so that a second block has room: nothing else runs while its
+   warps wait at a barrier. On an H200, four kernels of eight seeds take 0.69 to 0.96 of the time.
+
    Why any choice is right: passes keep the meaning of a kernel for every number of warps. */
 #include "codegen/choose.h"
 
