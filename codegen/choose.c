@@ -503,7 +503,8 @@ static void fill_with_map(cg_func *c, const cg_watch *watch, cg_choices *room)
 
 /* ---- reductions and scans ---- */
 
-static void choose_by_cost(cg_func *c, const cg_watch *watch, cg_choices *room)
+/* Chooses the number of warps. Returns what is predicted for a block with it. */
+static weight choose_by_cost(cg_func *c, const cg_watch *watch, cg_choices *room)
 {
     const double worth = cg_machine_of(c->target)->worth_changing, each = reads_once(c) ? 1 : worth;
     const uint32_t usual = 1u << cg_real_warp_bits(c);
@@ -522,22 +523,23 @@ static void choose_by_cost(cg_func *c, const cg_watch *watch, cg_choices *room)
         }
     }
     if (c->failed || !best.warps)
-        return;
+        return chosen;
     take(c, room, &best);
     cg_remark(c, NULL, CG_REMARK_ChosenByCost, TV_REMARK_PASSED,
               "{Warps=%u} warps, chosen by cost: {Cycles=%.0f} cycles per block instead of {UsualCycles=%.0f} with "
               "{UsualWarps=%u} warps",
               best.warps, chosen.cycles, of_usual.cycles, usual);
+    return chosen;
 }
 
 /* Gives the rings of a block that has a multiprocessor to itself fewer stages if that makes room for a second block:
-   stages are counted before it is known how much scratch is beside them. */
-static void make_room(cg_func *c, const cg_watch *watch, cg_choices *room)
+   stages are counted before it is known how much scratch is beside them. A number that is asked for remains. */
+static void make_room(cg_func *c, const cg_watch *watch, cg_choices *room, weight now)
 {
     cg_choices fewer = *cg_choices_of(c);
-    const weight now = weigh(c, watch, &fewer);
+    const bool is_full = CG_FEW_BLOCKS * (now.shared + CG_SYSTEM_SHARED) > (uint32_t)c->target->shared_kib << 10;
     weight then = now;
-    if (!is_alone(&now) || CG_FEW_BLOCKS * (now.shared + CG_SYSTEM_SHARED) <= (uint32_t)c->target->shared_kib << 10)
+    if (fewer.stages || !is_alone(&now) || !is_full)
         return;
     for (fewer.stages = CG_RING_SLOTS - 1; fewer.stages >= CG_SLOTS_IN_FLIGHT; fewer.stages--) {
         then = weigh(c, watch, &fewer);
@@ -565,6 +567,5 @@ void cg_choose_warps(cg_func *c, const cg_watch *watch, cg_choices *room)
         choose_correctors(c, watch, room);
         return;
     }
-    choose_by_cost(c, watch, room);
-    make_room(c, watch, room);
+    make_room(c, watch, room, choose_by_cost(c, watch, room));
 }
