@@ -321,6 +321,8 @@ cg_feed cg_mma_feed(cg_func *c, const ct_op *op, uint32_t index, const cg_layout
         return index ? cg_turned_feed(&p, along_k) : CG_FEED_ACROSS;
     if (p.in == BC_F64)
         return CG_FEED_DOUBLES;
+    if (op->way == CT_DIRECT && !along_k && bc_elem_kind(cg_source_of(op->operands[index])->type) == BC_F32)
+        return CG_FEED_ACROSS; /* producers transpose what they round */
     if (p.atom.element_bits == 1)
         return halves_feed(&p, index, along_k);
     return other_feed(&p, index, along_k, along_last);

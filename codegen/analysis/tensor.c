@@ -60,7 +60,7 @@ uint32_t cg_tensor_bytes(const cg_func *c)
                     : tensor->in_turn ? CG_TENSOR_TURN_BYTES
                     : tensor->flies   ? CG_TENSOR_FLIGHT_BYTES
                                       : 0;
-    return c->paired ? CG_PAIR_BYTES : CG_TENSOR_BYTES + more;
+    return cg_tensor_first_bytes(c) + more;
 }
 
 cg_sum *cg_sum_of(const cg_func *c, const ct_op *op)

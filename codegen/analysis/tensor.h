@@ -64,8 +64,13 @@ static inline bool cg_has_issuer(const cg_func *c)
     return c->tensor->in_turn || c->tensor->tiles;
 }
 
-/* Bytes of shared memory for it; before the tensor pass, at most. */
+/* Bytes of shared memory for it; before the tensor pass, at most. The first of them each kernel has, or each of a pair
+   of thread blocks. */
 uint32_t cg_tensor_bytes(const cg_func *c);
+static inline uint32_t cg_tensor_first_bytes(const cg_func *c)
+{
+    return c->paired ? CG_PAIR_BYTES : CG_TENSOR_BYTES;
+}
 /* The sum of which the op is the product, the start or the end; NULL: of none. */
 cg_sum *cg_sum_of(const cg_func *c, const ct_op *op);
 /* Is the product's left operand in tensor memory? */

@@ -53,11 +53,12 @@ cg_layout cg_tensor_left_layout(const cg_func *c, const cg_product *p)
 bool cg_tensor_takes_left(const cg_func *c, const ct_op *op)
 {
     const ct_op *before = cg_product_before(op);
-    if (!before || !cg_sums_in_tensor(c, op) || !cg_sums_in_tensor(c, before) || op->in_flight || op->paired)
+    if (!before || !cg_sums_in_tensor(c, op) || !cg_sums_in_tensor(c, before) || op->in_flight)
         return false;
     cg_product p = cg_product_of(c, op);
     cg_tcgen05_split(c, &p);
-    return !p.scaled && !p.batch && neighbours_of(&p) + 2 + cg_tensor_left_along(c, &p) <= p.k;
+    return !p.scaled && !p.batch && !cg_tcgen05_halves_lanes(&p)
+           && neighbours_of(&p) + 2 + cg_tensor_left_along(c, &p) <= p.k;
 }
 
 bool cg_is_chain_in_tensor(const cg_func *c, const ct_block *block)

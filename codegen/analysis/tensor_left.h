@@ -9,7 +9,7 @@
 
 /* Do threads have the product's left operand where its rows are in tensor memory: is it computed, element by element,
    from a sum, whose rows are in the same lanes? A product in flight does not take it there: the next iteration would
-   store it anew. Nor does one of a pair of thread blocks, in whose sums halves of a row may be in different lanes. */
+   store it anew. Nor does one of a pair of thread blocks whose sums have halves of a row in different lanes. */
 bool cg_tensor_takes_left(const cg_func *c, const ct_op *op);
 /* log2 of the words that a row of the operand takes, side by side. */
 uint32_t cg_tensor_left_words(const cg_product *p);

@@ -81,11 +81,25 @@ static uint32_t instructions_of(const computing *x)
     return sum;
 }
 
+/* Does wgmma multiply, once the operand is the left one, and does it take such operands from registers? A product of 16
+   rows remains as it is: with mma.sync, a single warp reads each fragment of its right operand. */
+static bool takes_fragments(const computing *x)
+{
+    cg_product p = cg_product_of(x->c, x->product), q = p;
+    if (x->index) {
+        q.m = p.n;
+        q.n = p.m;
+    }
+    bool may = x->index ? x->c->target->features & CG_HAS_WGMMA && p.m > CG_ATOM_ROW_BITS
+                              && x->c->warp_bits >= cg_traits_of(CG_BY_WGMMA)->warps
+                        : p.instruction == CG_BY_WGMMA;
+    return may && cg_has_atom(&p) && p.atom.element_bits <= 1 && p.acc == BC_F32 && !p.scaled && cg_async_fits(&q);
+}
+
 bool cg_is_worth_computing(cg_func *c, const ct_op *product, uint32_t index, bool alone)
 {
     computing x = {.c = c, .product = product, .index = index};
-    cg_product p = cg_product_of(c, product);
-    if (p.instruction != CG_BY_WGMMA || p.atom.element_bits > 1 || !comes_to_consumers(&x))
+    if (!takes_fragments(&x) || !comes_to_consumers(&x))
         return false;
     if (rows_of(&x) > CG_WARPGROUP_ROWS && !alone)
         return true;

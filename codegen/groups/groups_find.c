@@ -423,8 +423,7 @@ static bool is_computed(const cg_splitting *x)
     for (uint32_t i = 0; i < x->count; i++) {
         const cg_ring_place *place = &x->places[i];
         cg_product p = cg_product_of(x->c, place->product);
-        if (cg_has_trait(&p, CG_TRANSPOSES) ? !cg_may_turn(x->c, place->product, &p)
-                                            : !x->budget->maps && cg_ring_rounds(place->ring))
+        if (cg_has_trait(&p, CG_TRANSPOSES) && !cg_may_turn(x->c, place->product, &p))
             return false;
     }
     return true;
@@ -456,8 +455,8 @@ static bool is_room(cg_splitting *x, const way *w, bool maps)
     return !(maps && (x->why = cg_maps_obstacle(x))) && share_beside_results(x, w->takes_turns ? 1 : x->budget->slots);
 }
 
-/* For a transposed product, tensor maps are preferred, even with one block per multiprocessor: without them, threads
-   would round the tiles. */
+/* For a product that leaves roundings to copies, tensor maps are preferred, even with one block per multiprocessor:
+   without them, threads would round the tiles. */
 static bool find(cg_splitting *x)
 {
     static const way ways[] = {{UINT32_MAX, true, false}, {UINT32_MAX, true, true}, {UINT32_MAX, false, false},
@@ -467,7 +466,7 @@ static bool find(cg_splitting *x)
     if (cg_choices_of(x->c)->groups == CG_NEVER || !find_loops(x))
         return false;
     const char *waste = cg_maps_waste(x);
-    bool maps_first = x->places[0].product->way == CT_TURNED;
+    bool maps_first = cg_leaves_roundings(x->places[0].product);
     x->why = waste                      ? waste
              : x->places[0].ring->async ? "such products are faster without them"
                                         : "there is too little shared memory";

@@ -5,6 +5,9 @@
    arrive at `handed`, too. Behind the barriers are the factors of all consumer threads, twice.
    Source: PTX ISA, "TensorCore 5th Generation Family Instructions", "mbarrier".
 
+   In a pair of thread blocks, the leader's issuer starts the products of both. The warps of both arrive at `taken` and
+   `handed` of the leader; commits arrive at `full` and `done` of both; `given` is the block's own.
+
    The rules of order, each of which the simulator checks (tests/ptxsim):
    - The issuer waits for `taken` before a product that runs ahead writes the sum again, and for `handed` before the
      other one, which reads the left operand and adds to the sum.
@@ -24,6 +27,7 @@
 #include "codegen/ops/mma.h"
 #include "codegen/ops/slots.h"
 #include "codegen/ops/tcgen05_flight.h"
+#include "codegen/ops/tcgen05_pair.h"
 #include "codegen/ops/tensor_move.h"
 #include "codegen/ops/tensor_state.h"
 #include "codegen/ptx/ptx.h"
@@ -42,21 +46,24 @@ static cg_val at(cg_func *c, uint32_t offset)
     return address;
 }
 
-static uint32_t memory_of(uint32_t tile)
+static uint32_t memory_of(const cg_func *c, uint32_t tile)
 {
-    return CG_TENSOR_BYTES + tile * CG_TENSOR_TILE_BYTES;
+    return cg_tensor_first_bytes(c) + tile * CG_TENSOR_TILE_BYTES;
 }
 
-void cg_chains_init(cg_func *c, cg_val first)
+void cg_chains_init(cg_func *c, cg_val memory)
 {
-    uint32_t warps = (cg_threads(c) >> CG_LANE_BITS) / c->tensor->tiles;
+    uint32_t warps = (cg_threads(c) >> CG_LANE_BITS) / c->tensor->tiles, blocks = cg_tensor_blocks(c);
     const uint32_t handed = warps + (c->tensor->corrects ? CORRECTOR_WARPS : 0),
-                   arrivals[] = {[DONE / 8] = 1,        [FULL / 8] = 1,      [TAKEN / 8] = warps,
-                                 [HANDED / 8] = handed, [GIVEN / 8] = warps, [GIVEN / 8 + 1] = warps};
+                   arrivals[] = {[DONE / 8] = 1,
+                                 [FULL / 8] = 1,
+                                 [TAKEN / 8] = warps * blocks,
+                                 [HANDED / 8] = handed * blocks,
+                                 [GIVEN / 8] = warps,
+                                 [GIVEN / 8 + 1] = warps};
     for (uint32_t tile = 0; tile < c->tensor->tiles; tile++)
         for (uint32_t i = 0; i < TV_COUNT(arrivals); i++)
-            cg_ins(c, "@%v mbarrier.init.shared::cta.b64 [%v+%u], %u", first, cg_tensor_state_of(c)->done,
-                   memory_of(tile) + 8 * i, arrivals[i]);
+            cg_ins(c, "mbarrier.init.shared::cta.b64 [%v+%u], %u", memory, memory_of(c, tile) + 8 * i, arrivals[i]);
 }
 
 static cg_val number(cg_func *c, uint32_t value)
@@ -70,11 +77,11 @@ static cg_val number(cg_func *c, uint32_t value)
 static cg_val own_memory(cg_func *c)
 {
     if (c->tensor->tiles == 1)
-        return at(c, memory_of(0));
+        return at(c, memory_of(c, 0));
     cg_val tile = cg_new(c, CG_B32), own = cg_new(c, CG_B32), address = cg_new(c, CG_B32);
     cg_ins(c, "shr.u32 %v, %v, %u", tile, cg_tid(c), CG_WARPGROUP_BITS + CG_LANE_BITS);
     cg_ins(c, "and.b32 %v, %v, %u", own, tile, c->tensor->tiles - 1);
-    cg_ins(c, "mad.lo.u32 %v, %v, %d, %v", address, own, CG_TENSOR_TILE_BYTES, at(c, memory_of(0)));
+    cg_ins(c, "mad.lo.u32 %v, %v, %d, %v", address, own, CG_TENSOR_TILE_BYTES, at(c, memory_of(c, 0)));
     return address;
 }
 
@@ -90,9 +97,11 @@ void cg_chains_begin(cg_func *c, const ct_op *op)
     s->given = number(c, 0);
     if (cg_is_of_group(op, CG_CORRECTORS))
         return;
+    cg_val memory = s->done;
     s->done = own_memory(c);
-    s->issuer = cg_new(c, CG_PRED); /* of products that consumers start */
-    cg_ins(c, "setp.eq.u32 %v, %v, 0", s->issuer, cg_tid(c));
+    s->issuer = c->paired ? cg_pair_begin(c, memory) : cg_new(c, CG_PRED); /* of products that consumers start */
+    if (!c->paired)
+        cg_ins(c, "setp.eq.u32 %v, %v, 0", s->issuer, cg_tid(c));
 }
 
 static void flip(cg_func *c, cg_val phase)
@@ -100,18 +109,25 @@ static void flip(cg_func *c, cg_val phase)
     cg_ins(c, "xor.b32 %v, %v, 1", phase, phase);
 }
 
+/* The warp lets the issuer know, which is the leader's in a pair of thread blocks. */
+static void tell(cg_func *c, cg_val barrier)
+{
+    (c->paired ? cg_pair_arrive : cg_tensor_arrive)(c, barrier);
+}
+
 /* ---- the issuer ---- */
 
 void cg_chains_await(cg_func *c, const ct_op *product, uint32_t tile)
 {
     const struct cg_tensor_state *s = cg_tensor_state_of(c);
-    cg_await_phase(c, at(c, memory_of(tile) + (product->ahead ? TAKEN : HANDED)), product->ahead ? s->ahead : s->phase);
+    cg_val told = at(c, memory_of(c, tile) + (product->ahead ? TAKEN : HANDED));
+    (c->paired ? cg_pair_await : cg_await_phase)(c, told, product->ahead ? s->ahead : s->phase);
     cg_tensor_acquire(c); /* behind loads and stores of consumers */
 }
 
 void cg_chains_commit(cg_func *c, const ct_op *product, uint32_t tile)
 {
-    cg_tensor_commit(c, at(c, memory_of(tile) + (product->ahead ? FULL : DONE)), false);
+    cg_tensor_commit(c, at(c, memory_of(c, tile) + (product->ahead ? FULL : DONE)), false);
 }
 
 void cg_chains_go_on(cg_func *c, const ct_op *product)
@@ -130,7 +146,7 @@ void cg_chains_take(cg_func *c, const ct_op *op)
     cg_tensor_acquire(c); /* behind the product */
     cg_tensor_load(c, cg_sum_of(c, op), cg_result(op, 0), NULL);
     cg_tensor_release(c); /* the thread's part is in registers */
-    cg_tensor_arrive(c, at(c, TAKEN));
+    tell(c, at(c, TAKEN));
 }
 
 void cg_assign_hand(cg_func *c, const ct_op *op)
@@ -156,7 +172,7 @@ void cg_lower_hand(cg_func *c, const ct_op *op)
 {
     const cg_sum *s = cg_sum_of(c, op);
     cg_tensor_store_left(c, op, cg_settled_product(c, s->product), s);
-    cg_tensor_arrive(c, at(c, HANDED));
+    tell(c, at(c, HANDED));
     cg_tcgen05_owe(c);
 }
 
@@ -178,7 +194,7 @@ void cg_assign_correct(cg_func *c, const ct_op *op)
    is. */
 static cg_val factor_at(cg_func *c, cg_val turn, uint32_t first)
 {
-    const uint32_t factors = memory_of(c->tensor->tiles), place = cg_threads(c) * CG_TENSOR_FACTOR_BYTES;
+    const uint32_t factors = memory_of(c, c->tensor->tiles), place = cg_threads(c) * CG_TENSOR_FACTOR_BYTES;
     cg_val memory = cg_new(c, CG_B32), of_place = cg_new(c, CG_B32), at = cg_new(c, CG_B32), own = cg_new(c, CG_B32);
     cg_ins(c, "mov.u32 %v, tv_tensor", memory);
     cg_ins(c, "mad.lo.u32 %v, %v, %u, %v", of_place, turn, place, memory);
@@ -268,7 +284,7 @@ void cg_lower_correct(cg_func *c, const ct_op *op)
     cg_ins(c, "setp.ne.u32 %v, %v, 0", some, state->owed);
     for (uint32_t tile = 0; tile < tiles; tile++) {
         uint32_t none = cg_label(c);
-        cg_val given, memory = at(c, memory_of(tile)), turn = place_of(c, memory, &given);
+        cg_val given, memory = at(c, memory_of(c, tile)), turn = place_of(c, memory, &given);
         cg_await_phase(c, given, phase);
         cg_ins(c, "@!%v bra.uni %l", some, none);
         cg_await_phase(c, memory, state->phase); /* done */
@@ -277,7 +293,7 @@ void cg_lower_correct(cg_func *c, const ct_op *op)
         for (uint32_t warpgroup = tile; warpgroup < warpgroups; warpgroup += tiles)
             correct(c, s, &p, warpgroup, turn);
         cg_tensor_release(c); /* the sum is multiplied */
-        cg_tensor_arrive(c, at(c, memory_of(tile) + HANDED));
+        tell(c, at(c, memory_of(c, tile) + HANDED));
     }
     cg_ins(c, "xor.b32 %v, %v, %v", state->phase, state->phase, state->owed);
     cg_ins(c, "mov.u32 %v, 1", state->owed);

@@ -4,8 +4,8 @@
 
 #include "codegen/analysis/tensor.h"
 
-/* Initialises the barriers of all tiles; `first` is the thread that does. Then begins the program of the op. */
-void cg_chains_init(cg_func *c, cg_val first);
+/* One thread initialises the barriers of all tiles. Then begins the program of the op. */
+void cg_chains_init(cg_func *c, cg_val memory);
 void cg_chains_begin(cg_func *c, const ct_op *op);
 
 /* The issuer: waits until consumers have made way for the product of a tile, and lets them know when it is complete;

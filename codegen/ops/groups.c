@@ -9,6 +9,7 @@
 #include "codegen/ops/tcgen05_flight.h"
 #include "codegen/ops/tcgen05_pair.h"
 #include "codegen/ops/tensor_state.h"
+#include "codegen/ops/turns.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/effects.h"
 #include "codegen/values/homes.h"
@@ -64,10 +65,14 @@ static void init_rings(cg_func *c, const ct_op *groups)
     cg_ins(c, "@%v bra %l", is_other, others);
     for (const ct_op *op = groups->prev; op && op->opcode == CT_ring; op = op->prev)
         init_barriers(c, op->detail);
-    if (c->paired) {
+    bool issues = c->tensor && cg_has_issuer(c);
+    if (c->paired || issues) {
         cg_val barriers = cg_new(c, CG_B32);
         cg_ins(c, "mov.u32 %v, tv_tensor", barriers);
-        cg_pair_init(c, barriers);
+        if (issues)
+            cg_turns_init(c, barriers);
+        if (c->paired)
+            cg_pair_init(c, barriers);
     }
     cg_place_label(c, others);
     for (const ct_op *op = groups->prev; op && op->opcode == CT_ring; op = op->prev)

@@ -8,8 +8,8 @@
        put      All threads read their blocks. After a barrier, each writes four chunks along K to the place from which
                 the product reads them.
 
-   The barrier of a stage counts two arrivals of each producer; `put` is the second one. Sources: PTX ISA,
-   "cp.async.wait_group", "prmt". */
+   A stage may have one tile to round and another one to transpose. Its barrier counts two arrivals of each producer;
+   `put` is the second one. Sources: PTX ISA, "cp.async.wait_group", "prmt". */
 #include <string.h>
 
 #include "codegen/ops/hooks.h"
@@ -26,14 +26,6 @@ static uint32_t slots_on_their_way(const cg_ring *ring)
 {
     enum { FOR_CONSUMERS = 3 };
     return ring->slots > FOR_CONSUMERS + 1 ? ring->slots - FOR_CONSUMERS : 1;
-}
-
-static const cg_ring_load *load_that_is_put(const cg_ring *ring)
-{
-    const cg_ring_load *load = ring->loads;
-    while (!cg_is_put(load))
-        load++;
-    return load;
 }
 
 /* Threads without elements skip to the label that is returned; 0: all have some. They would read what other threads
@@ -146,16 +138,20 @@ static void put_transposed(cg_func *c, const cg_ring_load *load, cg_val base)
 
 /* ---- the ops ---- */
 
-/* Rounds or transposes the first stage that is not put yet. */
+/* Rounds or transposes the tiles of the first stage that is not put yet. */
 static void put_slot(cg_func *c, cg_ring *ring)
 {
-    const cg_ring_load *load = load_that_is_put(ring);
-    cg_val base = cg_new(c, CG_B32);
-    cg_ins(c, "add.u32 %v, %v, %u", base, cg_groups_slot(c, ring, ring->state->put), load->offset);
-    if (cg_is_transposed(load))
-        put_transposed(c, load, base);
-    else
-        put_rounded(c, load, base);
+    for (uint32_t i = 0; i < ring->load_count; i++) {
+        const cg_ring_load *load = &ring->loads[i];
+        if (!cg_is_put(load))
+            continue;
+        cg_val base = cg_new(c, CG_B32);
+        cg_ins(c, "add.u32 %v, %v, %u", base, cg_groups_slot(c, ring, ring->state->put), load->offset);
+        if (cg_is_transposed(load))
+            put_transposed(c, load, base);
+        else
+            put_rounded(c, load, base);
+    }
     cg_ins(c, "mbarrier.arrive.shared::cta.b64 _, [%v]", cg_groups_barrier(c, ring, ring->state->put, 0));
     cg_groups_put_next(c, ring);
 }

@@ -216,7 +216,7 @@ static void multiply(cg_func *c, const ct_op *op, const cg_product *p, const cg_
         if (!in_scratch && !stays)
             cg_take_effect(c, op, CG_MEETS); /* scratch has a barrier of its own */
         if (c->paired && !stays)
-            cg_pair_ready(c);
+            cg_pair_ready(c, op->ahead);
         uint32_t others = cg_tensor_begin_issuer(c);
         if (!stays)
             cg_tensor_acquire(c);
@@ -224,9 +224,7 @@ static void multiply(cg_func *c, const ct_op *op, const cg_product *p, const cg_
             cg_copy_scales(c, op, p, cg_tensor_state_of(c)->base, cg_scales_of(s));
         const cg_operand both[] = {f.operands[f.of[0].left], f.operands[f.of[0].right]};
         issue(c, op, p, s, both, (portion){part * steps, steps, 0, 1});
-        if (is_awaited && c->paired)
-            cg_tensor_commit(c, cg_tensor_state_of(c)->done, true);
-        else if (is_awaited)
+        if (is_awaited)
             cg_tcgen05_commit_done(c);
         cg_tensor_end_issuer(c, others);
         if (is_awaited && !s->late)
@@ -302,7 +300,7 @@ void cg_tensor_start(cg_func *c, const ct_op *op)
     }
     cg_tensor_meet(c, op);
     if (c->paired && s->product->in_flight) { /* the other block has taken its last sum, and stored this one */
-        cg_pair_ready(c);
+        cg_pair_ready(c, false);
         cg_tensor_acquire(c);
     }
 }

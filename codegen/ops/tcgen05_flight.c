@@ -25,12 +25,22 @@ void cg_tensor_commit(cg_func *c, cg_val barrier, bool to_all)
            cg_tensor_blocks(c), commit, barrier, blocks);
 }
 
+static void commit_done(cg_func *c, cg_val barrier)
+{
+    if (c->paired)
+        cg_tensor_commit(c, barrier, true);
+    else
+        cg_ins(c, "tcgen05.commit.cta_group::1.%s.b64 [%v]", commit, barrier);
+}
+
 void cg_tcgen05_commit_done(cg_func *c)
 {
-    cg_ins(c, "tcgen05.commit.cta_group::1.%s.b64 [%v]", commit, cg_tensor_state_of(c)->done);
-    for (uint32_t tile = 1; tile < c->tensor->tiles; tile++) /* of which other warps wait for their own */
-        cg_ins(c, "tcgen05.commit.cta_group::1.%s.b64 [%v+%u]", commit, cg_tensor_state_of(c)->done,
-               tile * CG_TENSOR_TILE_BYTES);
+    commit_done(c, cg_tensor_state_of(c)->done);
+    for (uint32_t tile = 1; tile < c->tensor->tiles; tile++) { /* of which other warps wait for their own */
+        cg_val barrier = cg_new(c, CG_B32);
+        cg_ins(c, "add.u32 %v, %v, %u", barrier, cg_tensor_state_of(c)->done, tile * CG_TENSOR_TILE_BYTES);
+        commit_done(c, barrier);
+    }
 }
 
 /* Two barriers tell the phases of products apart: a product is issued when all threads have met in its iteration, so
@@ -40,7 +50,7 @@ static cg_val landing_of(cg_func *c, cg_val number)
     cg_val which = cg_new(c, CG_B32), at = cg_new(c, CG_B32), barrier = cg_new(c, CG_B32);
     cg_ins(c, "and.b32 %v, %v, 1", which, number);
     cg_ins(c, "mad.lo.u32 %v, %v, 8, %v", at, which, cg_tensor_state_of(c)->done);
-    cg_ins(c, "add.u32 %v, %v, %u", barrier, at, (uint32_t)CG_TENSOR_BYTES);
+    cg_ins(c, "add.u32 %v, %v, %u", barrier, at, cg_tensor_first_bytes(c));
     return barrier;
 }
 

@@ -12,10 +12,15 @@ void cg_pair_meet(cg_func *c);
 /* Begins the state of the block. barriers: their address. Returns the predicate of the thread that issues products. */
 cg_val cg_pair_begin(cg_func *c, cg_val barriers);
 /* The issuer waits until the first thread of the other block has come here. That thread does not wait, so it must wait
-   for a commit before it comes here again: the issuer would miss a phase. */
-void cg_pair_ready(cg_func *c);
+   for a commit before it comes here again: the issuer would miss a phase. ahead: of products that run ahead, which have
+   commits and a barrier of their own. */
+void cg_pair_ready(cg_func *c, bool ahead);
 /* The first warps of both blocks, which alone execute this, wait for each other. */
 void cg_pair_end(cg_func *c);
+
+/* One thread of each warp arrives at the leader's barrier at the place of this block's; the leader waits for it. */
+void cg_pair_arrive(cg_func *c, cg_val barrier);
+void cg_pair_await(cg_func *c, cg_val barrier, cg_val phase);
 
 /* Do the copies for both blocks arrive at the leader's barriers of the ring, because one thread multiplies for both?
    Why it is right: that thread is the only one that reads `full`; a block copies to a slot again only when the product

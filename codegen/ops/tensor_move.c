@@ -4,6 +4,8 @@
 #include "codegen/ops/tensor_move.h"
 
 #include "codegen/analysis/tensor_left.h"
+#include "codegen/kernel/groups.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/values.h"
 
@@ -59,14 +61,24 @@ static cg_val lanes_of(cg_func *c, cg_val base, const cg_tensor_tile *t)
     return cg_tensor_lanes(c, base, columns, count);
 }
 
+/* log2 of the registers that an instruction moves at most: 128, if ptxas has some beside them, of which it counts those
+   that a thread is launched with, whatever it gets later. */
+static uint32_t most_registers(const cg_func *c)
+{
+    enum { BESIDE = 18 }; /* ptxas 13.5 */
+    const uint32_t launched = c->groups && c->groups->launched ? c->groups->launched : CG_THREAD_REGISTERS;
+    return MOST_REGISTERS_BITS - (launched < (1u << MOST_REGISTERS_BITS) + BESIDE);
+}
+
 /* Of spread rows, a warp has eight of each 16 lanes that 16x256b moves, or of the first 16: of four registers, the
    first two. What loads give for the other lanes is not used. Stores repeat rows there, so that products do not add to
    what was never written. */
 static void move_spread(cg_func *c, cg_val at, const cg_tensor_tile *t, const cg_val *regs, bool stores)
 {
-    enum { PAIR = 2, BLOCK = 4, BLOCK_COLUMNS = 3, GROUP_ROWS = 8, MOST_BLOCKS_BITS = MOST_REGISTERS_BITS - 2 };
+    enum { PAIR = 2, BLOCK = 4, BLOCK_COLUMNS = 3, BLOCK_BITS = 2 };
     uint32_t halves = t->spread == 1, blocks = t->columns - t->along_n - BLOCK_COLUMNS,
-             all = cg_layout_regs(&t->layout), count = 1u << (blocks < MOST_BLOCKS_BITS ? blocks : MOST_BLOCKS_BITS),
+             most = most_registers(c) - BLOCK_BITS, all = cg_layout_regs(&t->layout),
+             count = 1u << (blocks < most ? blocks : most),
              step = PAIR << halves;
     cg_val *words = cg_vals(c, (size_t)BLOCK * count);
     for (uint32_t first = 0; words && first < all; first += step * count)
@@ -94,8 +106,8 @@ void cg_tensor_move(cg_func *c, cg_val base, const cg_tensor_tile *t, const cg_v
     uint32_t block = t->by_rows     ? 0 /* log2 of the registers of 32x32b, 16x128b or 16x256b */
                      : t->word_bits ? 1
                                     : 2,
-             words = t->columns - t->word_bits, columns = words - t->along_n - !t->by_rows,
-             bits = columns < MOST_REGISTERS_BITS ? columns : MOST_REGISTERS_BITS;
+             words = t->columns - t->word_bits, columns = words - t->along_n - !t->by_rows, most = most_registers(c),
+             bits = columns < most ? columns : most;
     uint32_t count = (uint32_t)1 << bits, all = cg_layout_regs(&t->layout) >> t->word_bits;
     uint32_t at_once = t->rows < CG_TENSOR_ROW_BITS ? t->rows : CG_TENSOR_ROW_BITS; /* batches are further rows */
     cg_val at = lanes_of(c, base, t);

@@ -20,6 +20,7 @@
 #include "codegen/ops/mma.h"
 #include "codegen/ops/slots.h"
 #include "codegen/ops/tcgen05_flight.h"
+#include "codegen/ops/tcgen05_pair.h"
 #include "codegen/ops/tensor_state.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/effects.h"
@@ -44,23 +45,18 @@ static uint32_t arrivals_of(const cg_func *c)
     return cg_tensor_is_written(&c->tensor->sums[0]) ? 1 : 2;
 }
 
-static void init_places(cg_func *c, cg_val first)
+static void init_places(cg_func *c, cg_val memory)
 {
-    const struct cg_tensor_state *s = cg_tensor_state_of(c);
     for (uint32_t i = 0; i < CG_SUMS_IN_TURN; i++) {
-        cg_ins(c, "@%v mbarrier.init.shared::cta.b64 [%v+%u], %u", first, s->done, FULL + i * OF_A_BARRIER,
-               arrivals_of(c));
-        cg_ins(c, "@%v mbarrier.init.shared::cta.b64 [%v+%u], %u", first, s->done, EMPTY + i * OF_A_BARRIER,
+        cg_ins(c, "mbarrier.init.shared::cta.b64 [%v+%u], %u", memory, FULL + i * OF_A_BARRIER, arrivals_of(c));
+        cg_ins(c, "mbarrier.init.shared::cta.b64 [%v+%u], %u", memory, EMPTY + i * OF_A_BARRIER,
                cg_threads(c) >> CG_LANE_BITS);
     }
 }
 
-/* One thread initialises the barriers, and its warp allocates. */
-static void allocate(cg_func *c, cg_val first)
+void cg_turns_init(cg_func *c, cg_val memory)
 {
-    (c->tensor->in_turn ? init_places : cg_chains_init)(c, first);
-    cg_ins(c, "@%v fence.mbarrier_init.release.cluster", first);
-    cg_tensor_allocate(c);
+    (c->tensor->in_turn ? init_places : cg_chains_init)(c, memory);
 }
 
 /* The consumers get the address from the issuer, through shared memory. */
@@ -75,8 +71,11 @@ void cg_turns_tensor(cg_func *c, const ct_op *op)
     cg_tensor_memory(c);
     cg_ins(c, "mov.u32 %v, 0", s->begun);
     if (cg_is_issued(op)) {
-        cg_ins(c, "setp.eq.u32 %v, %v, 0", first, cg_tid(c));
-        allocate(c, first);
+        if (c->paired) /* of the leader's */
+            first = cg_pair_begin(c, s->done);
+        else
+            cg_ins(c, "setp.eq.u32 %v, %v, 0", first, cg_tid(c));
+        cg_tensor_allocate(c);
     }
     meet(c);
     cg_tensor_address(c, s->allocated);
@@ -100,6 +99,8 @@ void cg_turns_tensor_end(cg_func *c, const ct_op *op)
     cg_tensor_release(c);
     meet(c); /* no consumer loads a sum any more */
     cg_tensor_acquire(c);
+    if (cg_is_issued(op) && c->paired) /* for both blocks */
+        cg_pair_end(c);
     if (cg_is_issued(op))
         cg_tensor_free(c, s->allocated);
 }

@@ -4,6 +4,10 @@
 
 #include "codegen/kernel/kernel.h"
 
+/* One thread initialises the barriers of the issuer and the consumers, also of chains (codegen/ops/chains.h), in the
+   kernel's memory for tensor memory, before its groups part. */
+void cg_turns_init(cg_func *c, cg_val memory);
+
 /* Lower the ops of either program: `tensor`, `tensor_end`, also of chains (codegen/ops/chains.h); and of sums in turn,
    of the issuer's: `sum`, and the end of the sum; of the consumers': `take`. */
 void cg_turns_tensor(cg_func *c, const ct_op *op);

@@ -178,7 +178,7 @@ static bool may_flip(flipping *x)
     bool few = has_few_rows(x->product), left = is_loaded(x, x->product->operands[0]), both = left && are_loaded(x),
          flips = both && (few || turns_better(x));
     cg_set_way(x->product, in_place ? CT_DIRECT : CT_AS_IT_IS);
-    flips = flips || (left && !few && !are_loaded(x) && computes_better(x));
+    flips = flips || (left && !are_loaded(x) && computes_better(x));
     cg_set_way(x->product, CT_AS_IT_IS);
     x->reordered = few && left && !both && cg_may_reorder(x->c, x->product);
     return flips || x->reordered;

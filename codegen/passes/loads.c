@@ -144,7 +144,7 @@ static bool is_fed(candidate *p, const ct_op *op, const cg_product *product)
 }
 
 /* May consumers compute the left operand in the loop, because an asynchronous instruction can read the other one from
-   the ring, if tensor maps round it? The groups pass decides (codegen/groups/computes.c). */
+   the ring, once copies or producers have rounded it? The groups pass decides (codegen/groups/computes.c). */
 static bool is_fed_by_consumers(candidate *p, const ct_op *op, const cg_product *product)
 {
     find_loads(p, false);

@@ -38,6 +38,7 @@
    would wait for it there, but for those by tcgen05: the threads meet before one writes the sum that they have
    loaded. */
 #include "codegen/analysis/tensor.h"
+#include "codegen/kernel/groups.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/passes/pass.h"
 #include "codegen/rewrite/pipeline.h"
@@ -382,10 +383,10 @@ static chain chain_of(const cg_func *c, const ct_op *loop)
     for (ct_op *op = before ? body->first : NULL; op && !x.first; op = op->next)
         x.first = op == before ? op : NULL;
     const ct_op *p = x.first;
-    return p && cg_sums_in_tensor(c, p) && !p->paired && !p->in_flight && p->operand_count == PLAIN
-                   && p->operands[ACCUMULATOR]->op && !ct_is_inside(p->operands[ACCUMULATOR]->block, body)
-                   && cg_staged_behind(p->operands[0]) && !ct_is_inside(p->operands[0]->block, body) && reads_slot(p)
-                   && cg_is_straight(body) && cg_tcgen05_has_room(c, loop)
+    return p && cg_sums_in_tensor(c, p) && !p->in_flight && p->operand_count == PLAIN && p->operands[ACCUMULATOR]->op
+                   && !ct_is_inside(p->operands[ACCUMULATOR]->block, body) && cg_staged_behind(p->operands[0])
+                   && !ct_is_inside(p->operands[0]->block, body) && reads_slot(p) && cg_is_straight(body)
+                   && cg_tcgen05_has_room(c, loop)
                ? x
                : (chain){0};
 }
@@ -422,7 +423,7 @@ static ct_op *run_ahead(cg_func *c, ct_op *loop, ct_op *product)
 /* Lets products free the ring's slots if all that read it may; it is asked before the first of them runs ahead. */
 static bool let_free(const cg_func *c, const ct_op *product, bool is_second)
 {
-    if (!reads_slot(product))
+    if (!reads_slot(product) || (c->paired && !c->groups->by_maps)) /* the leader awaits the copies of both blocks */
         return false;
     cg_ring *ring = cg_ring_of(product->next, 0);
     if (ring->end != CG_FREE_WHEN_MULTIPLIED && is_freed_by_products(c, ct_ring_of(product->next), is_second))

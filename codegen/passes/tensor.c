@@ -83,8 +83,7 @@ static bool keep(placing *x, ct_op *product, cg_sum *sum)
 {
     uint32_t carried;
     ct_op *scale = NULL;
-    if (!cg_is_sum_carried(product, &carried)
-        && (product->paired || !(scale = cg_scale_of_sum(product, &carried)))) /* a pair was not tried */
+    if (!cg_is_sum_carried(product, &carried) && !(scale = cg_scale_of_sum(product, &carried)))
         return false;
     ct_op *loop = scale ? product->block->parent : cg_loop_of_sum(product->block->parent, &carried);
     if (!product->in_place && !cg_tcgen05_has_room(x->c, loop))

@@ -352,7 +352,7 @@ void cg_issue_chains(cg_func *c, ct_op *groups)
 {
     moving x = {.c = c, .f = c->ir, .groups = groups};
     const cg_groups *plan = groups->detail;
-    if (c->paired || !plan->by_maps || !find_chains(&x, groups->regions[CG_CONSUMERS]))
+    if (!plan->by_maps || !find_chains(&x, groups->regions[CG_CONSUMERS]))
         return;
     if (!make_program(&x)) {
         for (uint32_t i = 0; i < c->tensor->count; i++)

@@ -1,6 +1,6 @@
 /* Transposed products (codegen/ops/mma_turned.c), and the changes that loop passes make to the ops around them: the
-   product itself rounds f32 to tf32, and producers round or transpose tiles of A that need it (codegen/ops/put.c),
-   since copies do neither and the instruction truncates. */
+   product itself rounds f32 to tf32 in fragments, and producers round or transpose the tiles that the instruction reads
+   in their slots (codegen/ops/put.c), since copies do neither and the instruction truncates. */
 #include "codegen/analysis/product.h"
 #include "codegen/rewrite/ring.h"
 
@@ -103,22 +103,31 @@ static void choose_side(const cg_func *c, ct_op *product, cg_ring *ring, bool ma
         set_straight(product, right, false);
 }
 
-/* How the tile gets to the product, depending on whether it must be rounded. */
-static cg_passage passage_of(const cg_ring_load *load, bool rounds, bool is_left, bool maps)
+/* Must the tile of the load be rounded on its way to the product? */
+static bool is_to_round(const ct_op *product, const cg_ring_load *load)
 {
-    if (cg_is_transposed(load) || (rounds && !maps && is_left))
+    return bc_elem_kind(product->operands[0]->type) == BC_TF32 && bc_elem_kind(load->op->results[0].type) == BC_F32
+           && !load->computed;
+}
+
+/* How the tile gets to the product, depending on whether the instruction reads it in its slot. */
+static cg_passage passage_of(const cg_ring_load *load, bool rounds, bool in_slot, bool maps)
+{
+    if (cg_is_transposed(load) || (rounds && !maps && in_slot))
         return rounds ? CG_ROUNDED_BY_THREADS : CG_TRANSPOSED_BY_THREADS;
     return !rounds ? CG_UNCHANGED : maps ? CG_ROUNDED_BY_MAP : CG_ROUNDED_BY_PRODUCT;
 }
 
 void cg_set_roundings(const cg_func *c, ct_op *product, cg_ring *ring, bool maps)
 {
+    bool any = false;
+    for (uint32_t i = 0; i < ring->load_count; i++)
+        any = any || is_to_round(product, &ring->loads[i]);
+    if (any)
+        choose_side(c, product, ring, maps);
     for (uint32_t i = 0; i < ring->load_count; i++) {
         cg_ring_load *load = &ring->loads[i];
-        bool rounds = bc_elem_kind(product->operands[0]->type) == BC_TF32
-                      && bc_elem_kind(load->op->results[0].type) == BC_F32 && !load->computed;
-        load->passage = passage_of(load, rounds, load == load_of(ring, product->operands[0]), maps);
+        bool in_slot = product->way == CT_DIRECT || load == load_of(ring, product->operands[0]);
+        load->passage = passage_of(load, is_to_round(product, load), in_slot, maps);
     }
-    if (cg_ring_rounds(ring))
-        choose_side(c, product, ring, maps);
 }
