@@ -161,13 +161,13 @@ static bool adds_up(const cg_func *c)
     return false;
 }
 
-/* Weighs the kernel with these choices. Out of memory, *c has failed. */
-static weight weigh(cg_func *c, const cg_watch *watch, const cg_choices *choices)
+/* Weighs the kernel with these choices on a GPU, not the one of remarks. Out of memory, *c has failed. */
+static weight weigh_on(cg_func *c, const cg_watch *watch, const cg_choices *choices, cg_gpu gpu)
 {
     tv_compile_options silent = c->options ? *c->options : (tv_compile_options){.target = NULL};
     silent.remarks = (tv_remark_sink){.report = NULL};
     cg_written written = {.ptx = c->target->ptx};
-    const cg_launch decisive = {.gpu = cg_gpu_of(c->target)}; /* not the GPU that remarks are for */
+    const cg_launch decisive = {.gpu = gpu};
     cg_func own = {.m = c->m,
                    .f = c->f,
                    .target = c->target,
@@ -203,6 +203,11 @@ static weight weigh(cg_func *c, const cg_watch *watch, const cg_choices *choices
     return w;
 }
 
+static weight weigh(cg_func *c, const cg_watch *watch, const cg_choices *choices)
+{
+    return weigh_on(c, watch, choices, cg_gpu_of(c->target));
+}
+
 void cg_choose_pair(cg_func *c, const cg_watch *watch, cg_choices *room)
 {
     const ct_op *product = cg_largest_product(c->ir);
@@ -222,6 +227,16 @@ static void take(cg_func *c, cg_choices *room, const cg_choices *best)
     *room = *best;
     c->choices = room;
     cg_set_warps(c);
+}
+
+/* The same, and tells why. */
+static void take_cheaper(cg_func *c, cg_choices *room, const cg_choices *best, const char *plan, const weight *then,
+                         const weight *usual)
+{
+    take(c, room, best);
+    cg_remark(c, NULL, CG_REMARK_ChosenByCost, TV_REMARK_PASSED,
+              "{Plan=%s}: about {Cycles=%.0f} cycles of a block instead of {UsualCycles=%.0f}", plan, then->share,
+              usual->share);
 }
 
 /* Does the kernel multiply, and may more warps divide its tiles? In a chain of products, rows stay in their warps. */
@@ -341,6 +356,11 @@ static void choose_more_warps(cg_func *c, const cg_watch *watch, cg_choices *roo
 
 /* ---- chains of products ---- */
 
+static int64_t rows_of(const ct_op *product)
+{
+    return product->results[0].type->shape[product->results[0].type->rank - 2];
+}
+
 /* The most rows of a product that multiplies what another one gives. 0: there is none. */
 static int64_t rows_of_chain(const cg_func *c)
 {
@@ -349,11 +369,8 @@ static int64_t rows_of_chain(const cg_func *c)
     for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body)) {
         if (++count > CG_WEIGHED_OPS)
             return 0;
-        if (cg_is_product(op) && cg_product_before(op)) {
-            const bc_type *type = op->results[0].type;
-            int64_t own = type->shape[type->rank - 2];
-            rows = own > rows ? own : rows;
-        }
+        if (cg_is_product(op) && cg_product_before(op) && rows_of(op) > rows)
+            rows = rows_of(op);
     }
     return rows;
 }
@@ -373,11 +390,7 @@ static void swap_chain(cg_func *c, const cg_watch *watch, cg_choices *room)
     if (c->failed || !then.compiles || !then.is_divided
         || (now.compiles && then.share * cg_machine_of(c->target)->worth_swapping > now.share))
         return;
-    take(c, room, &swapped);
-    cg_remark(c, NULL, CG_REMARK_ChosenByCost, TV_REMARK_PASSED,
-              "swapped operands of a chain of products: about {Cycles=%.0f} cycles of a block instead of "
-              "{UsualCycles=%.0f}",
-              then.share, now.share);
+    take_cheaper(c, room, &swapped, "swapped operands of a chain of products", &then, &now);
 }
 
 /* Divides the rows of a chain among two warpgroups instead of one if a multiprocessor then has more warps. Where
@@ -421,12 +434,27 @@ static void choose_correctors(cg_func *c, const cg_watch *watch, cg_choices *roo
     const weight now = weigh(c, watch, &usual), then = weigh(c, watch, &apart);
     if (c->failed || !then.compiles || !now.compiles || then.share >= now.share)
         return;
-    take(c, room, &apart);
-    cg_remark(
-        c, NULL, CG_REMARK_ChosenByCost, TV_REMARK_PASSED,
-        "warps of their own correct the sum of a chain of products: about {Cycles=%.0f} cycles of a block instead "
-        "of {UsualCycles=%.0f}",
-        then.share, now.share);
+    take_cheaper(c, room, &apart, "warps of their own correct the sum of a chain of products", &then, &now);
+}
+
+/* ---- scaled products of few rows ---- */
+
+/* Leaves scaled products of few rows to mma.sync if the model predicts that blocks are clearly faster then: rows that
+   are spread over those of tcgen05 take the time of all of these, and scales that go through registers keep a product
+   from staying in flight. The measured GPUs do not have the instruction. */
+static void choose_spread(cg_func *c, const cg_watch *watch, cg_choices *room)
+{
+    const ct_op *product = c->target->features & CG_HAS_TCGEN05 ? cg_largest_product(c->ir) : NULL;
+    if (!product || product->opcode != OP_mmaf_scaled || rows_of(product) >= 1 << CG_TENSOR_ROW_BITS)
+        return;
+    cg_choices never = *cg_choices_of(c);
+    const weight now = weigh_on(c, watch, &never, CG_ANY_GPU);
+    never.spread = CG_NEVER;
+    const weight then = weigh_on(c, watch, &never, CG_ANY_GPU);
+    const double worth = cg_machine_of(c->target)->worth_changing;
+    if (c->failed || !then.compiles || (now.compiles && then.share * worth >= now.share))
+        return;
+    take_cheaper(c, room, &never, "scaled products of few rows by mma.sync", &then, &now);
 }
 
 static void choose_for_products(cg_func *c, const cg_watch *watch, cg_choices *room)
@@ -561,6 +589,7 @@ void cg_choose_warps(cg_func *c, const cg_watch *watch, cg_choices *room)
         return;
     }
     if (!is_for_cost_to_choose(c)) {
+        choose_spread(c, watch, room);
         if (!takes_second_warpgroup(c, watch, room))
             choose_for_products(c, watch, room);
         swap_chain(c, watch, room);

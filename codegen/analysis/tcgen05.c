@@ -50,6 +50,8 @@ const char *cg_tcgen05_obstacle(const cg_func *c, const cg_product *p)
         return p->scaled ? "scaled products need 32 rows" : "products need 64 rows";
     if (p->scaled ? !cg_tcgen05_scaling(c, p) : !cg_tcgen05_has_kind(c, p))
         return "it has no such kind";
+    if (cg_tcgen05_spread(p) && cg_choices_of(c)->spread == CG_NEVER)
+        return "mma.sync is predicted to be faster for so few rows";
     if (p->paired && (p->scaled || p->batch || cg_sum_columns(p) > CG_TENSOR_COLUMN_BITS))
         return "a pair of thread blocks multiplies up to 256 columns of one batch, without scales";
     cg_product scaled = *p;

@@ -138,7 +138,7 @@ static const example examples[] = {
      32}, /* in parts of K, by way of the ring */
     {&e4m3, 128, 128, 512, BY_VIEW, AS_IS, "sm_120a", "block_scale", "cp.async", &e8m0, 32}, /* and of scratch */
     {&e4m3, 16, 16, 32, AS_IS, AS_IS, "sm_100a", "m16n8k16", "block_scale", &e8m0, 32},
-    {&e4m3, 32, 32, 32, AS_IS, AS_IS, "sm_100a", "kind::mxf8f6f4.block_scale.scale_vec::1X", "mma.sync", &e8m0, 32},
+    {&e4m3, 64, 64, 256, AS_IS, PERMUTED, "sm_100a", "kind::mxf8f6f4.block_scale.scale_vec::1X", "mma.sync", &e8m0, 32},
     {&e4m3, 64, 128, 64, AS_IS, PERMUTED, "sm_90a", "cp.async", "ld.global.v", &e8m0, 32},
     {&e5m2, 64, 32, 128, PERMUTED, AS_IS, "sm_80", "m16n8k16", "mul.rn.f16x2", &e8m0, 32},
     {&e4m3, 128, 128, 128, AS_IS, PERMUTED, "sm_80", "cp.async", "block_scale", &e8m0,
