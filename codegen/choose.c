@@ -125,6 +125,7 @@ typedef struct weight {
     uint32_t resident;   /* warps of a multiprocessor that compute */
     uint32_t warp_bits;  /* log2 of those of a block */
     uint32_t shared;     /* bytes of shared memory of a block */
+    bool runs_ahead;     /* a loop has a ring */
     bool is_fed;         /* no thread waits for a tile from memory: those that it reads come by a ring in any case */
 } weight;
 
@@ -194,6 +195,8 @@ static weight weigh_on(cg_func *c, const cg_watch *watch, const cg_choices *choi
     w.warp_bits = cg_real_warp_bits(&own);
     w.shared = cost ? cost->shared : 0;
     w.resident = cost ? cost->blocks << w.warp_bits : 0;
+    for (uint32_t i = 0; cost && i < cost->loop_count; i++)
+        w.runs_ahead = w.runs_ahead || cost->loops[i].stages;
     w.is_fed = cost && reads_own_slots(&own);
     if (own.status == TV_NO_MEMORY || own.arena.failed)
         cg_no_memory(c);
@@ -560,6 +563,27 @@ static weight choose_by_cost(cg_func *c, const cg_watch *watch, cg_choices *room
     return chosen;
 }
 
+/* Gives a reduction the warps that suit its tiles instead of fewer that a hint asks for, if only they leave it a ring:
+   shared memory is divided among as many blocks as fill a multiprocessor, and two stages must fit in a share. Without
+   a ring, ptxas decides how many loads are on their way, which are few, because it sums their results as they arrive.
+   Returns what is predicted for a block. */
+static weight yield_to_ring(cg_func *c, const cg_watch *watch, cg_choices *room, weight now)
+{
+    cg_choices more = *cg_choices_of(c);
+    const uint32_t own = cg_warps_unhinted(c);
+    if (!cg_hint_of(c, CG_HINT_WARPS) || own <= now.warp_bits || now.runs_ahead || cg_scans(c))
+        return now;
+    more.warps = 1u << own;
+    const weight then = weigh(c, watch, &more);
+    if (c->failed || !then.runs_ahead)
+        return now;
+    take(c, room, &more);
+    cg_remark(c, NULL, CG_REMARK_ChosenByCost, TV_REMARK_PASSED,
+              "{Warps=%u} warps instead of {UsualWarps=%u}: a loop has room for loads that run ahead only with them",
+              more.warps, 1u << now.warp_bits);
+    return then;
+}
+
 /* Gives the rings of a block that has a multiprocessor to itself fewer stages if that makes room for a second block:
    stages are counted before it is known how much scratch is beside them. A number that is asked for remains. */
 static void make_room(cg_func *c, const cg_watch *watch, cg_choices *room, weight now)
@@ -596,5 +620,5 @@ void cg_choose_warps(cg_func *c, const cg_watch *watch, cg_choices *room)
         choose_correctors(c, watch, room);
         return;
     }
-    make_room(c, watch, room, choose_by_cost(c, watch, room));
+    make_room(c, watch, room, yield_to_ring(c, watch, room, choose_by_cost(c, watch, room)));
 }
