@@ -1,56 +1,33 @@
-/* Chooses the number of warps of a kernel by cost. The passes give a tile so many warps that a thread does not hold
-   too many elements. If the tile is small, each warp has few elements, but repeats what all warps have to do: indices,
-   bounds, control flow, the steps of reductions across warps. So the kernel is also compiled with half of the warps, up
-   to the prediction of its cost, and with half of these again, as long as each step is predicted to be faster. All
-   steps together must be faster by more than the error of the model (`worth_changing` in codegen/cost/cost.def). If
-   several loops load tiles, each step must: they may read the same rows, and more blocks drive these out of L2.
+/* Chooses the number of warps of a kernel, and other plans that only the whole kernel tells apart, by cost: it is also
+   compiled with others, up to the prediction of its cost (docs/internals/codegen/cost-model.md has the figures).
 
-   The model does not choose where it is known to be less exact: if the kernel waits rather than works, because it does
-   not know how far ptxas moves loads ahead, and if tiles take so many registers that few threads share a
-   multiprocessor, because it knows registers only approximately.
-
-   Only kernels that reduce or scan, without products, take part: for others, the model does not choose better than the
-   passes (docs/internals/codegen/cost-model.md has the figures). Choices that are asked for decide before cost. A hint
-   that says how many warps to use is where the search begins: it says nothing about the size of the tile, and warps
-   that have no elements of their own repeat those of others.
+   Reductions and scans, without products: if a tile is small, each warp has few elements, but repeats what all warps
+   have to do: indices, bounds, control flow, the steps of reductions across warps. So half of the warps are tried, and
+   half of these again, as long as each step is predicted to be faster, and all steps together by more than the error of
+   the model (`worth_changing`). If several loops load tiles, each step must: they may read the same rows, and more
+   blocks drive these out of L2. The model does not choose where it is known to be less exact: if the kernel waits
+   rather than works, because it does not know how far ptxas moves loads ahead, and if tiles take so many registers that
+   few threads share a multiprocessor, because it knows registers only approximately. Choices that are asked for decide
+   before cost. A hint that says how many warps to use is where the search begins. Stages are counted before scratch is
+   known: a block that would be alone on a multiprocessor because of its scratch has fewer stages, so that a second one
+   has room, since nothing else runs while its warps wait at a barrier.
 
    A kernel with products gets more warps, whatever a hint says, if tiles, such as operands that are computed beside
    sums, take more registers than a thread can have: what is spilled in each iteration costs more than more warps do.
-   Producers and consumers have registers by their budget instead. On an H200, microseconds with four and eight warps:
-   a gated operand of 64x128x64 beside four-bit weights 1,558 and 654, one of 128x128x64 in tf32 1,315 and 922; but
-   321 and 453 where two blocks of 128x128x64 with a few registers too many were on a multiprocessor. If
-   they may take that many, more warps are also tried where there is a single warp for each scheduler. Loaded operands
-   count where accesses are too short to be copied: each element then has a register of its own. A product of i8,
-   128x64x256 in single bytes, takes 186 µs with eight warps and 1,776 with four, which spill (H200).
+   Producers and consumers have registers by their budget instead. If tiles may take that many, more warps are also
+   tried where there is a single warp for each scheduler. Loaded operands count where accesses are too short to be
+   copied: each element then has a register of its own. It gets fewer warps than a hint asks for if fewer suit its
+   tiles, unless the hint lets its warps be divided into groups: each warp reads operands from shared memory, so that
+   more warps read more. Products of f64, whose sums take two registers each, keep them.
 
    A chain of products with rows for two warpgroups gets two, and no producers, if a multiprocessor then has more warps
-   than with one. As many blocks share it as before, and each uses more of it, which counts where a grid has few blocks,
-   or a last round is not full. On an H200, 27 chains of four seeds of the zoo that were drawn afterwards take 0.77 to
-   1.04 of the time, 0.93 in the geometric mean. If threads read tiles from slots of their own whenever the kernel runs,
-   no warp waits for memory: eleven such chains would take 0.90 to 1.26 of the time.
-
-   The operands of a chain of 16 or 32 rows are swapped if groups of warps then have room and the block is predicted to
-   be faster by more than `worth_swapping`. These are chains whose steps leave room for one block only. On an H200,
-   latent attention with 32 rows takes 550 µs instead of 820, and seven of eight other chains 0.49 to 0.96 of the time
-   (the eighth 1.06).
-
-   A kernel with products gets fewer warps than a hint asks for if fewer suit its tiles, unless the hint lets its warps
-   be divided into groups: each warp reads operands from shared memory, so that more warps read more. On an H200, 65
-   kernels with a hint for eight warps take 0.55 to 1.08 of the time with four, 0.83 in the geometric mean. Products
-   of f64, whose sums take two registers each, keep them (0.90 to 1.17). Sums of 8-bit floats get eight warps because
-   wgmma holds them twice. If another instruction multiplies, as with a single step along K, four warps have
-   registers for them: 12 kernels take 0.66 to 0.94 of the time.
+   than with one, unless threads read tiles from slots of their own whenever the kernel runs: then no warp waits for
+   memory. Operands of a chain of 16 or 32 rows are swapped if groups of warps then have room and the block is predicted
+   to be faster by more than `worth_swapping`.
 
    A map without such a hint gets more warps, up to 16, as long as fewer than half of the threads that a multiprocessor
-   can have are predicted to be there and each step brings more of them: shared memory and registers for addresses limit
-   how many blocks there are, which is not known before loops have their rings. If these are too few still, its rings
-   have two stages, provided that this brings more. Accesses stay as long, and blocks that take tiles in turn have at
-   most eight warps. On an H200, a map of 1,024 f64 by a table takes 50 µs with 16 warps and 80 with four, one of 4,096
-   bf16 219 and 313, one of 16,384 bf16 with two stages 83 and 97.
-
-   Stages are counted before scratch is known. A kernel that reduces or scans, and whose block would be alone on a
-   multiprocessor because of its scratch, has fewer stages, so that a second block has room: nothing else runs while its
-   warps wait at a barrier. On an H200, four kernels of eight seeds take 0.69 to 0.96 of the time.
+   can have are predicted to be there and each step brings more of them. If these are too few still, its rings have two
+   stages, provided that this brings more.
 
    Why any choice is right: passes keep the meaning of a kernel for every number of warps. */
 #include "codegen/choose.h"
@@ -442,9 +419,8 @@ static void choose_correctors(cg_func *c, const cg_watch *watch, cg_choices *roo
 
 /* ---- scaled products of few rows ---- */
 
-/* Leaves scaled products of few rows to mma.sync if the model predicts that blocks are clearly faster then: rows that
-   are spread over those of tcgen05 take the time of all of these, and scales that go through registers keep a product
-   from staying in flight. The measured GPUs do not have the instruction. */
+/* Leaves scaled products of few rows to mma.sync if blocks are predicted to be clearly faster: rows that are spread
+   over those of tcgen05 take the time of all of these. The measured GPUs do not have the instruction. */
 static void choose_spread(cg_func *c, const cg_watch *watch, cg_choices *room)
 {
     const ct_op *product = c->target->features & CG_HAS_TCGEN05 ? cg_largest_product(c->ir) : NULL;

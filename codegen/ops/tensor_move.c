@@ -78,7 +78,7 @@ static void move_spread(cg_func *c, cg_val at, const cg_tensor_tile *t, const cg
     enum { PAIR = 2, BLOCK = 4, BLOCK_COLUMNS = 3, BLOCK_BITS = 2 };
     uint32_t halves = t->spread == 1, blocks = t->columns - t->along_n - BLOCK_COLUMNS,
              most = most_registers(c) - BLOCK_BITS, all = cg_layout_regs(&t->layout),
-             count = 1u << (blocks < most ? blocks : most), step = PAIR << halves;
+             count = 1u << (blocks < most ? blocks : most), step = (uint32_t)PAIR << halves;
     cg_val *words = cg_vals(c, (size_t)BLOCK * count);
     for (uint32_t first = 0; words && first < all; first += step * count)
         for (uint32_t half = 0; half < 1u + (halves || stores); half++) {
