@@ -33,7 +33,7 @@
    rows as columns, it reads the operand that has the rows only with K contiguous. The scales of the operands are
    swapped as well.
 
-   And it applies to all products of a chain of 16 or 32 rows if codegen/choose.c asks for it: S^T = K Q^T and
+   And it applies to all products of a chain of 16 or 32 rows if codegen/choose_products.c asks for it: S^T = K Q^T and
    O^T = V^T P^T. wgmma reads keys and values once from shared memory; mma.sync, in each warp. Q stays in a slot of its
    own, and consumers hand P on in scratch. Each product is transposed for itself, because a transpose between two of
    them moves nothing: threads keep the elements that they have.
@@ -307,8 +307,8 @@ static bool loads_right(const flipping *x, const ct_op *product)
     return load && load->block == x->loop->regions[0] && load->opcode == OP_load_view_tko && cg_is_weak_access(load);
 }
 
-/* Do all products of the loop have few rows, and does one of them multiply what another one gives? If codegen/choose.c
-   asks for it, their operands are swapped. */
+/* Do all products of the loop have few rows, and does one of them multiply what another one gives? Their
+   operands are swapped if codegen/choose_products.c asks for it. */
 static bool is_chain_of_few_rows(const flipping *x)
 {
     const ct_block *body = x->loop->regions[0];
