@@ -49,8 +49,9 @@
    bf16 219 and 313, one of 16,384 bf16 with two stages 83 and 97.
 
    A reduction without such a hint gets more, up to eight, in the same way, as long as each warp has results of its own:
-   otherwise more warps exchange more. On an H200, 29 kernels of two seeds of the zoo take 0.70 to 1.04 of the time,
-   0.95 in the geometric mean.
+   otherwise more warps exchange more. This pays where accesses are shorter than 16 bytes, so that instructions limit
+   it; with whole accesses, some kernels become slower (0.91 to 1.08). On an H200, 27 kernels of five seeds of the zoo
+   take 0.73 to 1.06 of the time, 0.95 in the geometric mean.
 
    Stages are counted before scratch is known. A kernel that reduces or scans, and whose block would be alone on a
    multiprocessor because of its scratch, has fewer stages, so that a second block has room: nothing else runs while its
@@ -140,6 +141,7 @@ typedef struct weight {
     uint32_t warp_bits;  /* log2 of those of a block */
     uint32_t shared;     /* bytes of shared memory of a block */
     bool runs_ahead;     /* a loop has a ring */
+    bool has_short;      /* accesses that run ahead, or those of one of two versions, are shorter than 16 bytes */
     bool is_fed;         /* no thread waits for a tile from memory: those that it reads come by a ring in any case */
 } weight;
 
@@ -166,6 +168,18 @@ static bool reads_own_slots(const cg_func *c)
         reads = reads || (op->opcode == CT_ring && ((const cg_ring *)op->detail)->role == CG_RING_OF_THREADS);
     }
     return reads && !c->is_versioned;
+}
+
+/* Are tiles loaded ahead in accesses shorter than 16 bytes, or possibly, where there are two versions for that reason? */
+static bool has_short_accesses(const cg_func *c)
+{
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body)) {
+        const cg_ring *ring = op->opcode == CT_ring ? op->detail : NULL;
+        for (uint32_t i = 0; ring && i < ring->load_count; i++)
+            if (ring->loads[i].vector_bits < cg_chunk_bits(ring->loads[i].op->results[0].type))
+                return true;
+    }
+    return c->is_versioned;
 }
 
 static bool adds_up(const cg_func *c)
@@ -211,6 +225,7 @@ static weight weigh(cg_func *c, const cg_watch *watch, const cg_choices *choices
     w.resident = cost ? cost->blocks << w.warp_bits : 0;
     for (uint32_t i = 0; cost && i < cost->loop_count; i++)
         w.runs_ahead = w.runs_ahead || cost->loops[i].stages;
+    w.has_short = cost && has_short_accesses(&own);
     w.is_fed = cost && reads_own_slots(&own);
     if (own.status == TV_NO_MEMORY || own.arena.failed)
         cg_no_memory(c);
@@ -610,13 +625,14 @@ static bool are_rows_divided(const cg_func *c, uint32_t warp_bits)
 }
 
 /* Gives a reduction more warps where fewer than half of the threads that a multiprocessor can have are predicted to be
-   there, as for maps. */
+   there, as for maps, but only if accesses are short: then instructions limit it, rather than the bytes that are on
+   their way, which a few warps have as many of. */
 static void fill_with_rows(cg_func *c, const cg_watch *watch, cg_choices *room, weight now)
 {
     const uint32_t enough = c->target->threads / 2 >> CG_LANE_BITS;
     cg_choices best = *cg_choices_of(c), next = best;
     const uint32_t usual = now.resident;
-    if (cg_hint_of(c, CG_HINT_WARPS) || best.warps || !usual)
+    if (cg_hint_of(c, CG_HINT_WARPS) || best.warps || !usual || !now.has_short)
         return;
     for (uint32_t bits = now.warp_bits + 1; bits <= CG_MANY_WARPS && now.resident < enough; bits++) {
         next.warps = 1u << bits;
