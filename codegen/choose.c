@@ -15,7 +15,8 @@
    A map without such a hint gets more warps, up to 16, as long as fewer than half of the threads that a multiprocessor
    can have are predicted to be there and each step brings more of them. If these are too few still, its rings have two
    stages, provided that this brings more. A reduction without a hint gets more, up to eight, in the same way, as long
-   as each warp has results of its own: otherwise more warps exchange more.
+   as each warp has results of its own, because otherwise more warps exchange more, and if accesses are shorter than 16
+   bytes, so that instructions limit it.
 
    Why any choice is right: passes keep the meaning of a kernel for every number of warps. */
 #include "codegen/choose.h"
@@ -245,13 +246,14 @@ static bool are_rows_divided(const cg_func *c, uint32_t warp_bits)
 }
 
 /* Gives a reduction more warps where fewer than half of the threads that a multiprocessor can have are predicted to be
-   there, as for maps. */
+   there, as for maps, but only if accesses are short: then instructions limit it, rather than the bytes that are on
+   their way, which a few warps have as many of. */
 static void fill_with_rows(cg_func *c, const cg_watch *watch, cg_choices *room, cg_weight now)
 {
     const uint32_t enough = c->target->threads / 2 >> CG_LANE_BITS;
     cg_choices best = *cg_choices_of(c), next = best;
     const uint32_t usual = now.resident;
-    if (cg_hint_of(c, CG_HINT_WARPS) || best.warps || !usual)
+    if (cg_hint_of(c, CG_HINT_WARPS) || best.warps || !usual || !now.has_short)
         return;
     for (uint32_t bits = now.warp_bits + 1; bits <= CG_MANY_WARPS && now.resident < enough; bits++) {
         next.warps = 1u << bits;

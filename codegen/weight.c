@@ -40,6 +40,18 @@ static bool reads_own_slots(const cg_func *c)
     return reads && !c->is_versioned;
 }
 
+/* Are tiles loaded ahead in accesses shorter than 16 bytes, or possibly, where there are two versions for that reason? */
+static bool has_short_accesses(const cg_func *c)
+{
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body)) {
+        const cg_ring *ring = op->opcode == CT_ring ? op->detail : NULL;
+        for (uint32_t i = 0; ring && i < ring->load_count; i++)
+            if (ring->loads[i].vector_bits < cg_chunk_bits(ring->loads[i].op->results[0].type))
+                return true;
+    }
+    return c->is_versioned;
+}
+
 static bool adds_up(const cg_func *c)
 {
     for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
@@ -82,6 +94,7 @@ cg_weight cg_weigh_on(cg_func *c, const cg_watch *watch, const cg_choices *choic
     w.resident = cost ? cost->blocks << w.warp_bits : 0;
     for (uint32_t i = 0; cost && i < cost->loop_count; i++)
         w.runs_ahead = w.runs_ahead || cost->loops[i].stages;
+    w.has_short = cost && has_short_accesses(&own);
     w.is_fed = cost && reads_own_slots(&own);
     if (own.status == TV_NO_MEMORY || own.arena.failed)
         cg_no_memory(c);
