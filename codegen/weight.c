@@ -40,7 +40,7 @@ static bool reads_own_slots(const cg_func *c)
     return reads && !c->is_versioned;
 }
 
-/* Are tiles loaded ahead in accesses shorter than 16 bytes, or possibly, where there are two versions for that reason? */
+/* Are tiles loaded ahead in accesses shorter than 16 bytes, or possibly, where there are two versions for that? */
 static bool has_short_accesses(const cg_func *c)
 {
     for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body)) {
