@@ -277,7 +277,7 @@ static bool has_loops(const cg_func *c)
     return false;
 }
 
-static bool scans(const cg_func *c)
+bool cg_scans(const cg_func *c)
 {
     for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
         if (op->opcode == OP_scan)
@@ -320,7 +320,7 @@ void cg_set_warps(cg_func *c)
         chosen.bits += t.most - part - at_once;
         chosen.bits = chosen.bits < most ? chosen.bits : most;
     }
-    if (is_hinted && t.reduced && !t.has_products && !scans(c) && !chosen.strip_bits && !cg_choices_of(c)->warps)
+    if (is_hinted && t.reduced && !t.has_products && !cg_scans(c) && !chosen.strip_bits && !cg_choices_of(c)->warps)
         chosen.bits = warps_that_hold(c, chosen.bits);
     c->warp_bits = chosen.bits;
     c->strip_bits = chosen.strip_bits;

@@ -9,6 +9,8 @@
 void cg_set_warps(cg_func *c);
 /* log2 of the warps that suit the tiles of a kernel without strips, whatever a hint says. */
 uint32_t cg_warps_unhinted(const cg_func *c);
+/* Has the kernel scans? */
+bool cg_scans(const cg_func *c);
 /* log2 of the elements of its largest tile, which has 2^tile_bits elements, that a thread of a map should compute at
    once; tile_bits if the kernel is not a map (codegen/plan/at_once.c). as_hinted: rather than have other warps than a
    hint says. */
