@@ -10,8 +10,9 @@
 
    A chain of products with rows for two warpgroups gets two, and no producers, if a multiprocessor then has more warps
    than with one, or as many that have registers for their tiles where those of one spill, unless threads read tiles
-   from slots of their own whenever the kernel runs: then no warp waits for memory. Operands of a chain of 16 or 32 rows are swapped if groups of warps then have room and the block is predicted
-   to be faster by more than `worth_swapping`. */
+   from slots of their own whenever the kernel runs: then no warp waits for memory. Operands of a chain of 16 or 32 rows
+   are swapped if groups of warps then have room and the block is predicted to be faster by more than
+   `worth_swapping`. */
 #include "codegen/choose_products.h"
 
 #include "codegen/analysis/tensor.h"
