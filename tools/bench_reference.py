@@ -31,7 +31,7 @@ import sys
 BITS = {"f16": 16, "bf16": 16, "tf32": 32, "f64": 64, "e4m3": 8, "e5m2": 8, "s8": 8, "u8": 8, "s4": 4, "u4": 4}
 # Kinds of tcgen05.mma: the row of TENSOR in cost.def that has their rate, and bits of an element in shared memory.
 KINDS = {"f16": ("F16", 16), "tf32": ("TF32", 32), "f8f6f4": ("F8E4M3FN", 8), "i8": ("I8", 8), "mxf8f6f4": ("F8E4M3FN", 8),
-         "mxf4": ("F8E4M3FN", 4), "mxf4nvf4": ("F8E4M3FN", 4)}
+         "mxf4": ("F4E2M1FN", 4), "mxf4nvf4": ("F4E2M1FN", 4)}
 RATES = {"f16": "F16", "bf16": "BF16", "tf32": "TF32", "e4m3": "F8E4M3FN", "e5m2": "F8E5M2", "s8": "I8", "u8": "I8", "f64": "F64"}
 # Instructions of the machine, and how many of them are special functions, for an instruction of PTX that ptxas 13.5 does not translate to one
 # for sm_100a; of divisions and roots, those of the way without denormal numbers. The first row that fits holds; others take one.

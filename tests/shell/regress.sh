@@ -4,6 +4,8 @@
 #
 #   regress.sh BUILD FOLDER [gpu]     BUILD has tilevm and fakecuda/libcuda.so.1; FOLDER is made; gpu: the device that there is
 #
+# Where there is a ptxas (CUDA_HOME/bin or PATH), it assembles what no device here has run: the PTX for sm_100a.
+#
 # A kernel's line `// run: OPTIONS ARGUMENTS` says how; `// GPUs: 80 90` for which of them, else 80, 90, 100 and 120.
 # REGRESS_KERNELS and REGRESS_GPUS: those alone. Ends with `regress: N passed, N failed`.
 set -u
@@ -15,6 +17,8 @@ export HOME="$PWD" TILEVM_CACHE_DIR="$PWD/cache" NO_COLOR=1
 export FAKECUDA_VERSION=13000 # a driver that takes clusters
 passed=0
 failed=0
+ptxas=${CUDA_HOME:-/usr/local/cuda}/bin/ptxas
+[ -x "$ptxas" ] || ptxas=$(command -v ptxas)
 
 # check LABEL WORD...: does the command end well and every array come as on the CPU?
 check() {
@@ -29,7 +33,7 @@ check() {
     fi
 }
 
-# compiles LABEL WORD...: does the compiler find nothing wrong with what its passes have made?
+# compiles LABEL WORD...: does the compiler find nothing wrong with what its passes have made, or ptxas with the PTX?
 compiles() {
     local label=$1
     shift
@@ -38,6 +42,11 @@ compiles() {
         echo "$label: $*"
         tail -n 4 "$label.log" | sed 's/^/    /'
     fi
+}
+
+# assembles LABEL FILE TARGET
+assembles() {
+    [ -z "$ptxas" ] || [ "$3" != sm_100a ] || compiles "$1" "$ptxas" -arch "$3" "$2" -o "$2.cubin"
 }
 
 for kernel in "$kernels"/*.tileir; do
@@ -54,9 +63,11 @@ for kernel in "$kernels"/*.tileir; do
         target=sm_$gpu
         [ "$gpu" -lt 90 ] || target=${target}a
         compiles "$name-$target" "$build/tilevm" compile "$name.tbc" --target "$target" --verify-each -o "$name.ptx"
+        assembles "$name-$target" "$name.ptx" "$target"
         check "$name-sm_$gpu" env LD_LIBRARY_PATH="$build/fakecuda" FAKECUDA_RUN=1 FAKECUDA_DEVICES=$gpu \
             "$build/tilevm" run "$name.tbc" --device cuda --against cpu "${words[@]}"
     done
 done
+[ -n "$ptxas" ] || echo 'regress: nothing is assembled, as there is no ptxas'
 echo "regress: $passed passed, $failed failed"
 [ $failed -eq 0 ] && [ $passed -gt 0 ]
