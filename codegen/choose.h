@@ -4,10 +4,6 @@
 
 #include "codegen/passes/pass.h"
 
-/* Gets a kernel ready for the first pass: its IR, promises, and warps. False: out of memory. The arena of *c is to be
-   released in either case. */
-bool cg_begin_kernel(cg_func *c);
-
 /* Replaces c->choices if the kernel cannot be compiled for a pair of thread blocks that its hint asks for. Which
    operands fit is known only when layouts and rings are, and half of an operand is of no use to a single block. As for
    cg_choose_warps. */

@@ -16,13 +16,20 @@ cg_encoding cg_encoding_new(uint32_t rows, uint32_t columns, uint32_t batch, uin
                                         [CG_FEED_DOUBLES] = {CG_NO_ROW_BIT, 0, 1},
                                         [CG_FEED_ACROSS] = {0, 1, 2},
                                         [CG_FEED_VECTORS] = {0, CG_PANEL_BIT, 0}};
+    /* log2 of the rows of an instruction, and of the lanes that have a row in each of its columns */
+    static const uint8_t scaled[][2] = {[CG_FEED_SCALES] = {CG_TENSOR_ROW_BITS, CG_LANE_BITS},
+                                        [CG_FEED_WIDE_SCALES] = {CG_TENSOR_COLUMN_BITS, CG_LANE_BITS},
+                                        [CG_FEED_SCALES_OF_64] = {CG_TENSOR_ROW_BITS - 1, CG_LANE_BITS - 1},
+                                        [CG_FEED_SCALES_OF_32] = {CG_TENSOR_ROW_BITS - 2, CG_LANE_BITS - 2}};
     cg_encoding s = {.rows = rows, .columns = columns, .batch = batch, .bytes = bytes};
     while (bytes << (s.chunk + 1) <= 16)
         s.chunk++;
     while (s.panel < columns && bytes << (s.panel + 1) <= 128)
         s.panel++;
-    if (cg_is_scale_feed(feed))
-        s.scaled_rows = feed == CG_FEED_SCALES ? CG_TENSOR_ROW_BITS : CG_TENSOR_COLUMN_BITS;
+    if (cg_is_scale_feed(feed)) {
+        s.scaled_rows = scaled[feed][0];
+        s.scaled_lanes = scaled[feed][1];
+    }
     uint32_t chunks = s.panel > s.chunk ? s.panel - s.chunk : 0; /* log2, at most 3 */
     for (uint32_t i = 3 - chunks; i < 3 && feed != CG_FEED_ONE && feed != CG_FEED_THREADS && !s.scaled_rows; i++)
         if (differ[feed][i] == CG_PANEL_BIT)
@@ -45,30 +52,56 @@ cg_encoding cg_encoding_for(const cg_shape *s, uint32_t fast, uint32_t bytes, cg
     return encoding;
 }
 
+uint32_t cg_encoding_row_bytes(const cg_encoding *s)
+{
+    enum { SCALES_OF_LANE = 16 };
+    return s->scaled_rows ? SCALES_OF_LANE : s->bytes << s->panel;
+}
+
+enum { WORD = 2, FOUR = 2 }; /* log2 of the scales in a word, and of the columns that a lane has side by side */
+
+/* log2 of the rows whose scales are together, and of the columns that these take: two at least, as in tensor memory
+   (codegen/analysis/tcgen05_scales.h). */
+static uint32_t together_of(const cg_encoding *s)
+{
+    return s->rows < s->scaled_rows ? s->rows : s->scaled_rows;
+}
+
+static uint32_t columns_of(const cg_encoding *s)
+{
+    return together_of(s) > s->scaled_lanes ? together_of(s) - s->scaled_lanes : 1;
+}
+
+/* log2 of the places, of which scales with few rows leave some empty. */
+static uint32_t places_of(const cg_encoding *s)
+{
+    uint32_t columns = columns_of(s) + s->columns - WORD + s->rows - together_of(s) + s->batch;
+    return s->scaled_rows ? WORD + s->scaled_lanes + (columns > FOUR ? columns : FOUR)
+                          : s->rows + s->columns + s->batch;
+}
+
 uint32_t cg_encoding_bytes(const cg_encoding *s)
 {
-    return s->bytes << (s->rows + s->columns + s->batch);
+    return s->bytes << places_of(s);
 }
 
-/* Scales: 16 bytes for each of 32 lanes of tensor memory, which are four columns of words; the next four columns lie
-   behind all lanes. Columns count the rows of a lane, then the words along K, then further rows. */
+bool cg_encoding_is_full(const cg_encoding *s)
+{
+    return places_of(s) == s->rows + s->columns + s->batch;
+}
+
+/* Scales: 16 bytes for each of 32 lanes of tensor memory (16 or 8, if rows are spread), which are four columns of
+   words; the next four columns lie behind all lanes. Columns count the rows of a lane, then the words along K, then
+   further rows. */
 static uint32_t place_of_scale(const cg_encoding *s, uint32_t index)
 {
-    enum { WORD = 2, FOUR = 2 };
-    uint32_t k = index & ((1u << s->columns) - 1), row = index >> s->columns, lane = row & ((1u << CG_LANE_BITS) - 1);
-    uint32_t together = s->rows < s->scaled_rows ? s->rows : s->scaled_rows, own = together - CG_LANE_BITS;
+    uint32_t k = index & ((1u << s->columns) - 1), row = index >> s->columns, together = together_of(s),
+             own = columns_of(s), in_column = together < s->scaled_lanes ? together : s->scaled_lanes,
+             lane = row & ((1u << in_column) - 1);
     uint32_t column = (row >> together << (s->columns - WORD) | k >> WORD) << own
-                      | (row >> CG_LANE_BITS & ((1u << own) - 1));
-    return ((column >> FOUR << CG_LANE_BITS | lane) << FOUR | (column & ((1u << FOUR) - 1))) << WORD
+                      | (row & ((1u << together) - 1)) >> in_column;
+    return ((column >> FOUR << s->scaled_lanes | lane) << FOUR | (column & ((1u << FOUR) - 1))) << WORD
            | (k & ((1u << WORD) - 1));
-}
-
-/* Has a tile at least a word along K, two columns of rows, and four columns in all? */
-bool cg_has_scale_places(const cg_encoding *s)
-{
-    enum { WORD = 2, FOUR = 2 };
-    return s->columns >= WORD && s->rows > CG_LANE_BITS
-           && s->rows - CG_LANE_BITS + s->columns - WORD + s->batch >= FOUR;
 }
 
 static uint32_t place_of(const void *encoding, uint32_t index)
@@ -95,7 +128,7 @@ static uint32_t place_of(const void *encoding, uint32_t index)
 
 cg_layout cg_encoding_layout(const cg_encoding *s, const cg_layout *l)
 {
-    return cg_layout_map(l, s->rows + s->columns + s->batch, place_of, s);
+    return cg_layout_map(l, places_of(s), place_of, s);
 }
 
 bool cg_is_seen(const ct_op *op)

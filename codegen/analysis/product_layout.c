@@ -284,9 +284,9 @@ static cg_feed halves_feed(const cg_product *p, uint32_t index, bool along_k)
 }
 
 /* tcgen05 reads tf32 and packed elements only with K contiguous, in these encodings. */
-static cg_feed tcgen05_feed(const cg_product *p, bool along_k)
+static cg_feed tcgen05_feed(const cg_product *p, bool left, bool along_k)
 {
-    return along_k || cg_tcgen05_reads_across(p) ? CG_FEED_ROWS : CG_NO_FEED;
+    return along_k || cg_tcgen05_reads_across(p, left) ? CG_FEED_ROWS : CG_NO_FEED;
 }
 
 /* The feed for bytes and tf32: pairs of rows or columns where takes_pairs or takes_row_pairs will decide so. */
@@ -316,7 +316,7 @@ cg_feed cg_mma_feed(cg_func *c, const ct_op *op, uint32_t index, const cg_layout
     if (p.instruction == CG_BY_BLOCKS)
         return along_k ? CG_FEED_FOURTHS : CG_FEED_ONE;
     if (p.instruction == CG_BY_TCGEN05)
-        return tcgen05_feed(&p, along_k);
+        return tcgen05_feed(&p, !index, along_k);
     if (cg_has_trait(&p, CG_TRANSPOSES) && (index || !along_k))
         return index ? cg_turned_feed(&p, along_k) : CG_FEED_ACROSS;
     if (p.in == BC_F64)

@@ -99,22 +99,49 @@ static uint32_t rounded_up(uint32_t bytes, uint32_t align)
     return (bytes + align - 1) & ~(align - 1);
 }
 
+/* Scales and rows follow the other tiles, and need less alignment. In each of the two parts, a tile whose product reads
+   beyond it comes first, so that another one is there. */
+static uint32_t place_in_slot(const cg_ring_load *load)
+{
+    bool in_lines = cg_is_scale_feed(load->feed) || cg_is_read_by_threads(load);
+    return 2u * in_lines + !load->beyond;
+}
+
+/* Leaves a gap behind the load of the slot's last tile, unless the next one is there. next: NULL: there is none. */
+static void leave_gap(cg_ring *ring, cg_ring_load *load, const cg_ring_load *next)
+{
+    bool is_full = load->own_bytes || cg_encoding_is_full(&load->encoding);
+    uint32_t end = load->offset + cg_ring_load_bytes(load);
+    bool is_filled = next && end == ring->slot_bytes && cg_ring_load_bytes(next) >= load->beyond;
+    uint32_t zero_end = is_filled ? end : end + load->beyond;
+    load->zero_at = is_full ? end : load->offset;
+    load->zero_bytes = zero_end - load->zero_at;
+    if (zero_end > ring->slot_bytes)
+        ring->slot_bytes = rounded_up(zero_end, CG_LINE_BYTES);
+}
+
 uint32_t cg_ring_place_loads(cg_ring *ring)
 {
+    enum { PLACES = 4 };
     bool own = ring->role == CG_RING_OF_THREADS, has_tiles = false;
+    cg_ring_load *last = NULL;
     ring->slot_bytes = 0;
-    for (uint32_t lines = 0; lines < 2; lines++) /* scales and rows follow the other tiles, and need less alignment */
+    for (uint32_t place = 0; place < PLACES; place++)
         for (uint32_t i = 0; i < ring->load_count; i++) {
             cg_ring_load *load = &ring->loads[i];
-            bool in_lines = cg_is_scale_feed(load->feed) || cg_is_read_by_threads(load);
-            if (in_lines != lines)
+            bool lines = place >= PLACES / 2;
+            if (place_in_slot(load) != place)
                 continue;
+            if (last)
+                leave_gap(ring, last, load);
+            last = load;
             has_tiles = has_tiles || !lines;
-            load->offset = ring->slot_bytes;
-            ring->slot_bytes += rounded_up(cg_ring_load_bytes(load), own     ? 16
-                                                                     : lines ? CG_LINE_BYTES
-                                                                             : CG_ENCODING_ALIGN);
+            uint32_t align = own ? 16 : lines ? CG_LINE_BYTES : CG_ENCODING_ALIGN;
+            load->offset = rounded_up(ring->slot_bytes, align);
+            ring->slot_bytes = load->offset + rounded_up(cg_ring_load_bytes(load), align);
         }
+    if (last)
+        leave_gap(ring, last, NULL);
     ring->slot_bytes = rounded_up(ring->slot_bytes, own ? 16 : has_tiles ? CG_ENCODING_ALIGN : CG_LINE_BYTES);
     return ring->slot_bytes;
 }

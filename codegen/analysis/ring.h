@@ -37,6 +37,9 @@ typedef struct cg_ring_load {
                               product; NULL: products read it in the slot, or the threads that copied it do */
     uint32_t vector_bits;  /* log2 of the elements in a piece */
     uint32_t offset;       /* in a slot, bytes */
+    uint32_t beyond;       /* the bytes behind it that its product reads, too (cg_tcgen05_beyond) */
+    uint32_t zero_at, zero_bytes; /* what it reads there and in the tile that nobody copies, which is zero from the
+                                     start: in a slot */
 } cg_ring_load;
 
 /* Who copies the tiles of a ring, and who reads them. */

@@ -3,7 +3,8 @@
 
 #include "codegen/analysis/tcgen05_scales.h"
 
-enum { BLOCK_BITS = 3, HALF_BITS = 4 }; /* log2 of the columns, and the lanes, that 16x256b moves at a time */
+enum { BLOCK_BITS = 3, HALF_BITS = 4 };         /* log2 of the columns, and the lanes, that 16x256b moves at a time */
+enum { LEAST_ROWS = 6, LEAST_SCALED_ROWS = 5 }; /* log2; with 16 rows, only two of four warps would have some */
 
 /* log2 of the warps beyond a warpgroup. */
 static uint32_t further_warps(const cg_func *c)
@@ -45,10 +46,12 @@ const char *cg_tcgen05_obstacle(const cg_func *c, const cg_product *p)
         return "the target does not have it";
     if (c->warp_bits < CG_WARPGROUP_BITS || c->strip_bits)
         return "the kernel has fewer than four warps, or its tiles are in strips";
-    if (p->scaled && p->m < CG_TENSOR_ROW_BITS)
-        return "scaled products need 128 rows";
+    if (p->m < (p->scaled ? LEAST_SCALED_ROWS : LEAST_ROWS))
+        return p->scaled ? "scaled products need 32 rows" : "products need 64 rows";
     if (p->scaled ? !cg_tcgen05_scaling(c, p) : !cg_tcgen05_has_kind(c, p))
         return "it has no such kind";
+    if (cg_tcgen05_spread(p) && cg_choices_of(c)->spread == CG_NEVER)
+        return "mma.sync is predicted to be faster for so few rows";
     if (p->paired && (p->scaled || p->batch || cg_sum_columns(p) > CG_TENSOR_COLUMN_BITS))
         return "a pair of thread blocks multiplies up to 256 columns of one batch, without scales";
     cg_product scaled = *p;
@@ -94,10 +97,11 @@ cg_layout cg_tcgen05_layout(const cg_func *c, const cg_product *p)
     if (cg_tcgen05_moves_rows(p))
         return cg_tcgen05_rows_layout(c, p, cg_sum_columns(p), p->along_n);
     uint32_t one = 1, w = 0, n = cg_sum_columns(p),
-             of_warps = p->m < CG_TENSOR_ROW_BITS && !p->paired ? HALF_BITS : HALF_BITS + 1;
+             of_warps = p->m < CG_TENSOR_ROW_BITS && !p->paired ? p->m - CG_WARPGROUP_BITS : HALF_BITS + 1;
     cg_layout l = {.tile_bits = (uint8_t)(p->m + n + p->batch), .warp_bits = (uint8_t)c->warp_bits};
     l.reg[l.reg_bits++] = one;
-    l.reg[l.reg_bits++] = one << (n + 3);
+    if (of_warps >= HALF_BITS)
+        l.reg[l.reg_bits++] = one << (n + 3);
     for (uint32_t i = BLOCK_BITS; i < n - p->along_n; i++)
         l.reg[l.reg_bits++] = one << i;
     for (uint32_t i = HALF_BITS; i < of_warps; i++)

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "codegen/analysis/tensor_memory.h"
+#include "codegen/analysis/tcgen05.h"
 
 enum { WORD_BITS = 2 }; /* log2 of the scales in a word, at most */
 
@@ -41,9 +41,11 @@ static uint32_t columns_of(const cg_scale_place *place)
 static cg_scale_place place_of(const cg_product *p, bool left, uint32_t first)
 {
     uint32_t scales = p->k - p->atom.k_bits + p->scaling->scale_bits, all = left ? p->m : p->n,
-             rows = least(all, left ? CG_TENSOR_ROW_BITS : CG_TENSOR_COLUMN_BITS), own = beyond(rows, CG_LANE_BITS);
+             rows = least(all, left ? CG_TENSOR_ROW_BITS : CG_TENSOR_COLUMN_BITS),
+             spread = left ? cg_tcgen05_spread(p) : 0, own = beyond(rows + spread, CG_LANE_BITS);
     return (cg_scale_place){.scale_bits = scales,
                             .word_bits = least(scales, WORD_BITS),
+                            .spread = spread,
                             .own_bits = own,
                             .column_bits = own ? own : 1,
                             .blocks = all - rows + p->batch,
@@ -69,11 +71,14 @@ cg_layout cg_scale_words_layout(const cg_func *c, const cg_product *p, bool left
     uint32_t one = 1, rows = left ? p->m : p->n, k0 = left ? 0 : p->n, x0 = left ? s.scale_bits : 0,
              batch = rows + s.scale_bits;
     cg_layout l = {.tile_bits = (uint8_t)(batch + p->batch), .warp_bits = (uint8_t)c->warp_bits};
-    for (uint32_t i = 0; i < CG_LANE_BITS; i++)
-        l.lane[i] = i < rows ? one << (x0 + i) : 0;
+    for (uint32_t i = 0; i < CG_LANE_BITS; i++) { /* lanes of rows between the product's repeat theirs */
+        bool between = i >= CG_GROUP_ROW_BITS && i < CG_GROUP_ROW_BITS + s.spread;
+        uint32_t row = i < CG_GROUP_ROW_BITS ? i : i - s.spread;
+        l.lane[i] = row < rows && !between ? one << (x0 + row) : 0;
+    }
     for (uint32_t i = 0; i < s.word_bits; i++)
         l.reg[l.reg_bits++] = one << (k0 + i);
-    for (uint32_t i = CG_LANE_BITS; i < s.block_at; i++)
+    for (uint32_t i = CG_LANE_BITS - s.spread; i < s.block_at; i++)
         l.reg[l.reg_bits++] = one << (x0 + i);
     for (uint32_t i = s.word_bits; i < s.scale_bits; i++)
         l.reg[l.reg_bits++] = one << (k0 + i);
@@ -86,7 +91,8 @@ cg_layout cg_scale_words_layout(const cg_func *c, const cg_product *p, bool left
 
 cg_feed cg_scale_feed(const cg_product *p, bool left)
 {
-    return left || p->n < CG_TENSOR_COLUMN_BITS ? CG_FEED_SCALES : CG_FEED_WIDE_SCALES;
+    static const cg_feed spread[] = {CG_FEED_SCALES, CG_FEED_SCALES_OF_64, CG_FEED_SCALES_OF_32};
+    return left ? spread[cg_tcgen05_spread(p)] : p->n < CG_TENSOR_COLUMN_BITS ? CG_FEED_SCALES : CG_FEED_WIDE_SCALES;
 }
 
 bool cg_scales_are_copied(const cg_product *p, bool left, const ct_value *v, const cg_encoding *encoding)
@@ -95,8 +101,7 @@ bool cg_scales_are_copied(const cg_product *p, bool left, const ct_value *v, con
     cg_encoding regular = cg_encoding_new(left ? p->m : p->n, s.scale_bits, p->batch, 1, cg_scale_feed(p, left));
     cg_layout index = {.tile_bits = (uint8_t)(regular.rows + regular.columns + regular.batch)};
     regular.flipped = !left;
-    if (index.tile_bits > CG_MAX_REG_BITS || !cg_has_scale_places(&regular)
-        || (encoding->scaled_rows && !cg_has_scale_places(encoding)))
+    if (index.tile_bits > CG_MAX_REG_BITS || s.scale_bits < WORD_BITS)
         return false;
     for (uint32_t b = 0; b < index.tile_bits; b++)
         index.reg[index.reg_bits++] = (uint32_t)1 << b;

@@ -17,6 +17,7 @@ enum { CG_SCALE_COPY_BITS = 2 }; /* log2 of the columns that a copy from shared 
 typedef struct cg_scale_place {
     uint32_t scale_bits;  /* log2 of the scales of a row */
     uint32_t word_bits;   /* log2 of those in a word */
+    uint32_t spread;      /* log2 of the instruction's groups of eight rows for each one of the product's */
     uint32_t own_bits;    /* log2 of the columns that an instruction's rows need, */
     uint32_t column_bits; /* and that they have: two at least, so that addresses are even */
     uint32_t blocks,

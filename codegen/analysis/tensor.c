@@ -3,16 +3,24 @@
 
 #include "codegen/analysis/tcgen05_scales.h"
 
+enum { LEFT_SCALES = 3 }; /* the operand with the scales of A, before that with those of B */
+
 bool cg_tcgen05_reads(const cg_func *c, const ct_op *op, uint32_t index, const cg_encoding *encoding)
 {
-    enum { LEFT_SCALES = 3 };
     cg_product p = cg_product_of(c, op);
     bool left = index == 0;
     if (p.instruction == CG_BY_TCGEN05 && index >= LEFT_SCALES)
         return cg_scales_are_copied(&p, index == LEFT_SCALES, op->operands[index], encoding);
     return p.instruction == CG_BY_TCGEN05
            && (cg_async_reads(&p, left, false, encoding)
-               || (cg_tcgen05_reads_across(&p) && cg_async_reads(&p, left, true, encoding)));
+               || (cg_tcgen05_reads_across(&p, left) && cg_async_reads(&p, left, true, encoding)));
+}
+
+uint32_t cg_tcgen05_reads_beyond(const cg_func *c, const ct_op *op, uint32_t index, const cg_encoding *encoding)
+{
+    cg_product p = cg_product_of(c, op);
+    bool spread = p.instruction == CG_BY_TCGEN05 && (index == 0 || index == LEFT_SCALES);
+    return spread ? cg_tcgen05_beyond(&p, cg_encoding_row_bytes(encoding) << CG_GROUP_ROW_BITS) : 0;
 }
 
 const char *cg_pair_obstacle(const cg_func *c, const ct_op *op)

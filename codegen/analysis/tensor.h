@@ -7,6 +7,9 @@
 /* Can the instruction read operand `index` of the op where it lies: in this encoding? */
 bool cg_tcgen05_reads(const cg_func *c, const ct_op *op, uint32_t index, const cg_encoding *encoding);
 
+/* The bytes behind operand `index`, which lies in the encoding, that the instruction reads, too. */
+uint32_t cg_tcgen05_reads_beyond(const cg_func *c, const ct_op *op, uint32_t index, const cg_encoding *encoding);
+
 /* Why a pair of thread blocks cannot compute the product, each half of its rows: a text for users. NULL: it can. */
 const char *cg_pair_obstacle(const cg_func *c, const ct_op *op);
 /* Where a program of its own issues products, the places of a sum: while one is filled, the other is taken. */

@@ -7,6 +7,7 @@ enum {
     CG_TENSOR_COLUMNS = 512,        /* of tensor memory */
     CG_TENSOR_LEAST_COLUMNS = 32,   /* of an allocation, which has a power of two */
     CG_TENSOR_ROW_BITS = 7,         /* log2 of the rows that an instruction multiplies, unless they are 64 */
+    CG_GROUP_ROW_BITS = 3,          /* log2 of the rows of an operand between which a descriptor has a stride */
     CG_TENSOR_COLUMN_BITS = 8,      /* log2 of its columns, at most */
     CG_PAIR_BLOCKS = 2,             /* thread blocks that multiply together */
     CG_TENSOR_BYTES = 16,           /* shared memory of the kernel: a barrier, and the address of the allocation; */

@@ -52,9 +52,9 @@ typedef struct cg_work {
 } cg_work;
 
 /* Cycles of an asynchronous product: its multiplications divided by the rate for elements of that size. */
-double cg_async_cycles(const cg_target *target, const ct_op *product);
+double cg_async_cycles(const cg_func *c, const ct_op *product);
 /* The same for a product by mma.sync on the usual GPU of the target. */
-double cg_mma_cycles(const cg_target *target, const ct_op *product);
+double cg_mma_cycles(const cg_func *c, const ct_op *product);
 /* The work of an op without regions. Copies are counted where their tile is read (`staged`). */
 cg_work cg_work_of(cg_func *c, const cg_machine *machine, const ct_op *op);
 /* Adds the cost of the instructions that move a tile in that layout, including copies (codegen/cost/access.c). */

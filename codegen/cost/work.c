@@ -36,6 +36,13 @@ static double held_by_warps(cg_func *c, const ct_value *v)
     return bits > CG_LANE_BITS ? (double)((uint64_t)1 << (bits - CG_LANE_BITS)) : 1;
 }
 
+static void add_instructions(const cg_machine *m, double issue, double half, double special, cg_work *w)
+{
+    w->cycles[CG_ISSUE] += issue / m->issue;
+    w->cycles[CG_HALF] += half / m->half_rate;
+    w->cycles[CG_SPECIAL] += special / m->special_rate;
+}
+
 /* ---- global memory ---- */
 
 static const ct_value *stored_by(const ct_op *op)
@@ -100,7 +107,8 @@ static void add_access(cg_func *c, const cg_machine *m, const ct_op *op, cg_work
 
 /* ---- products ---- */
 
-static double tensor_rate(const cg_machine *m, bc_kind in, bool is_async)
+/* The multiply-adds of a cycle for such elements. Without an mma.sync for them, they are widened to f16. */
+static double tensor_rate(const cg_machine *m, const cg_product *p, bc_kind in, bool is_async)
 {
     static const struct {
         bc_kind kind;
@@ -109,30 +117,32 @@ static double tensor_rate(const cg_machine *m, bc_kind in, bool is_async)
 #define TENSOR(kind, sm_80, sm_90, sm_90_mma) {BC_##kind, {sm_80, sm_90, sm_90_mma}},
 #include "codegen/cost/cost.def"
     };
+    bc_kind multiplied = p->atom.widened && !is_async ? BC_F16 : in;
     for (size_t i = 0; i < TV_COUNT(rows); i++)
-        if (rows[i].kind == in)
+        if (rows[i].kind == multiplied)
             return m->tensor_factor * rows[i].rates[!m->has_async ? 0 : is_async ? 1 : 2];
     return m->tensor_factor * rows[0].rates[m->has_async ? 2 : 0];
 }
 
-static double cycles_on(const cg_machine *m, const ct_op *product, bool is_async)
+static double cycles_on(const cg_func *c, const cg_machine *m, const ct_op *product, bool is_async)
 {
     const bc_type *left = product->operands[0]->type;
+    cg_product p = cg_product_of(c, product);
     double all = (double)((uint64_t)1 << cg_shape_of(product->results[0].type).tile_bits)
                  * (double)left->shape[left->rank - 1];
-    return all / tensor_rate(m, bc_elem_kind(left), is_async);
+    return all / tensor_rate(m, &p, bc_elem_kind(left), is_async);
 }
 
-double cg_async_cycles(const cg_target *target, const ct_op *product)
+double cg_async_cycles(const cg_func *c, const ct_op *product)
 {
-    return cycles_on(cg_machine_of(target), product, true);
+    return cycles_on(c, cg_machine_of(c->target), product, true);
 }
 
-double cg_mma_cycles(const cg_target *target, const ct_op *product)
+double cg_mma_cycles(const cg_func *c, const ct_op *product)
 {
     cg_machine usual;
-    cg_machine_for(target, CG_ANY_GPU, &usual);
-    return cycles_on(&usual, product, false);
+    cg_machine_for(c->target, CG_ANY_GPU, &usual);
+    return cycles_on(c, &usual, product, false);
 }
 
 /* The bytes that a product reads from shared memory: an asynchronous one reads the right operand once for each 64
@@ -193,6 +203,17 @@ static void add_stores(const cg_machine *m, const ct_op *op, const cg_product *p
     }
 }
 
+/* Without an instruction for it, warps widen the elements that they read, two at a time, and multiply the sum of each
+   block by two scales. */
+static void add_scaled_blocks(const cg_machine *m, const cg_product *p, uint32_t parts, cg_work *w)
+{
+    enum { WIDENED = 2, FOR_A_SUM = 2 };
+    double k = (double)((uint64_t)1 << (p->k + p->packed + p->batch - parts)) / (1 << CG_LANE_BITS);
+    double widened = k * ((1u << (p->m + p->along_n)) + (1u << (p->n + p->along_m))) / WIDENED,
+           sums = k * (double)((uint64_t)1 << (p->m + p->n)) / (1u << p->scaling->block);
+    add_instructions(m, widened + FOR_A_SUM * sums, widened, 0, w);
+}
+
 static void add_product(cg_func *c, const cg_machine *m, const ct_op *op, cg_work *w)
 {
     enum {
@@ -204,6 +225,7 @@ static void add_product(cg_func *c, const cg_machine *m, const ct_op *op, cg_wor
     uint32_t parts = op->detail ? ((const cg_k_part *)op->detail)->bits : 0;
     bool is_async = cg_mma_is_async(c, op);
     double all = (double)((uint64_t)1 << (p.m + cg_sum_columns(&p) + p.k + p.packed + p.batch - parts));
+    uint32_t spread = p.instruction == CG_BY_TCGEN05 ? cg_tcgen05_spread(&p) : 0; /* it has rows between those */
     double left = bytes_of(op->operands[0]->type) / (1u << parts),
            right = bytes_of(op->operands[1]->type) / (1u << parts);
     if (!cg_has_atom(&p)) {
@@ -212,20 +234,22 @@ static void add_product(cg_func *c, const cg_machine *m, const ct_op *op, cg_wor
                                        * (p.instruction == CG_BY_BLOCKS ? words_of_a_block(c, &p) : 1);
         return;
     }
-    w->cycles[CG_TENSOR_CORES] += all / tensor_rate(m, p.in, is_async);
-    w->cycles[CG_SHARED_MEMORY] += operand_bytes(&p, is_async, left, right) / m->shared_bytes;
+    w->cycles[CG_TENSOR_CORES] += all * (1u << spread) / tensor_rate(m, &p, p.in, is_async);
+    w->cycles[CG_SHARED_MEMORY] += operand_bytes(&p, is_async, left * (1u << spread), right) / m->shared_bytes;
     w->cycles[CG_SHARED_MEMORY] += spilled_cycles(c, m, op, &p, parts);
     double of_an_mma = p.in == BC_F64 ? OF_AN_MMA_OF_F64 : OF_AN_MMA;
     w->cycles[CG_ISSUE] += is_async ? 0 : all / of_an_mma * 1.5 / m->issue; /* and half a load of fragments for each
                                                                                instruction */
     w->latency = is_async ? m->product_latency : chain_of(m, &p, parts, w->cycles[CG_TENSOR_CORES]);
+    if (p.scaling && p.scaling->after)
+        add_scaled_blocks(m, &p, parts, w);
     add_stores(m, op, &p, w);
 }
 
 double cg_flops_peak(cg_func *c, const cg_machine *machine, const ct_op *product)
 {
     cg_product p = settled_product(c, product);
-    double rate = cg_has_atom(&p) ? tensor_rate(machine, p.in, cg_mma_is_async(c, product)) : 0;
+    double rate = cg_has_atom(&p) ? tensor_rate(machine, &p, p.in, cg_mma_is_async(c, product)) : 0;
     return 2 * rate * machine->multiprocessors * machine->tensor_ghz * 1e9;
 }
 
@@ -266,13 +290,6 @@ double cg_flops_of(cg_func *c, const ct_op *op)
 }
 
 /* ---- in registers ---- */
-
-static void add_instructions(const cg_machine *m, double issue, double half, double special, cg_work *w)
-{
-    w->cycles[CG_ISSUE] += issue / m->issue;
-    w->cycles[CG_HALF] += half / m->half_rate;
-    w->cycles[CG_SPECIAL] += special / m->special_rate;
-}
 
 typedef struct instructions {
     uint8_t issue, half, special;

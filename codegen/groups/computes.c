@@ -108,7 +108,7 @@ bool cg_is_worth_computing(cg_func *c, const ct_op *product, uint32_t index, boo
     const cg_machine *m = cg_machine_of(c->target);
     const bc_type *other = operand_type(&x, !index);
     uint32_t instructions = instructions_of(&x);
-    double multiplies = cg_async_cycles(c->target, product),
+    double multiplies = cg_async_cycles(c, product),
            elements = (double)((uint64_t)1 << cg_shape_of(operand_type(&x, index)).tile_bits),
            computes = instructions * elements / (1 << CG_LANE_BITS) / m->issue,
            bytes = x.bytes + (double)((uint64_t)cg_memory_bytes(bc_elem_kind(other)) << cg_shape_of(other).tile_bits);

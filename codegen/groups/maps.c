@@ -346,7 +346,7 @@ static bool is_one_of_several(const cg_splitting *x)
 
 double cg_step_cycles(const cg_splitting *x, const cg_ring_place *p)
 {
-    return (p->ring->async ? cg_async_cycles : cg_mma_cycles)(x->c->target, p->product);
+    return (p->ring->async ? cg_async_cycles : cg_mma_cycles)(x->c, p->product);
 }
 
 /* For kernels with one tile per block: why several blocks on a multiprocessor are better, or NULL. Measured on an

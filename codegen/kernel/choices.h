@@ -31,6 +31,7 @@ typedef struct cg_choices {
     cg_decision maps;       /* copies by TMA: CG_NEVER, CG_IF_LEGAL */
     cg_decision persistent; /* a thread block computes several tile blocks: CG_NEVER */
     cg_decision swap;       /* transposed products (swap-AB): CG_NEVER; CG_IF_LEGAL: those of chains, too */
+    cg_decision spread;     /* rows of scaled products over those of tcgen05, if they are fewer: CG_NEVER */
     cg_decision correction; /* of sums by warps of their own, on targets with tcgen05: CG_IF_LEGAL */
     cg_decision registers;  /* prefetching into registers: CG_NEVER */
     const cg_assumption *assumed;

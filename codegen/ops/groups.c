@@ -75,6 +75,8 @@ static void init_rings(cg_func *c, const ct_op *groups)
             cg_pair_init(c, barriers);
     }
     cg_place_label(c, others);
+    for (const ct_op *op = groups->prev; op && op->opcode == CT_ring; op = op->prev)
+        cg_ring_zero_gaps(c, op->detail);
 }
 
 /* Makes the initialised barriers of all rings visible, to the copy engine, too, and to all blocks that copies or

@@ -20,6 +20,7 @@ typedef struct cg_operand {
     const cg_layout *read; /* the layout in which it is read from registers, unless it is in a ring */
     cg_operand_source source;
     cg_encoding encoding;    /* in shared memory; in scratch, of a K slice */
+    uint32_t beyond;         /* in scratch: bytes behind it that the product reads, too */
     cg_val base;             /* when lowered: the address in shared memory */
     const cg_val *fragments; /* when lowered: the registers with fragments */
     uint32_t k;              /* bits of K in the encoding or the fragments */

@@ -97,7 +97,7 @@ static bool goes_along_last(const cg_func *c, const cg_product *p, bool left, ui
 static bool reads_bytes_across(const cg_product *p, bool left)
 {
     enum { TWO_CHUNKS = 5 };
-    return p->instruction == CG_BY_TCGEN05 && p->atom.element_bits == 2 && cg_tcgen05_reads_across(p)
+    return p->instruction == CG_BY_TCGEN05 && p->atom.element_bits == 2 && cg_tcgen05_reads_across(p, left)
            && (left ? p->m : p->n) >= TWO_CHUNKS;
 }
 
@@ -154,7 +154,7 @@ static cg_operand operand_in_tensor(cg_func *c, const cg_product *p)
 static uint32_t operand_bytes(const cg_operand *o, bool async)
 {
     uint32_t align = async ? CG_ENCODING_ALIGN : 16;
-    return o->source != CG_FROM_SCRATCH ? 0 : (cg_encoding_bytes(&o->encoding) + align - 1) & ~(align - 1);
+    return o->source != CG_FROM_SCRATCH ? 0 : (cg_encoding_bytes(&o->encoding) + o->beyond + align - 1) & ~(align - 1);
 }
 
 /* Finds the offset of each operand, and returns the end of the last one. */
@@ -168,6 +168,12 @@ static uint32_t place_operands(const cg_operand *operands, uint32_t count, bool 
     return at;
 }
 
+static uint32_t beyond_of(const cg_product *p, const cg_operand *o)
+{
+    bool may_be_spread = o->left && o->source == CG_FROM_SCRATCH && p->instruction == CG_BY_TCGEN05;
+    return may_be_spread ? cg_tcgen05_beyond(p, cg_encoding_row_bytes(&o->encoding) << CG_GROUP_ROW_BITS) : 0;
+}
+
 static uint32_t add_operand(cg_func *c, cg_factors *f, const cg_product *p, bool left)
 {
     cg_operand o = left && cg_left_in_tensor(c, p->result->op) ? operand_in_tensor(c, p)
@@ -175,6 +181,7 @@ static uint32_t add_operand(cg_func *c, cg_factors *f, const cg_product *p, bool
     for (uint32_t i = 0; i < f->count; i++)
         if (f->operands[i].left == left && cg_is_same_operand(f->operands[i].v, o.v))
             return i;
+    o.beyond = beyond_of(p, &o);
     f->operands[f->count] = o;
     return f->count++;
 }
@@ -323,6 +330,8 @@ void cg_encode_operands(cg_func *c, const ct_op *op, const cg_product *p, cg_fac
         if (regs)
             cg_encode(c, &o->encoding, o->base, p->packed ? BC_I8 : p->in, &l, regs, o->left ? mask : mask << p->n,
                       part);
+        if (o->beyond)
+            cg_store_zeros(c, o->base, (cg_zeros){cg_encoding_bytes(&o->encoding), o->beyond, 1, 0});
     }
     if (async)
         cg_take_effect(c, op, CG_WRITTEN);

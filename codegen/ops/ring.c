@@ -99,6 +99,8 @@ void cg_lower_ring(cg_func *c, const ct_op *op)
     ring->state->write = cg_new(c, CG_B32);
     cg_ins(c, "mov.u32 %v, %v", ring->state->read, ring->state->base);
     cg_ins(c, "mov.u32 %v, %v", ring->state->write, ring->state->base);
+    if (!ring->again && cg_ring_zero_gaps(c, ring))
+        cg_barrier(c); /* copies of other threads go beside the zeros */
 }
 
 static void next_slot(cg_func *c, const cg_ring *ring, cg_val slot)

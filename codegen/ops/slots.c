@@ -2,6 +2,7 @@
 #include "codegen/ops/slots.h"
 
 #include "codegen/ptx/ptx.h"
+#include "codegen/values/memory.h"
 
 cg_val cg_tile_in_slot(const ct_op *staged)
 {
@@ -47,4 +48,22 @@ void cg_groups_arrive(cg_func *c, const cg_ring *ring, cg_val arrives, cg_val ba
 {
     cg_ins(c, "@%v mbarrier.arrive.%s.b64 _, [%v]", arrives, cg_ring_to_all(ring) ? "shared::cluster" : "shared::cta",
            barrier);
+}
+
+/* What products read behind tiles, and where scales leave places empty, is initialised once, although no sum that
+   anybody loads depends on it, so that they read nothing that was never written. */
+bool cg_ring_zero_gaps(cg_func *c, const cg_ring *ring)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < ring->load_count; i++) {
+        const cg_ring_load *load = &ring->loads[i];
+        if (!load->zero_bytes)
+            continue;
+        cg_store_zeros(c, ring->state->base,
+                       (cg_zeros){load->zero_at, load->zero_bytes, ring->slots, ring->slot_bytes});
+        any = true;
+    }
+    if (any)
+        cg_ins(c, "fence.proxy.async.shared::cta");
+    return any;
 }

@@ -35,6 +35,10 @@ void cg_await_phase(cg_func *c, cg_val barrier, cg_val phase);
 void cg_add_ring_end(cg_func *c, ct_op *loop, const cg_ring *ring);
 void cg_ring_end(cg_func *c, const ct_op *loop);
 
+/* Zeroes what products read behind tiles, and between scales, in all slots. Threads must meet before they copy to
+   these. False: there is nothing to zero. */
+bool cg_ring_zero_gaps(cg_func *c, const cg_ring *ring);
+
 void cg_groups_ring(cg_func *c, cg_ring *ring);
 /* Releases the slot of the previous iteration. It has been read once the product of this iteration is the only one
    in flight. */

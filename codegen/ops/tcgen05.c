@@ -75,7 +75,7 @@ static uint32_t shape_of(const ct_op *op, const cg_product *p, const cg_operand 
     sums = p->scaled ? is_e8m0 << 23 : sums << 4;
     return sums | type_of(op, p, true) << 7 | type_of(op, p, false) << 10 | (uint32_t)a->across << 15
            | (uint32_t)b->across << 16 | (uint32_t)1 << (columns_of(p) + p->paired - 3 + 17)
-           | (uint32_t)1 << (rows_of(p) + p->paired - 4 + 24);
+           | (uint32_t)1 << (rows_of(p) + cg_tcgen05_spread(p) + p->paired - 4 + 24);
 }
 
 /* An operand as the instructions read it. */
@@ -86,11 +86,12 @@ typedef struct cut {
 } cut;
 
 /* The matrix descriptor: in units of 16 bytes, the address, the distance between panels (if K counts rows) and the
-   distance between groups of eight rows; a constant; the swizzle. PTX ISA, "Shared memory descriptor". */
-static cg_val descriptor_of(cg_func *c, const cg_encoding *s, cg_val base, bool across)
+   distance between groups of eight rows, which is less if rows are spread; a constant; the swizzle. PTX ISA, "Shared
+   memory descriptor". */
+static cg_val descriptor_of(cg_func *c, const cg_encoding *s, cg_val base, bool across, uint32_t spread)
 {
-    uint32_t row = s->bytes << s->panel; /* bytes: 128, 64, 32 */
-    uint64_t leading = across ? (uint64_t)row << s->rows >> 4 : 1, stride = (uint64_t)row * 8 >> 4;
+    uint32_t row = cg_encoding_row_bytes(s); /* 128, 64, 32 */
+    uint64_t leading = across ? (uint64_t)row << s->rows >> 4 : 1, stride = (uint64_t)row * 8 >> spread >> 4;
     uint64_t swizzle = row == 128 ? 2 : row == 64 ? 4 : 6;
     cg_val unit = cg_new(c, CG_B32), wide = cg_new(c, CG_B64), d = cg_new(c, CG_B64);
     cg_ins(c, "bfe.u32 %v, %v, 4, 14", unit, base);
@@ -114,7 +115,7 @@ static cut cut_of(cg_func *c, const cg_product *p, const cg_operand *o)
     for (uint32_t i = 0; i < p->batch; i++)
         l.reg[l.reg_bits++] = one << (o->k + (o->left ? p->m : p->n) + i);
     return (cut){.steps = cg_encoding_layout(&regular, &l),
-                 .descriptor = descriptor_of(c, &regular, o->base, o->across),
+                 .descriptor = descriptor_of(c, &regular, o->base, o->across, o->left ? cg_tcgen05_spread(p) : 0),
                  .steps_of_k = o->k - p->atom.k_bits};
 }
 
@@ -182,6 +183,7 @@ static void issue(cg_func *c, const ct_op *op, const cg_product *p, const cg_sum
 static void remark(cg_func *c, const ct_op *op, const cg_product *p, const cg_sum *s)
 {
     static_assert(CG_TENSOR_TILES == 2, "the remark counts tiles");
+    uint32_t rows = cg_tensor_blocks(c) << (rows_of(p) + cg_tcgen05_spread(p));
     const char *sums = c->tensor->in_turn ? "two sums in turn, each" : "the sum";
     const char *by = !s->issued             ? ""
                      : c->tensor->tiles > 1 ? "; a warp of its own starts it, for two tiles of rows in turn"
@@ -190,14 +192,13 @@ static void remark(cg_func *c, const ct_op *op, const cg_product *p, const cg_su
         cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED,
                   "tcgen05.{Instruction=%s}, {Rows=%u} x {Columns=%u}, the sum in {Words=%u} columns of tensor memory, "
                   "the left operand in {Left=%u} columns{By=%s}",
-                  kind_of(p), cg_tensor_blocks(c) << rows_of(p), cg_tensor_blocks(c) << columns_of(p),
-                  cg_tcgen05_sum_columns(p), s->left_columns, by);
+                  kind_of(p), rows, cg_tensor_blocks(c) << columns_of(p), cg_tcgen05_sum_columns(p), s->left_columns,
+                  by);
     else
         cg_remark(
             c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED,
             "tcgen05.{Instruction=%s}, {Rows=%u} x {Columns=%u}, %s in {Words=%u} columns of tensor memory{By=%s}",
-            kind_of(p), cg_tensor_blocks(c) << rows_of(p), cg_tensor_blocks(c) << columns_of(p), sums,
-            cg_tcgen05_sum_columns(p), by);
+            kind_of(p), rows, cg_tensor_blocks(c) << columns_of(p), sums, cg_tcgen05_sum_columns(p), by);
 }
 
 /* Multiplies slice by slice. */

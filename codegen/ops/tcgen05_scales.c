@@ -74,14 +74,14 @@ void cg_put_scales(cg_func *c, const ct_op *op, const cg_product *p, cg_val base
 /* ---- from a ring to tensor memory ---- */
 
 /* The matrix descriptor of 32 rows of 16 bytes: in units of 16 bytes, the address and the distance between groups of
-   eight rows; a constant. PTX ISA, "Shared memory descriptor". */
-static cg_val descriptor_of(cg_func *c, cg_val address)
+   eight rows, which is less if rows are spread; a constant. PTX ISA, "Shared memory descriptor". */
+static cg_val descriptor_of(cg_func *c, cg_val address, uint32_t spread)
 {
     enum { EIGHT_ROWS = 8, STRIDE_BIT = 32, CONSTANT_BIT = 46 };
     cg_val unit = cg_new(c, CG_B32), wide = cg_new(c, CG_B64), d = cg_new(c, CG_B64);
     cg_ins(c, "bfe.u32 %v, %v, 4, 14", unit, address);
     cg_ins(c, "cvt.u64.u32 %v, %v", wide, unit);
-    cg_ins(c, "or.b64 %v, %v, %q", d, wide, (uint64_t)EIGHT_ROWS << STRIDE_BIT | (uint64_t)1 << CONSTANT_BIT);
+    cg_ins(c, "or.b64 %v, %v, %q", d, wide, (uint64_t)EIGHT_ROWS >> spread << STRIDE_BIT | (uint64_t)1 << CONSTANT_BIT);
     return d;
 }
 
@@ -95,10 +95,10 @@ void cg_copy_scales(cg_func *c, const ct_op *op, const cg_product *p, cg_val bas
         if (!is_in_ring(op, side))
             continue;
         cg_scale_place place = cg_scale_place_of(p, side == 0);
-        uint32_t copies = cg_encoding_bytes(cg_encoding_of(scales)) / COPY_BYTES;
-        cg_val first = descriptor_of(c, cg_tile_in_slot(cg_source_of(scales)->op));
+        uint32_t bytes = COPY_BYTES >> place.spread, copies = cg_encoding_bytes(cg_encoding_of(scales)) / bytes;
+        cg_val first = descriptor_of(c, cg_tile_in_slot(cg_source_of(scales)->op), place.spread);
         for (uint32_t i = 0; i < copies; i++) {
-            cg_val to = cg_new(c, CG_B32), from = cg_descriptor_at(c, first, i * COPY_BYTES);
+            cg_val to = cg_new(c, CG_B32), from = cg_descriptor_at(c, first, i * bytes);
             cg_ins(c, "add.u32 %v, %v, %u", to, base, column + place.first + (i << CG_SCALE_COPY_BITS));
             cg_ins(c, "tcgen05.cp.cta_group::1.32x128b.warpx4 [%v], %v", to, from);
         }

@@ -19,6 +19,7 @@ cg_tensor_tile cg_tensor_sum(const cg_func *c, const cg_sum *s, const cg_product
                             .column = s->column,
                             .along_m = p->along_m,
                             .along_n = p->along_n,
+                            .spread = cg_tcgen05_spread(p),
                             .by_rows = cg_tcgen05_moves_rows(p),
                             .halves = cg_tcgen05_halves_lanes(p)};
 }
@@ -69,6 +70,35 @@ static uint32_t most_registers(const cg_func *c)
     return MOST_REGISTERS_BITS - (launched < (1u << MOST_REGISTERS_BITS) + BESIDE);
 }
 
+/* Of spread rows, a warp has eight of each 16 lanes that 16x256b moves, or of the first 16: of four registers, the
+   first two. What loads give for the other lanes is not used. Stores repeat rows there, so that products do not add to
+   what was never written. */
+static void move_spread(cg_func *c, cg_val at, const cg_tensor_tile *t, const cg_val *regs, bool stores)
+{
+    enum { PAIR = 2, BLOCK = 4, BLOCK_COLUMNS = 3, BLOCK_BITS = 2 };
+    uint32_t halves = t->spread == 1, blocks = t->columns - t->along_n - BLOCK_COLUMNS,
+             most = most_registers(c) - BLOCK_BITS, all = cg_layout_regs(&t->layout),
+             count = 1u << (blocks < most ? blocks : most), step = (uint32_t)PAIR << halves;
+    cg_val *words = cg_vals(c, (size_t)BLOCK * count);
+    for (uint32_t first = 0; words && first < all; first += step * count)
+        for (uint32_t half = 0; half < 1u + (halves || stores); half++) {
+            uint32_t own = first + half * halves * PAIR, element = cg_layout_reg(&t->layout, own),
+                     row = element >> t->columns;
+            uint32_t offset = t->column + (row >> t->rows << t->columns) + (element & ((1u << t->columns) - 1))
+                              + (half ? (uint32_t)OTHER_HALF << LANE_BIT : 0);
+            for (uint32_t i = 0; i < BLOCK * count; i++) {
+                bool between = i % BLOCK >= PAIR;
+                words[i] = between && !stores ? cg_new(c, CG_B32) : regs[own + i / BLOCK * step + i % PAIR];
+            }
+            if (stores)
+                cg_ins(c, "tcgen05.st.sync.aligned.16x256b.x%u.b32 [%v+%u], %V", count, at, offset, words,
+                       BLOCK * count);
+            else
+                cg_ins(c, "tcgen05.ld.sync.aligned.16x256b.x%u.b32 %V, [%v+%u]", count, words, BLOCK * count, at,
+                       offset);
+        }
+}
+
 /* In as few instructions as there are blocks of lanes. */
 void cg_tensor_move(cg_func *c, cg_val base, const cg_tensor_tile *t, const cg_val *regs, bool stores)
 {
@@ -80,7 +110,9 @@ void cg_tensor_move(cg_func *c, cg_val base, const cg_tensor_tile *t, const cg_v
     uint32_t count = (uint32_t)1 << bits, all = cg_layout_regs(&t->layout) >> t->word_bits;
     uint32_t at_once = t->rows < CG_TENSOR_ROW_BITS ? t->rows : CG_TENSOR_ROW_BITS; /* batches are further rows */
     cg_val at = lanes_of(c, base, t);
-    for (uint32_t r = 0; r < all; r += count) {
+    if (t->spread)
+        move_spread(c, at, t, regs, stores);
+    for (uint32_t r = 0; r < all && !t->spread; r += count) {
         uint32_t element = cg_layout_reg(&t->layout, r << t->word_bits), row = element >> t->columns,
                  column = (element & (((uint32_t)1 << t->columns) - 1)) >> t->word_bits;
         uint32_t offset = t->column + (row >> at_once << words) + column

@@ -12,6 +12,7 @@ typedef struct cg_tensor_tile {
     uint32_t word_bits;        /* log2 of the elements of a word */
     uint32_t column;           /* its first column of the kernel's */
     uint32_t along_m, along_n; /* log2 of the warps that share rows, columns */
+    uint32_t spread;           /* log2 of the groups of eight lanes for each one with rows (cg_tcgen05_spread) */
     bool by_rows;              /* a thread has parts of rows (cg_tcgen05_moves_rows) */
     uint32_t halves;           /* log2 of those of the latter whose columns are in other lanes, in a pair of blocks */
 } cg_tensor_tile;

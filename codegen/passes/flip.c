@@ -28,10 +28,12 @@
    And it applies where B is computed from a tile that the loop loads, and A is only loaded: consumers compute the left
    operand in registers, from which wgmma takes it (codegen/analysis/computed.h).
 
-   And it applies to scaled products by tcgen05 of fewer than 128 rows, but 128 columns or more: the instruction has 128
-   rows and any multiple of eight columns. The scales of the operands are swapped as well.
+   And it applies to scaled products by tcgen05 of fewer than 128 rows, but more columns: the instruction has 128 rows,
+   however few the product has, and any multiple of eight columns, so that its time goes with the columns. Of as many
+   rows as columns, it reads the operand that has the rows only with K contiguous. The scales of the operands are
+   swapped as well.
 
-   And it applies to all products of a chain of 16 or 32 rows if codegen/choose.c asks for it: S^T = K Q^T and
+   And it applies to all products of a chain of 16 or 32 rows if codegen/choose_products.c asks for it: S^T = K Q^T and
    O^T = V^T P^T. wgmma reads keys and values once from shared memory; mma.sync, in each warp. Q stays in a slot of its
    own, and consumers hand P on in scratch. Each product is transposed for itself, because a transpose between two of
    them moves nothing: threads keep the elements that they have.
@@ -78,16 +80,6 @@ static bool has_few_rows(const ct_op *product)
            && (in == BC_F16 || in == BC_BF16);
 }
 
-/* Is it a scaled product that tcgen05 can compute only with swapped operands? */
-static bool has_few_rows_to_scale(const cg_func *c, const ct_op *product)
-{
-    enum { LEAST_COLUMNS = 4 }; /* log2, of the instruction */
-    cg_product p = cg_product_of(c, product), q = p;
-    q.m = p.n;
-    q.n = p.m;
-    return p.instruction != CG_BY_TCGEN05 && cg_has_atom(&p) && p.m >= LEAST_COLUMNS && !cg_tcgen05_obstacle(c, &q);
-}
-
 /* Is operand i of the product contiguous along K in memory? */
 static bool runs_along_k(const flipping *x, uint32_t i)
 {
@@ -98,6 +90,19 @@ static bool runs_along_k(const flipping *x, uint32_t i)
     uint32_t fast;
     low = cg_source_layout(operand, &low);
     return cg_view_contiguous(&v, &fast) && low.reg[0] == (uint32_t)1 << of_tile.shift[fast];
+}
+
+/* Is it a scaled product that suits tcgen05 better with swapped operands? */
+static bool has_few_rows_to_scale(const flipping *x)
+{
+    enum { LEAST_COLUMNS = 4 }; /* log2, of the instruction */
+    cg_product p = cg_product_of(x->c, x->product), q = p;
+    q.m = p.n;
+    q.n = p.m;
+    if (!cg_has_atom(&p) || p.m < LEAST_COLUMNS || cg_tcgen05_obstacle(x->c, &q))
+        return false;
+    bool reads_better = cg_tcgen05_spread(&p) && !runs_along_k(x, 0) && runs_along_k(x, 1);
+    return p.instruction != CG_BY_TCGEN05 || (cg_tcgen05_spread(&p) && p.n > p.m) || (p.n == p.m && reads_better);
 }
 
 /* For 8-bit elements and tf32: can the instruction read the operands as they are stored only if they are swapped? From
@@ -165,8 +170,8 @@ static bool may_flip(flipping *x)
     if (!x->product || x->product->results[0].type->rank != 2 || !is_carried(x))
         return false;
     if (x->product->opcode == OP_mmaf_scaled)
-        return has_few_rows_to_scale(x->c, x->product) && is_loaded(x, x->product->operands[0])
-               && is_loaded(x, x->product->operands[1]);
+        return is_loaded(x, x->product->operands[0]) && is_loaded(x, x->product->operands[1])
+               && has_few_rows_to_scale(x);
     cg_product p = cg_product_of(x->c, x->product);
     bool in_place = cg_async_takes(x->c, x->product, &p);
     cg_set_way(x->product, CT_TURNED); /* so that roundings to tf32 do not hide the loads */
@@ -302,8 +307,8 @@ static bool loads_right(const flipping *x, const ct_op *product)
     return load && load->block == x->loop->regions[0] && load->opcode == OP_load_view_tko && cg_is_weak_access(load);
 }
 
-/* Do all products of the loop have few rows, and does one of them multiply what another one gives? If codegen/choose.c
-   asks for it, their operands are swapped. */
+/* Do all products of the loop have few rows, and does one of them multiply what another one gives? Their
+   operands are swapped if codegen/choose_products.c asks for it. */
 static bool is_chain_of_few_rows(const flipping *x)
 {
     const ct_block *body = x->loop->regions[0];

@@ -179,8 +179,8 @@ static uint32_t elements_of(uint32_t warp_bits)
 /* In a chain of products, only sums count, as long as a thread of four warps would have at most 128 elements of any
    other tile: operands pass through registers piece by piece, whether they are converted or loaded through pointers.
    With more warps, rows are spread over several, and one block fills the shared memory of a multiprocessor. On an
-   H200, eight chains of 64x128x128 take 0.58 to 0.78 of the time with four warps instead of eight, and 14 of 16 and
-   32 rows 0.59 to 1.03 (0.75 in the geometric mean), but one of 64x128x256 1.15. */
+   H200, eight chains of 64x128x128 take 0.58 to 0.78 of the time with four warps instead of eight, and 15 of 16 and
+   32 rows 0.59 to 1.03 (0.76 in the geometric mean), but one of 64x128x256 1.15. */
 static tiles tiles_of(const cg_func *c)
 {
     tiles t = {.once = true};

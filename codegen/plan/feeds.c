@@ -55,6 +55,18 @@ static bool is_read_there(cg_func *c, const ct_value *v, const cg_encoding *enco
     return reads;
 }
 
+/* The bytes behind it that such products read, too. */
+static uint32_t read_beyond(cg_func *c, const ct_value *v, const cg_encoding *encoding)
+{
+    uint32_t most = 0;
+    for (const ct_use *use = v->uses; use; use = use->next) {
+        uint32_t bytes = cg_is_product(use->op) ? cg_tcgen05_reads_beyond(c, use->op, use->index, encoding)
+                                                : read_beyond(c, cg_result(use->op, 0), encoding);
+        most = bytes > most ? bytes : most;
+    }
+    return most;
+}
+
 /* The same for scales, which are copied by four along K: to the places of the feed, or as they lie in memory, if that
    is the same order. */
 static const char *scales_fit(cg_func *c, ct_op *op, uint32_t fast, cg_feed feed, cg_ring_load *out)
@@ -69,6 +81,7 @@ static const char *scales_fit(cg_func *c, ct_op *op, uint32_t fast, cg_feed feed
                           .layout = cg_layout_memory(&s, fast, WORD, WORD, c->warp_bits),
                           .vector_bits = WORD,
                           .encoding = cg_encoding_for(&s, fast, 1, feed, 0)};
+    out->beyond = read_beyond(c, &op->results[0], &out->encoding);
     if (is_read_there(c, &op->results[0], &out->encoding))
         return NULL;
     out->encoding = cg_encoding_for(&s, fast, 1, CG_FEED_ONE, 0);
@@ -104,6 +117,7 @@ static const char *feed_fits(cg_func *c, ct_op *op, const ct_block *body, uint32
                           .vector_bits = piece,
                           .encoding = cg_encoding_for(&s, across ? 2 * s.rank - 3 - fast : fast, bytes, feed,
                                                       cg_half_bit(&s, fast, tile->type))};
+    out->beyond = computed ? 0 : read_beyond(c, tile, &out->encoding);
     return is_read_there(c, tile, &out->encoding) ? NULL : "tcgen05 cannot read it as it would lie in shared memory";
 }
 

@@ -67,6 +67,23 @@ void cg_encode(cg_func *c, const cg_encoding *s, cg_val base, bc_kind kind, cons
     }
 }
 
+void cg_store_zeros(cg_func *c, cg_val base, cg_zeros to)
+{
+    enum { VECTOR = 16 };
+    cg_val zero = cg_new(c, CG_B32), at = cg_new(c, CG_B32);
+    uint32_t at_once = cg_threads(c) * VECTOR;
+    cg_ins(c, "mov.b32 %v, 0", zero);
+    cg_ins(c, "mad.lo.u32 %v, %v, %d, %v", at, cg_tid(c), VECTOR, base);
+    for (uint32_t from = 0; from < to.bytes; from += at_once) {
+        uint32_t rest = to.bytes - from < at_once ? to.bytes - from : at_once;
+        cg_val stores = cg_new(c, CG_PRED);
+        cg_ins(c, "setp.lt.u32 %v, %v, %u", stores, cg_tid(c), rest / VECTOR);
+        for (uint32_t i = 0; i < to.count; i++)
+            cg_ins(c, "@%v st.shared.v4.b32 [%v+%u], {%v, %v, %v, %v}", stores, at, to.offset + from + i * to.stride,
+                   zero, zero, zero, zero);
+    }
+}
+
 cg_val cg_descriptor_at(cg_func *c, cg_val descriptor, uint32_t bytes)
 {
     enum { UNIT_BITS = 4 /* addresses in descriptors count 16 bytes */ };

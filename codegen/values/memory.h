@@ -62,6 +62,13 @@ bool cg_share(cg_func *c, const ct_op *op, bc_kind kind, const cg_layout *l, cg_
 void cg_encode(cg_func *c, const cg_encoding *s, cg_val base, bc_kind kind, const cg_layout *l, const cg_val *regs,
                uint32_t mask, uint32_t part);
 
+/* Stores zeros to `count` places in shared memory, `bytes` each, the first one `offset` bytes behind an address, and
+   the others `stride` bytes apart; all are multiples of 16. */
+typedef struct cg_zeros {
+    uint32_t offset, bytes, count, stride;
+} cg_zeros;
+void cg_store_zeros(cg_func *c, cg_val base, cg_zeros to);
+
 /* The descriptor, of wgmma or tcgen05, of what lies so many bytes behind. */
 cg_val cg_descriptor_at(cg_func *c, cg_val descriptor, uint32_t bytes);
 

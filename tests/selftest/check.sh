@@ -77,8 +77,8 @@ takes 7 '.*CONFIG=tsan check-threads' 1
 takes 7 '.*check-aarch64-sample ROUND=7'
 # As many parts of the tests on aarch64 as there are different ones, and round after round each of them.
 list=$(sh "$(dirname "$runner")/aarch64_round.sh" --list)
-rounds=$(for round in 98 99 100 101; do sh "$(dirname "$runner")/aarch64_round.sh" $round; done)
-if [ "$(echo "$list" | wc -l)" -eq 100 ] && [ -z "$(echo "$list" | sort | uniq -d)" ] \
+rounds=$(for round in 130 131 132 133; do sh "$(dirname "$runner")/aarch64_round.sh" $round; done)
+if [ "$(echo "$list" | wc -l)" -eq 132 ] && [ -z "$(echo "$list" | sort | uniq -d)" ] \
     && [ "$rounds" = "$(echo "$list" | tail -n 2; echo "$list" | head -n 2)" ]; then
     passed=$((passed + 1))
 else

@@ -11,7 +11,7 @@ rounds=$(awk '{
         else
             printf "%s TEST_PART=%d/%d\n", $1, i, $2
 }' << 'END'
-check-matrix      16
+check-matrix      48
 check-property    20
 check-unit        12
 check-fixtures    12

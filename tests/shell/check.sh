@@ -132,7 +132,7 @@ if build build tests corpus; then
     run compat check-compat
     run hardening check-hardening
     run fixtures check-fixtures
-    run unit check-unit "$(in_parts 2 TEST_TURNS)"
+    run unit check-unit "$(in_parts 4 TEST_TURNS)"
     run reproducible check-reproducible "$(in_parts 12)"
     run release check-release
     run deb check-deb
@@ -201,14 +201,14 @@ if build build-sanitized CONFIG=asan tests; then
     run commands-sanitized CONFIG=asan check-commands
     run programs-sanitized CONFIG=asan check-programs
 fi
-# Three more builds of everything, which say the same in most rounds: the fuzzers' in one, the two others in the next.
-if is_turn 0 2; then
+# Three more builds of everything, which say the same in most rounds: each in one of three.
+if is_turn 0 3; then
     build build-threads CONFIG=tsan tests-threads && run threads CONFIG=tsan check-threads
 else
     later threads
 fi
 if command -v clang > /dev/null; then
-    if is_turn 0 2; then
+    if is_turn 1 3; then
         if build build-clang CC=clang BUILD="$BUILD/clang" tests; then
             run unit-clang CC=clang BUILD="$BUILD/clang" check-unit $once
             run ptx-order CC=clang BUILD="$BUILD/clang" check-ptx-order
@@ -217,10 +217,10 @@ if command -v clang > /dev/null; then
         later unit-clang
         later ptx-order
     fi
-    if ! is_turn 1 2; then
+    if ! is_turn 2 3; then
         later fuzz-smoke
     elif echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | clang -fsanitize=fuzzer,address -x c - -o "$logs/fuzzer" 2> "$logs/fuzzer.log"; then
-        build build-fuzz CC=clang CONFIG=fuzz fuzz && build fuzz-smoke CC=clang CONFIG=fuzz fuzz-smoke "$(in_parts 3)"
+        build build-fuzz CC=clang CONFIG=fuzz fuzz && build fuzz-smoke CC=clang CONFIG=fuzz fuzz-smoke "$(in_parts 4)"
     else
         skip fuzz-smoke "clang has no libFuzzer (libclang-rt-14-dev)"
     fi

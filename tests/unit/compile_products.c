@@ -137,7 +137,8 @@ static const example examples[] = {
     {&e5m2, 128, 128, 256, AS_IS, PERMUTED, "sm_121a", "cp.async", "fma.rn.f32", &e8m0,
      32}, /* in parts of K, by way of the ring */
     {&e4m3, 128, 128, 512, BY_VIEW, AS_IS, "sm_120a", "block_scale", "cp.async", &e8m0, 32}, /* and of scratch */
-    {&e4m3, 32, 32, 32, AS_IS, AS_IS, "sm_100a", "m16n8k16", "block_scale", &e8m0, 32},
+    {&e4m3, 16, 16, 32, AS_IS, AS_IS, "sm_100a", "m16n8k16", "block_scale", &e8m0, 32},
+    {&e4m3, 64, 64, 256, AS_IS, PERMUTED, "sm_100a", "kind::mxf8f6f4.block_scale.scale_vec::1X", "mma.sync", &e8m0, 32},
     {&e4m3, 64, 128, 64, AS_IS, PERMUTED, "sm_90a", "cp.async", "ld.global.v", &e8m0, 32},
     {&e5m2, 64, 32, 128, PERMUTED, AS_IS, "sm_80", "m16n8k16", "mul.rn.f16x2", &e8m0, 32},
     {&e4m3, 128, 128, 128, AS_IS, PERMUTED, "sm_80", "cp.async", "block_scale", &e8m0,
@@ -156,7 +157,7 @@ static const example examples[] = {
     {&e2m1, 16, 8, 64, AS_IS, AS_IS, "sm_120a", "ue4m3", "fma.rn.f32", &ue4m3, 16},
     {&e2m1, 64, 32, 128, AS_IS, BY_VIEW, "sm_120a", "scale_vec::2X", "fma.rn.f32", &e8m0, 16}, /* blocks in turn */
     {&e2m1_bytes, 32, 16, 64, PERMUTED, PERMUTED, "sm_121a", "xor.b32", "fma.rn.f32", &e8m0, 16},
-    {&e2m1, 32, 32, 64, AS_IS, AS_IS, "sm_100a", "m16n8k16", "block_scale", &ue4m3, 16},
+    {&e2m1, 16, 16, 64, AS_IS, AS_IS, "sm_100a", "m16n8k16", "block_scale", &ue4m3, 16},
     {&e2m1, 128, 64, 128, AS_IS, PERMUTED, "sm_90a", "cp.async", "block_scale", &ue4m3, 16},
     {&e2m1_bytes, 64, 64, 128, AS_IS, PERMUTED, "sm_80", "cp.async", "block_scale", &e8m0, 32},
     {&e2m1_bytes, 128, 128, 256, AS_IS, PERMUTED, "sm_80", "m16n8k16", "block_scale", &ue4m3, 16},

@@ -20,6 +20,7 @@ import zoo_rows
 import zoo_small
 import zoo_work
 from zoo_memory import AFFINE, Kernel
+from zoo_operand import UNSIGNED
 from zoo_text import BITS, FLOATS, INTEGERS, Text
 
 WORKS = dict(product=zoo_work.product, product_reduce=zoo_work.product_reduce, product_atomic=zoo_work.product_atomic, chain=zoo_work.chain,
@@ -112,6 +113,8 @@ def draw_chain(d, a):
                  d.of({32: 8, 64: 42, 128: 42, 256: 8}) if not small else 64]
     a["between"] = d.of(dict(softmax=78, relu=10, linear=12))
     a["result"] = a["compute"] if a["compute"] in ("f16", "bf16") else "f32"
+    if a["between"] != "softmax" and a["route_b"]["raw"] in UNSIGNED:
+        a["result"] = "f32"     # sums of numbers that are never negative may be beyond f16
     a["rank"] = d.of({2: 15, 3: 35, 4: 50})
     if a["index"] == "clamped" and a["route_a"]["guard"] == "mask":
         a["index"] = "counter"

@@ -1,0 +1,268 @@
+/* Chooses the plan of a kernel with products by cost (docs/internals/codegen/cost-model.md has the figures).
+
+   A kernel with products gets more warps, whatever a hint says, if tiles, such as operands that are computed beside
+   sums, take more registers than a thread can have: what is spilled in each iteration costs more than more warps do.
+   Producers and consumers have registers by their budget instead. If tiles may take that many, more warps are also
+   tried where there is a single warp for each scheduler. Loaded operands count where accesses are too short to be
+   copied: each element then has a register of its own. It gets fewer warps than a hint asks for if fewer suit its
+   tiles, unless the hint lets its warps be divided into groups: each warp reads operands from shared memory, so that
+   more warps read more. Products of f64, whose sums take two registers each, keep them.
+
+   A chain of products with rows for two warpgroups gets two, and no producers, if a multiprocessor then has more warps
+   than with one, or as many that have registers for their tiles where those of one spill, unless threads read tiles
+   from slots of their own whenever the kernel runs: then no warp waits for memory. Operands of a chain of 16 or 32 rows
+   are swapped if groups of warps then have room and the block is predicted to be faster by more than
+   `worth_swapping`. */
+#include "codegen/choose_products.h"
+
+#include "codegen/analysis/tensor.h"
+#include "codegen/kernel/limits.h"
+#include "codegen/kernel/remarks.h"
+#include "codegen/plan/budget.h"
+#include "codegen/weight.h"
+
+/* Does the kernel multiply, and may more warps divide its tiles? In a chain of products, rows stay in their warps. */
+static bool may_divide(const cg_func *c)
+{
+    uint32_t count = 0;
+    bool multiplies = false;
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body)) {
+        if (++count > CG_WEIGHED_OPS)
+            return false;
+        multiplies = multiplies || cg_is_product(op);
+    }
+    return multiplies && !c->strip_bits && !cg_choices_of(c)->warps && !cg_mma_chain_warps(c)
+           && !cg_loops_stay_plain(c);
+}
+
+/* Do tiles take about as many registers as a thread can have? Layouts and rings decide how many. */
+static bool may_spill(cg_func *c)
+{
+    enum { REGISTER_BITS = 32 };
+    uint64_t bits = 0;
+    if (!cg_bits_held(c, &bits)) {
+        cg_no_memory(c);
+        return false;
+    }
+    return cg_registers_wanted(c, (uint32_t)(bits / REGISTER_BITS / cg_threads(c))) > cg_registers_at_most(c);
+}
+
+/* Do sums and loaded tiles take as many if each element has a register of its own? This is so where accesses are too
+   short to be copied, which facts decide later. */
+static bool may_spill_loads(const cg_func *c)
+{
+    uint64_t most = 0;
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body)) {
+        uint64_t elements = 0;
+        for (const ct_op *in = op; ct_is_load(op) && in; in = in->next)
+            if (ct_is_load(in))
+                elements += (uint64_t)1 << cg_shape_of(in->results[0].type).tile_bits;
+        most = elements > most ? elements : most;
+    }
+    return (double)(most / cg_threads(c)) + cg_sum_registers(c) > cg_registers_at_most(c);
+}
+
+/* Are more warps worthwhile? If one block takes the place of two, they are only if much is spilled: products read
+   operands once for each warp, and no block multiplies while another one waits. */
+static bool is_better(const cg_machine *m, const cg_weight *then, const cg_weight *now)
+{
+    bool is_divided = !then->wanted, is_fuller = then->resident > now->resident;
+    return then->compiles && then->short_of < now->short_of
+           && (is_divided || is_fuller || now->short_of >= cg_worth_spilling(m));
+}
+
+/* Do threads spill, or is there a single warp for each scheduler, which waits for itself? */
+static bool has_too_few(const cg_weight *now)
+{
+    return now->short_of > 1 || (now->wanted && now->resident <= 1u << CG_WARPGROUP_BITS);
+}
+
+/* Has the kernel many warps because a product might hold its sums twice, as wgmma does with 8-bit floats? */
+static bool may_add_up(const cg_func *c, const ct_op *product)
+{
+    return c->warp_bits > CG_WARPGROUP_BITS && cg_cuts_sums(c, product);
+}
+
+/* Gives a kernel fewer warps than a hint or its products ask for: those that suit its tiles, unless the hint leads to
+   groups, and half of them if products hold their sums once after all. */
+static void choose_fewer_warps(cg_func *c, const cg_watch *watch, cg_choices *room)
+{
+    const ct_op *product = cg_largest_product(c->ir);
+    const uint32_t hinted = c->warp_bits, own = cg_warps_unhinted(c);
+    bool yields = product && own < hinted && bc_elem_kind(product->results[0].type) != BC_F64;
+    cg_choices fewer = *cg_choices_of(c);
+    if (!product || !(yields || may_add_up(c, product)))
+        return;
+    const cg_weight now = cg_weigh(c, watch, &fewer);
+    uint32_t bits = yields && now.compiles && !now.is_divided ? own : hinted;
+    const bool halves = bits > CG_WARPGROUP_BITS && may_add_up(c, product) && !now.adds_up;
+    bits -= halves;
+    if (bits == hinted)
+        return;
+    fewer.warps = 1u << bits;
+    const cg_weight then = cg_weigh(c, watch, &fewer);
+    if (c->failed || !then.compiles || (halves && then.short_of > 1))
+        return;
+    cg_take(c, room, &fewer);
+    cg_remark(c, NULL, CG_REMARK_ChosenByCost, TV_REMARK_PASSED,
+              "{Warps=%u} warps instead of {UsualWarps=%u}: each warp reads the operands of its products from shared "
+              "memory",
+              fewer.warps, 1u << hinted);
+}
+
+static void remark_held(const cg_func *c, uint32_t warps, uint32_t wanted)
+{
+    cg_remark(c, NULL, CG_REMARK_ChosenByCost, TV_REMARK_PASSED,
+              "{Warps=%u} warps: with fewer, tiles and addresses of a loop take about {Held=%u} registers of a thread",
+              warps, wanted);
+}
+
+static void choose_more_warps(cg_func *c, const cg_watch *watch, cg_choices *room)
+{
+    const bool spills = may_spill(c);
+    if (!spills && !may_spill_loads(c))
+        return;
+    const cg_choices usual = *cg_choices_of(c);
+    cg_choices best = usual, more = best;
+    const cg_weight of_usual = cg_weigh(c, watch, &best);
+    cg_weight now = of_usual;
+    for (uint32_t warp_bits = c->warp_bits + 1;
+         warp_bits <= CG_BLOCK_WARPS && (spills ? has_too_few(&now) : now.short_of > 1); warp_bits++) {
+        more.warps = 1u << warp_bits;
+        cg_weight then = cg_weigh(c, watch, &more);
+        if (!is_better(cg_machine_of(c->target), &then, &now))
+            break;
+        now = then;
+        best = more;
+    }
+    if (c->failed || best.warps == usual.warps)
+        return;
+    cg_take(c, room, &best);
+    remark_held(c, best.warps, of_usual.wanted);
+}
+
+/* ---- chains of products ---- */
+
+static int64_t rows_of(const ct_op *product)
+{
+    return product->results[0].type->shape[product->results[0].type->rank - 2];
+}
+
+/* The most rows of a product that multiplies what another one gives. 0: there is none. */
+static int64_t rows_of_chain(const cg_func *c)
+{
+    uint32_t count = 0;
+    int64_t rows = 0;
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body)) {
+        if (++count > CG_WEIGHED_OPS)
+            return 0;
+        if (cg_is_product(op) && cg_product_before(op) && rows_of(op) > rows)
+            rows = rows_of(op);
+    }
+    return rows;
+}
+
+/* Swaps the operands of a chain of few rows, so that wgmma reads each of them once from shared memory, if the model
+   predicts that this is clearly faster than what other rules have chosen; without producers, it was slower for most
+   chains that were tried. */
+static void swap_chain(cg_func *c, const cg_watch *watch, cg_choices *room)
+{
+    const cg_choices usual = *cg_choices_of(c);
+    if (!(c->target->features & CG_HAS_WGMMA) || usual.swap != CG_AS_DECIDED || usual.groups != CG_AS_DECIDED
+        || cg_loops_stay_plain(c) || !rows_of_chain(c) || rows_of_chain(c) >= CG_WARPGROUP_ROWS)
+        return;
+    cg_choices swapped = usual;
+    swapped.swap = CG_IF_LEGAL;
+    const cg_weight now = cg_weigh(c, watch, &usual), then = cg_weigh(c, watch, &swapped);
+    if (c->failed || !then.compiles || !then.is_divided
+        || (now.compiles && then.share * cg_machine_of(c->target)->worth_swapping > now.share))
+        return;
+    cg_take_cheaper(c, room, &swapped, "swapped operands of a chain of products", &then, &now);
+}
+
+/* Divides the rows of a chain among two warpgroups instead of one if a multiprocessor then has more warps, or as many,
+   of which none spills. Where producers copy, blocks have registers by their budget instead, and sums by tcgen05 take
+   none. True: it is done. */
+static bool takes_second_warpgroup(cg_func *c, const cg_watch *watch, cg_choices *room)
+{
+    enum { TWO_WARPGROUPS = 2 * CG_WARPGROUP_ROWS };
+    const cg_choices usual = *cg_choices_of(c);
+    if (!(c->target->features & CG_HAS_WGMMA) || usual.warps || usual.occupancy || cg_loops_stay_plain(c)
+        || rows_of_chain(c) < TWO_WARPGROUPS)
+        return false;
+    cg_choices more = usual;
+    more.warps = 2u << CG_WARPGROUP_BITS;
+    more.occupancy = CG_FEW_BLOCKS;
+    more.groups = CG_NEVER;
+    const cg_weight now = cg_weigh(c, watch, &usual);
+    if (!now.compiles || !now.wanted || now.is_fed || now.warp_bits != CG_WARPGROUP_BITS)
+        return false;
+    const cg_weight then = cg_weigh(c, watch, &more);
+    const bool holds = then.resident == now.resident && now.short_of > 1 && then.short_of <= 1;
+    if (c->failed || !then.compiles || !(then.resident > now.resident || holds))
+        return false;
+    more.occupancy = holds ? usual.occupancy : more.occupancy; /* one block is there */
+    cg_take(c, room, &more);
+    if (holds)
+        remark_held(c, more.warps, now.wanted);
+    else
+        cg_remark(
+            c, NULL, CG_REMARK_ChosenByCost, TV_REMARK_PASSED,
+            "{Warps=%u} warps: about {Resident=%u} are on a multiprocessor at a time instead of {UsualResident=%u}",
+            more.warps, then.resident, now.resident);
+    return true;
+}
+
+/* ---- the correction of sums ---- */
+
+/* Gives the sum of a chain by tcgen05 to correctors if the model predicts that the block is faster then: consumers go
+   on while these multiply it. */
+static void choose_correctors(cg_func *c, const cg_watch *watch, cg_choices *room)
+{
+    const cg_choices usual = *cg_choices_of(c);
+    if (!(c->target->features & CG_HAS_TCGEN05) || usual.correction != CG_AS_DECIDED || usual.groups != CG_AS_DECIDED
+        || cg_loops_stay_plain(c) || !rows_of_chain(c))
+        return;
+    cg_choices apart = usual;
+    apart.correction = CG_IF_LEGAL;
+    const cg_weight now = cg_weigh(c, watch, &usual), then = cg_weigh(c, watch, &apart);
+    if (c->failed || !then.compiles || !now.compiles || then.share >= now.share)
+        return;
+    cg_take_cheaper(c, room, &apart, "warps of their own correct the sum of a chain of products", &then, &now);
+}
+
+/* ---- scaled products of few rows ---- */
+
+/* Leaves scaled products of few rows to mma.sync if blocks are predicted to be clearly faster: rows that are spread
+   over those of tcgen05 take the time of all of these. The measured GPUs do not have the instruction. */
+static void choose_spread(cg_func *c, const cg_watch *watch, cg_choices *room)
+{
+    const ct_op *product = c->target->features & CG_HAS_TCGEN05 ? cg_largest_product(c->ir) : NULL;
+    if (!product || product->opcode != OP_mmaf_scaled || rows_of(product) >= 1 << CG_TENSOR_ROW_BITS)
+        return;
+    cg_choices never = *cg_choices_of(c);
+    const cg_weight now = cg_weigh_on(c, watch, &never, CG_ANY_GPU);
+    never.spread = CG_NEVER;
+    const cg_weight then = cg_weigh_on(c, watch, &never, CG_ANY_GPU);
+    const double worth = cg_machine_of(c->target)->worth_changing;
+    if (c->failed || !then.compiles || (now.compiles && then.share * worth >= now.share))
+        return;
+    cg_take_cheaper(c, room, &never, "scaled products of few rows by mma.sync", &then, &now);
+}
+
+static void choose_warps(cg_func *c, const cg_watch *watch, cg_choices *room)
+{
+    if (!may_divide(c))
+        return;
+    choose_fewer_warps(c, watch, room);
+    choose_more_warps(c, watch, room);
+}
+
+void cg_choose_for_products(cg_func *c, const cg_watch *watch, cg_choices *room)
+{
+    choose_spread(c, watch, room);
+    if (!takes_second_warpgroup(c, watch, room))
+        choose_warps(c, watch, room);
+    swap_chain(c, watch, room);
+    choose_correctors(c, watch, room);
+}

@@ -1,0 +1,126 @@
+/* Weighs plans of a kernel; see the header. */
+#include "codegen/weight.h"
+
+#include "codegen/analysis/ring.h"
+#include "codegen/kernel/groups.h"
+#include "codegen/kernel/limits.h"
+#include "codegen/kernel/remarks.h"
+#include "codegen/plan/budget.h"
+#include "codegen/ptx/emit.h"
+#include "codegen/assume.h"
+#include "codegen/promises.h"
+
+bool cg_begin_kernel(cg_func *c)
+{
+    bc_arena_init(&c->arena, &c->m->arena.allocator, 0);
+    if (!(c->ir = ct_import(c->f, &c->arena)) || !cg_assume(c)
+        || !cg_find_promises(c->m, c->f, &c->arena, &c->promises)) {
+        cg_no_memory(c);
+        return false;
+    }
+    cg_set_warps(c);
+    return true;
+}
+
+double cg_registers_at_most(const cg_func *c)
+{
+    double all = CG_REGISTERS / (double)cg_all_threads(c);
+    return all < CG_THREAD_REGISTERS ? all : CG_THREAD_REGISTERS;
+}
+
+/* Do threads read tiles from their own slots, in every version of the kernel's loops that is likely to run? */
+static bool reads_own_slots(const cg_func *c)
+{
+    bool reads = false;
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body)) {
+        if (op->likely)
+            return false;
+        reads = reads || (op->opcode == CT_ring && ((const cg_ring *)op->detail)->role == CG_RING_OF_THREADS);
+    }
+    return reads && !c->is_versioned;
+}
+
+/* Are tiles loaded ahead in accesses shorter than 16 bytes, or possibly, where there are two versions for that? */
+static bool has_short_accesses(const cg_func *c)
+{
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body)) {
+        const cg_ring *ring = op->opcode == CT_ring ? op->detail : NULL;
+        for (uint32_t i = 0; ring && i < ring->load_count; i++)
+            if (ring->loads[i].vector_bits < cg_chunk_bits(ring->loads[i].op->results[0].type))
+                return true;
+    }
+    return c->is_versioned;
+}
+
+static bool adds_up(const cg_func *c)
+{
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
+        if (cg_is_product(op) && cg_product_of(c, op).adds_up)
+            return true;
+    return false;
+}
+
+cg_weight cg_weigh_on(cg_func *c, const cg_watch *watch, const cg_choices *choices, cg_gpu gpu)
+{
+    tv_compile_options silent = c->options ? *c->options : (tv_compile_options){.target = NULL};
+    silent.remarks = (tv_remark_sink){.report = NULL};
+    cg_written written = {.ptx = c->target->ptx};
+    const cg_launch decisive = {.gpu = gpu};
+    cg_func own = {.m = c->m,
+                   .f = c->f,
+                   .target = c->target,
+                   .options = &silent,
+                   .launch = &decisive,
+                   .choices = choices,
+                   .written = &written,
+                   .is_weighed = true};
+    const cg_watch to_cost = cg_watch_to_weigh(watch);
+    cg_weight w = {.cycles = 0};
+    bc_arena_init(&written.arena, &c->m->arena.allocator, 0);
+    bc_text_init(&written.text, &c->m->arena.allocator);
+    if (cg_begin_kernel(&own))
+        cg_run_passes(&own, &to_cost);
+    const cg_kernel_cost *cost = own.failed ? NULL : own.cost;
+    if (cost && cost->registers * cost->machine->threads_enough < cost->machine->registers)
+        w = (cg_weight){.cycles = cost->cycles, .busy = cost->busy};
+    w.compiles = !own.failed;
+    w.share = cost ? cost->cycles : 0;
+    w.adds_up = w.compiles && adds_up(&own);
+    w.is_divided = own.groups;
+    w.wanted = cost && !own.groups ? cost->wanted : 0;
+    w.short_of = w.wanted / cg_registers_at_most(&own);
+    w.warp_bits = cg_real_warp_bits(&own);
+    w.shared = cost ? cost->shared : 0;
+    w.resident = cost ? cost->blocks << w.warp_bits : 0;
+    for (uint32_t i = 0; cost && i < cost->loop_count; i++)
+        w.runs_ahead = w.runs_ahead || cost->loops[i].stages;
+    w.has_short = cost && has_short_accesses(&own);
+    w.is_fed = cost && reads_own_slots(&own);
+    if (own.status == TV_NO_MEMORY || own.arena.failed)
+        cg_no_memory(c);
+    bc_arena_release(&own.arena);
+    bc_arena_release(&written.arena);
+    bc_text_release(&written.text);
+    return w;
+}
+
+cg_weight cg_weigh(cg_func *c, const cg_watch *watch, const cg_choices *choices)
+{
+    return cg_weigh_on(c, watch, choices, cg_gpu_of(c->target));
+}
+
+void cg_take(cg_func *c, cg_choices *room, const cg_choices *best)
+{
+    *room = *best;
+    c->choices = room;
+    cg_set_warps(c);
+}
+
+void cg_take_cheaper(cg_func *c, cg_choices *room, const cg_choices *best, const char *plan, const cg_weight *then,
+                     const cg_weight *usual)
+{
+    cg_take(c, room, best);
+    cg_remark(c, NULL, CG_REMARK_ChosenByCost, TV_REMARK_PASSED,
+              "{Plan=%s}: about {Cycles=%.0f} cycles of a block instead of {UsualCycles=%.0f}", plan, then->share,
+              usual->share);
+}

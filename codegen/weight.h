@@ -1,0 +1,42 @@
+/* What is predicted for a kernel that is compiled with other choices, up to the prediction of its cost
+   (codegen/choose.c). */
+#ifndef TILEVM_CODEGEN_WEIGHT_H
+#define TILEVM_CODEGEN_WEIGHT_H
+
+#include "codegen/cost/cost.h"
+#include "codegen/passes/pass.h"
+
+/* Gets a kernel ready for the first pass: its IR, promises, and warps. False: out of memory. The arena of *c is to be
+   released in either case. */
+bool cg_begin_kernel(cg_func *c);
+
+/* What is predicted for a block. */
+typedef struct cg_weight {
+    bool compiles;
+    double cycles, busy; /* 0: the kernel cannot be compiled, or its tiles take too many registers */
+    double share;        /* the cycles, however many registers */
+    uint32_t wanted;     /* registers of a thread with which loops with products spill none; 0: a budget decides */
+    double short_of;     /* the same, divided by those that it can have */
+    bool adds_up;        /* a product adds up its sums, in registers of its own */
+    bool is_divided;     /* into groups of warps */
+    uint32_t resident;   /* warps of a multiprocessor that compute */
+    uint32_t warp_bits;  /* log2 of those of a block */
+    uint32_t shared;     /* bytes of shared memory of a block */
+    bool runs_ahead;     /* a loop has a ring */
+    bool has_short;      /* accesses that run ahead, or those of one of two versions, are shorter than 16 bytes */
+    bool is_fed;         /* no thread waits for a tile from memory: those that it reads come by a ring in any case */
+} cg_weight;
+
+/* The registers that a thread can have, however few blocks share a multiprocessor. */
+double cg_registers_at_most(const cg_func *c);
+/* Weighs the kernel with these choices on a GPU, not the one of remarks. Out of memory, *c has failed. */
+cg_weight cg_weigh_on(cg_func *c, const cg_watch *watch, const cg_choices *choices, cg_gpu gpu);
+/* The same on the GPU that decisions are made for. */
+cg_weight cg_weigh(cg_func *c, const cg_watch *watch, const cg_choices *choices);
+/* Compiles the kernel with these choices, which *room keeps. */
+void cg_take(cg_func *c, cg_choices *room, const cg_choices *best);
+/* The same, and tells why. */
+void cg_take_cheaper(cg_func *c, cg_choices *room, const cg_choices *best, const char *plan, const cg_weight *then,
+                     const cg_weight *usual);
+
+#endif
