@@ -36,6 +36,7 @@ typedef struct tiles {
     bool adds_up;      /* registers hold sums of products twice, one part at a time */
     uint32_t reduced;  /* the largest tile that is reduced, and one more; 0: none is */
     bool by_turns;     /* loops reduce some of them */
+    bool is_chain;     /* a product multiplies what another one led to */
     bool once;         /* no element is needed later */
 } tiles;
 
@@ -113,6 +114,7 @@ static bool comes_loaded(const ct_value *operand)
 static void look_at_operands(tiles *t, const ct_op *product)
 {
     enum { TWO_WARPGROUPS = 2 * CG_WARPGROUP_ROWS };
+    t->is_chain = t->is_chain || cg_product_before(product);
     const bc_type *type = product->results[0].type;
     uint32_t bits[2] = {0};
     for (uint32_t i = 0; i < 2; i++)
@@ -168,6 +170,17 @@ static void look_at(tiles *t, const cg_func *c, const ct_op *op)
     }
 }
 
+/* log2 of the elements of a tile with which so many warps suit it. */
+static uint32_t elements_of(uint32_t warp_bits)
+{
+    return warp_bits + CG_LANE_BITS + CG_THREAD_ELEMENTS_BITS;
+}
+
+/* In a chain of products, only sums count, as long as a thread of four warps would have at most 128 elements of any
+   other tile: operands pass through registers piece by piece, whether they are converted or loaded through pointers.
+   With more warps, rows are spread over several, and one block fills the shared memory of a multiprocessor. On an
+   H200, eight chains of 64x128x128 take 0.58 to 0.78 of the time with four warps instead of eight, and 15 of 16 and
+   32 rows 0.59 to 1.03 (0.76 in the geometric mean), but one of 64x128x256 1.15. */
 static tiles tiles_of(const cg_func *c)
 {
     tiles t = {.once = true};
@@ -176,6 +189,8 @@ static tiles tiles_of(const cg_func *c)
             op = op->regions[0]->last; /* the choice for the loop's other version suits this one, too */
         else
             look_at(&t, c, op);
+    if (t.is_chain && t.most <= elements_of(CG_USUAL_WARPS) + 1)
+        t.most = t.product;
     return t;
 }
 
@@ -191,12 +206,6 @@ static uint32_t warps_of_blocks(const tiles *t)
         while (bits < CG_USUAL_WARPS && bits + CG_LANE_BITS + LEAST_OF_A_THREAD < t->product)
             bits++;
     return bits < CG_MANY_WARPS ? bits : CG_MANY_WARPS;
-}
-
-/* log2 of the elements of a tile with which so many warps suit it. */
-static uint32_t elements_of(uint32_t warp_bits)
-{
-    return warp_bits + CG_LANE_BITS + CG_THREAD_ELEMENTS_BITS;
 }
 
 /* Enough warps that a thread holds at most 64 elements of the largest tile, but 32 of one that is reduced, or of the
@@ -244,19 +253,15 @@ static uint32_t warps_of_strips(const tiles *t)
 /* Tiles with more than 128 elements per thread go in strips of 32. So do tiles with 128 if the kernel has no loops
    or reductions and reads each element once. Products keep theirs in registers. A hint takes precedence, except in
    three cases: tiles go in strips; products pass their results on, whose rows must stay in one warp, and sums in
-   registers; or a thread would have too many elements of a product. The warps of such a chain have 16 rows each, also
-   if operands, which pass through registers piece by piece, are larger than the sums: with more warps, rows are spread
-   over several, and one block fills the shared memory of a multiprocessor. On an H200, eight chains of 64x128x128
-   through pointers or with converted operands take 0.58 to 0.78 of the time with four warps instead of eight, but one
-   of 64x128x256 1.15, for whose tiles of 256 elements a thread has no registers. */
+   registers; or a thread would have too many elements of a product. */
 static warps choose_warps(const cg_func *c, tiles t)
 {
     if (t.most + t.once > CG_IN_REGISTERS_BITS && !t.has_products) {
         uint32_t strips = t.most - CG_STRIP_BITS;
         return (warps){.bits = strips + warps_of_strips(&t), .strip_bits = strips};
     }
-    uint32_t chain = t.product ? cg_mma_chain_warps(c) : 0, hint;
-    if (chain && (t.product == t.most || t.most <= elements_of(chain) + 1))
+    uint32_t chain = t.product && t.product == t.most ? cg_mma_chain_warps(c) : 0, hint;
+    if (chain)
         return (warps){.bits = chain};
     bool is_hinted = hinted_warps(c, &hint);
     uint32_t in_thread = t.product && t.held > t.most ? t.held : t.most,

@@ -150,17 +150,18 @@ static uint32_t registers_beside_sums(const cg_func *c)
 
 /* Would stages leave a block alone on its multiprocessor, with one warp for each scheduler, although two blocks fit if
    each has a single slot? The warps of such a block wait for each product of a chain, and for each other between them:
-   other blocks save more time than stages do. On an H200, microseconds with three stages and with a single slot: f16
-   32x128x128 aligned to 8 bytes 360 and 225, bf16 16x64x256 aligned to 4 bytes 433 and 358, 32x64x256 216 and 179. But
-   if each block reads tiles of its own, as in decoding, stages keep DRAM busy (16x128x128: 136 and 141; by pages: 250
-   and 267). */
+   other blocks save more time than stages do. A hint for more blocks than have room for a slot asks for two. On an
+   H200, microseconds with three stages and with a single slot: f16 32x128x128 aligned to 8 bytes 360 and 225, bf16
+   16x64x256 aligned to 4 bytes 433 and 358, 32x64x256 216 and 179. But if each block reads tiles of its own, as in
+   decoding, stages keep DRAM busy (16x128x128: 136 and 141; by pages: 250 and 267). */
 static bool prefers_blocks(cg_func *c, const ct_block *body, const cg_ring *ring, uint32_t used,
                            const cg_slot_work *work)
 {
+    const uint32_t one = used + work->slot_bytes, asked = cg_room_beside(c, CG_FEW_BLOCKS * cg_threads(c)),
+                   share = asked < one ? ((uint32_t)c->target->shared_kib << 10) / CG_FEW_BLOCKS : asked;
     bool shared = false;
-    if (!work->may_refill || ring->async || cg_threads(c) > 1u << (CG_USUAL_WARPS + CG_LANE_BITS)
-        || slots_beside(c, CG_FEW_BLOCKS, used + work->slot_bytes, work, 1)
-        || !slots_beside(c, CG_FEW_BLOCKS, used, work, 1))
+    if (!work->may_refill || ring->async || cg_threads(c) > 1u << (CG_USUAL_WARPS + CG_LANE_BITS) || one > share
+        || one + work->slot_bytes <= share || work->fits < work->slot_bytes)
         return false;
     if (!cg_find_shared_tiles(c->ir, &c->arena, body, &shared))
         cg_no_memory(c);
