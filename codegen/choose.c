@@ -12,11 +12,13 @@
    known: a block that would be alone on a multiprocessor because of its scratch has fewer stages, so that a second one
    has room, since nothing else runs while its warps wait at a barrier.
 
-   A map without such a hint gets more warps, up to 16, as long as fewer than half of the threads that a multiprocessor
-   can have are predicted to be there and each step brings more of them. If these are too few still, its rings have two
-   stages, provided that this brings more. A reduction without a hint gets more, up to eight, in the same way, as long
-   as each warp has results of its own, because otherwise more warps exchange more, and if accesses are shorter than 16
-   bytes, so that instructions limit it.
+   A map without such a hint gets more warps, up to 16, as long as fewer than half of the threads that a
+   multiprocessor can have are predicted to be there and each step brings more of them. If these are too few still,
+   its rings have two stages, provided that this brings more. A map whose ring leaves no room for a second block has
+   up to 32 warps, if their registers suffice: 16 are the most for others because all warps of a block wait for the
+   last one, but while this one waits, nothing else computes. A reduction without a hint gets more, up to eight, in
+   the same way, as long as each warp has results of its own, because otherwise more warps exchange more, and if
+   accesses are shorter than 16 bytes, so that instructions limit it.
 
    Why any choice is right: passes keep the meaning of a kernel for every number of warps. */
 #include "codegen/choose.h"
@@ -90,6 +92,12 @@ static bool is_alone(const cg_weight *w)
     return w->resident == 1u << w->warp_bits;
 }
 
+/* Because two of them have too little shared memory? */
+static bool fills_shared(const cg_func *c, const cg_weight *w)
+{
+    return is_alone(w) && CG_FEW_BLOCKS * (w->shared + CG_SYSTEM_SHARED) > (uint32_t)c->target->shared_kib << 10;
+}
+
 /* Does at most one loop load tiles? */
 static bool reads_once(const cg_func *c)
 {
@@ -131,6 +139,20 @@ static bool brings_more(cg_func *c, const cg_watch *watch, const cg_choices *nex
     return true;
 }
 
+/* Gives a block whose ring leaves no room for another one as many warps as there can be. */
+static void fill_alone(cg_func *c, const cg_watch *watch, cg_weight *now, cg_choices *best)
+{
+    cg_choices next = *best;
+    next.warps = 1u << CG_BLOCK_WARPS;
+    if (now->warp_bits + 1 != CG_BLOCK_WARPS || !fills_shared(c, now))
+        return;
+    const cg_weight then = cg_weigh(c, watch, &next);
+    if (then.cycles > 0) { /* registers suffice */
+        *now = then;
+        *best = next;
+    }
+}
+
 static void remark_filled(cg_func *c, const cg_choices *chosen, uint32_t usual, const cg_weight *now)
 {
     cg_remark(c, NULL, CG_REMARK_ChosenByCost, TV_REMARK_PASSED,
@@ -154,6 +176,7 @@ static void fill_with_map(cg_func *c, const cg_watch *watch, cg_choices *room)
     next.stages = FEWEST_STAGES;
     if (usual && now.resident < enough && !best.stages && !c->strip_bits && !cg_has_turns(c))
         brings_more(c, watch, &next, &now, &best);
+    fill_alone(c, watch, &now, &best);
     if (c->failed || now.resident == usual)
         return;
     cg_take(c, room, &best);
@@ -218,9 +241,8 @@ static cg_weight yield_to_ring(cg_func *c, const cg_watch *watch, cg_choices *ro
 static cg_weight make_room(cg_func *c, const cg_watch *watch, cg_choices *room, cg_weight now)
 {
     cg_choices fewer = *cg_choices_of(c);
-    const bool is_full = CG_FEW_BLOCKS * (now.shared + CG_SYSTEM_SHARED) > (uint32_t)c->target->shared_kib << 10;
     cg_weight then = now;
-    if (fewer.stages || !is_alone(&now) || !is_full)
+    if (fewer.stages || !fills_shared(c, &now))
         return now;
     for (fewer.stages = CG_RING_SLOTS - 1; fewer.stages >= CG_SLOTS_IN_FLIGHT; fewer.stages--) {
         then = cg_weigh(c, watch, &fewer);

@@ -9,9 +9,10 @@
    more warps read more. Products of f64, whose sums take two registers each, keep them.
 
    A chain of products with rows for two warpgroups gets two, and no producers, if a multiprocessor then has more warps
-   than with one, unless threads read tiles from slots of their own whenever the kernel runs: then no warp waits for
-   memory. Operands of a chain of 16 or 32 rows are swapped if groups of warps then have room and the block is predicted
-   to be faster by more than `worth_swapping`. */
+   than with one, or as many that have registers for their tiles where those of one spill, unless threads read tiles
+   from slots of their own whenever the kernel runs: then no warp waits for memory. Operands of a chain of 16 or 32 rows
+   are swapped if groups of warps then have room and the block is predicted to be faster by more than
+   `worth_swapping`. */
 #include "codegen/choose_products.h"
 
 #include "codegen/analysis/tensor.h"
@@ -109,6 +110,13 @@ static void choose_fewer_warps(cg_func *c, const cg_watch *watch, cg_choices *ro
               fewer.warps, 1u << hinted);
 }
 
+static void remark_held(const cg_func *c, uint32_t warps, uint32_t wanted)
+{
+    cg_remark(c, NULL, CG_REMARK_ChosenByCost, TV_REMARK_PASSED,
+              "{Warps=%u} warps: with fewer, tiles and addresses of a loop take about {Held=%u} registers of a thread",
+              warps, wanted);
+}
+
 static void choose_more_warps(cg_func *c, const cg_watch *watch, cg_choices *room)
 {
     const bool spills = may_spill(c);
@@ -130,9 +138,7 @@ static void choose_more_warps(cg_func *c, const cg_watch *watch, cg_choices *roo
     if (c->failed || best.warps == usual.warps)
         return;
     cg_take(c, room, &best);
-    cg_remark(c, NULL, CG_REMARK_ChosenByCost, TV_REMARK_PASSED,
-              "{Warps=%u} warps: with fewer, tiles and addresses of a loop take about {Held=%u} registers of a thread",
-              best.warps, of_usual.wanted);
+    remark_held(c, best.warps, of_usual.wanted);
 }
 
 /* ---- chains of products ---- */
@@ -174,8 +180,9 @@ static void swap_chain(cg_func *c, const cg_watch *watch, cg_choices *room)
     cg_take_cheaper(c, room, &swapped, "swapped operands of a chain of products", &then, &now);
 }
 
-/* Divides the rows of a chain among two warpgroups instead of one if a multiprocessor then has more warps. Where
-   producers copy, blocks have registers by their budget instead, and sums by tcgen05 take none. True: it is done. */
+/* Divides the rows of a chain among two warpgroups instead of one if a multiprocessor then has more warps, or as many,
+   of which none spills. Where producers copy, blocks have registers by their budget instead, and sums by tcgen05 take
+   none. True: it is done. */
 static bool takes_second_warpgroup(cg_func *c, const cg_watch *watch, cg_choices *room)
 {
     enum { TWO_WARPGROUPS = 2 * CG_WARPGROUP_ROWS };
@@ -191,12 +198,18 @@ static bool takes_second_warpgroup(cg_func *c, const cg_watch *watch, cg_choices
     if (!now.compiles || !now.wanted || now.is_fed || now.warp_bits != CG_WARPGROUP_BITS)
         return false;
     const cg_weight then = cg_weigh(c, watch, &more);
-    if (c->failed || !then.compiles || then.resident <= now.resident)
+    const bool holds = then.resident == now.resident && now.short_of > 1 && then.short_of <= 1;
+    if (c->failed || !then.compiles || !(then.resident > now.resident || holds))
         return false;
+    more.occupancy = holds ? usual.occupancy : more.occupancy; /* one block is there */
     cg_take(c, room, &more);
-    cg_remark(c, NULL, CG_REMARK_ChosenByCost, TV_REMARK_PASSED,
-              "{Warps=%u} warps: about {Resident=%u} are on a multiprocessor at a time instead of {UsualResident=%u}",
-              more.warps, then.resident, now.resident);
+    if (holds)
+        remark_held(c, more.warps, now.wanted);
+    else
+        cg_remark(
+            c, NULL, CG_REMARK_ChosenByCost, TV_REMARK_PASSED,
+            "{Warps=%u} warps: about {Resident=%u} are on a multiprocessor at a time instead of {UsualResident=%u}",
+            more.warps, then.resident, now.resident);
     return true;
 }
 

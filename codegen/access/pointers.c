@@ -100,9 +100,10 @@ uint32_t cg_pointer_vector(cg_func *c, const cg_ptr_op *p, uint32_t *out_dim)
 
 /* The layout in which a product's result is accessed. If the product's own layout has shorter accesses than memory
    allows, warps exchange elements first and access whole rows, except for stores of which four lanes, which hold
-   neighbouring elements, fill a sector. So do stores of single elements if their pointers are likely to be consecutive:
-   each instruction of a warp then reaches one or two cache lines, instead of one in each of eight rows (f16, 128x128
-   with rows of odd length: 409 and 163 microseconds on an H200). */
+   neighbouring elements, fill a sector. So do stores and atomics of single elements if their pointers are likely to be
+   consecutive: each instruction of a warp then reaches one or two cache lines, instead of one in each of eight rows
+   (f16, 128x128 with rows of odd length: 409 and 163 microseconds on an H200), and L2 updates each sector once, instead
+   of once for every second element of it. */
 static cg_layout layout_of_product(const cg_ptr_op *p, const cg_layout *wish, uint32_t fast, uint32_t bits)
 {
     enum { LANES = 4 };
@@ -112,9 +113,9 @@ static cg_layout layout_of_product(const cg_ptr_op *p, const cg_layout *wish, ui
     const cg_axis *axes = p->pointers->fact->axes;
     uint32_t bytes = cg_memory_bytes((bc_kind)p->pointers->type->elem->elem->kind),
              vector = cg_layout_vector(wish, s.shift[fast], bits, reg_bit);
-    bool fills = !p->single && (bytes << vector) * LANES >= CG_SECTOR_BYTES,
-         scattered = p->value && !p->single && axes && axes[fast].likely == s.bits[fast];
-    if (cg_pointee_shift(p->pointers->type) >= 0 && (vector < bits || scattered) && !fills
+    bool fills = (bytes << vector) * LANES >= CG_SECTOR_BYTES,
+         scattered = p->value && axes && axes[fast].likely == s.bits[fast] && !fills;
+    if (cg_pointee_shift(p->pointers->type) >= 0 && (vector < bits || scattered) && (p->single || !fills)
         && cg_layout_rows_of_warps(wish, &s, fast, bits, bytes, &rows))
         return rows;
     return cg_layout_drop_replicas(wish, NULL);

@@ -12,6 +12,8 @@ typedef struct computing {
     const ct_op *product;
     uint32_t index; /* of the operand */
     double bytes;   /* of the tiles that it is computed from */
+    double scraps;  /* bytes of those that come in pieces shorter than 16 bytes, */
+    double copies;  /* and the instructions of warps that copy these */
 } computing;
 
 static const bc_type *operand_type(const computing *x, uint32_t index)
@@ -49,6 +51,10 @@ static bool comes_by_slot(computing *x, ct_op *load, const cg_layout *l)
     if (!cg_load_to_compute(x->c, load, x->product, &ring) || (bytes == 1 && first != 1u << s.shift[ring.fast]))
         return false;
     x->bytes += (double)((uint64_t)bytes << s.tile_bits);
+    if (ring.vector_bits < cg_chunk_bits(tile)) {
+        x->scraps += (double)((uint64_t)bytes << s.tile_bits);
+        x->copies += (double)((uint64_t)1 << s.tile_bits >> ring.vector_bits >> CG_LANE_BITS);
+    }
     return true;
 }
 
@@ -101,15 +107,20 @@ bool cg_is_worth_computing(cg_func *c, const ct_op *product, uint32_t index, boo
     computing x = {.c = c, .product = product, .index = index};
     if (!takes_fragments(&x) || !comes_to_consumers(&x))
         return false;
+    /* The warps of the producers are few. They keep a product waiting that takes fewer cycles than they have copies. */
+    double multiplies = cg_async_cycles(c, product);
+    if (x.copies >= multiplies)
+        return false;
     if (rows_of(&x) > CG_WARPGROUP_ROWS && !alone)
         return true;
     /* One warpgroup, or one with all rows, computes and multiplies by turns. Without groups, more warps compute, and
-       more bytes are in flight. */
+       more bytes are in flight: even if nothing is prefetched, tiles of several blocks may keep memory busy. */
     const cg_machine *m = cg_machine_of(c->target);
+    if (CG_MOST_BLOCKS * x.scraps >= m->bytes_ahead)
+        return false;
     const bc_type *other = operand_type(&x, !index);
     uint32_t instructions = instructions_of(&x);
-    double multiplies = cg_async_cycles(c, product),
-           elements = (double)((uint64_t)1 << cg_shape_of(operand_type(&x, index)).tile_bits),
+    double elements = (double)((uint64_t)1 << cg_shape_of(operand_type(&x, index)).tile_bits),
            computes = instructions * elements / (1 << CG_LANE_BITS) / m->issue,
            bytes = x.bytes + (double)((uint64_t)cg_memory_bytes(bc_elem_kind(other)) << cg_shape_of(other).tile_bits);
     bool only_waits = instructions <= 1 && columns_of(&x) > CG_FEW_COLUMNS

@@ -17,9 +17,11 @@
    may start at any distance from each other.
 
    Why it is right: the loop carries only the sums and tokens, since the rest of its body is executed again for each
-   slice; the slices are added in the order in which the instruction would add them; and slice h of a tile begins h
-   times its length behind the tile. The finer view has a tile there, because its tiles are as far apart as the greatest
-   common divisor of that length and of the distance of the tiles. */
+   slice; weak loads of scalars, such as an index from a table, give the same again, because nothing in the loop writes,
+   and stand in front of the slices where they depend on none; the slices are added in the order in which the
+   instruction would add them; and slice h of a tile begins h times its length behind the tile. The finer view has a
+   tile there, because its tiles are as far apart as the greatest common divisor of that length and of the distance of
+   the tiles. */
 #include <string.h>
 
 #include "codegen/analysis/order.h"
@@ -121,7 +123,7 @@ static bool may_repeat(const cutting *x, const ct_op *op)
     uint32_t k = 0;
     if (op == x->product || op == x->loads[0] || op == x->loads[1] || op->opcode == OP_continue || is_between(op, &k))
         return true;
-    return ct_is_pure(op) && ct_gives_no_tiles(op);
+    return (ct_is_pure(op) || (ct_is_load(op) && cg_is_weak_access(op))) && ct_gives_no_tiles(op);
 }
 
 /* Does the loop carry only sums and tokens, and no counters? */
@@ -220,6 +222,20 @@ static bool is_wanted(cutting *x)
 
 /* ---- the inner loop ---- */
 
+/* Moves what all slices have in common, such as an index from a table, in front of the loop over them. */
+static void leave_scalars(ct_op *loop)
+{
+    ct_block *body = loop->regions[0];
+    for (ct_op *op = body->first, *next; op; op = next) {
+        bool depends = !ct_gives_no_tiles(op) || op == body->last;
+        next = op->next;
+        for (uint32_t i = 0; i < op->operand_count; i++)
+            depends = depends || ct_is_inside(op->operands[i]->block, body);
+        if (!depends)
+            ct_move_before(op, loop);
+    }
+}
+
 /* Moves the body to a new loop inside the loop, which carries the same values. NULL: out of memory. */
 static ct_op *put_loop(const cutting *x, const bc_type *counter)
 {
@@ -241,6 +257,7 @@ static ct_op *put_loop(const cutting *x, const bc_type *counter)
     ct_append(body, end);
     for (uint32_t i = 0; i < 3; i++)
         ct_set_operand(loop, i, bounds[i]);
+    leave_scalars(loop);
     for (uint32_t i = 0; i < carried; i++) {
         ct_set_operand(loop, 3 + i, &body->args[i + 1]);
         ct_set_operand(end, i, &loop->results[i]);

@@ -129,22 +129,32 @@ static const char *view_fits(cg_func *c, ct_op *op, const ct_block *body, const 
     return why ? why : feed_fits(c, op, body, fast, piece, computed, out);
 }
 
+/* Do pieces shorter than 16 bytes suit it? Of a tile of bytes, threads could have slots of their own for those
+   (codegen/passes/loads.c), and small tiles, such as scales, would keep the others from coming by tensor maps. */
+static bool suits_short_pieces(const cg_func *c, const bc_type *tile)
+{
+    uint32_t bytes = cg_memory_bytes(bc_elem_kind(tile));
+    return bytes > 1 && bytes << cg_shape_of(tile).tile_bits >= CG_ACCESS_BYTES * cg_threads(c);
+}
+
 bool cg_load_to_compute(cg_func *c, ct_op *op, const ct_op *product, cg_ring_load *out)
 {
+    const bc_type *tile = op->results[0].type;
     return op->opcode == OP_load_view_tko && cg_is_weak_access(op) && op->block == product->block
-           && bc_kind_memory_bytes(bc_elem_kind(op->results[0].type))
-           && !ct_is_inside(cg_view_op_of(op).view->block, op->block) && !view_fits(c, op, op->block, product, out)
-           && out->vector_bits == cg_chunk_bits(op->results[0].type);
+           && bc_kind_memory_bytes(bc_elem_kind(tile)) && !ct_is_inside(cg_view_op_of(op).view->block, op->block)
+           && !view_fits(c, op, op->block, product, out)
+           && (out->vector_bits == cg_chunk_bits(tile) || suits_short_pieces(c, tile));
 }
 
 /* log2 of the elements of the shortest pieces of a tile of pointers: 16 bytes, because a thread computes an address for
-   each piece; 4 bytes if it has at most 32 bytes of the tile, or if products without an instruction leave no registers
-   in which the tile could be prefetched otherwise. */
+   each piece; 4 bytes if it has at most 32 bytes of the tile, if elements have 4 bytes, which registers would take one
+   by one as well, or if products without an instruction leave no registers in which the tile could be prefetched
+   otherwise. */
 static uint32_t least_piece(const cg_func *c, const bc_type *tile, const ct_block *body)
 {
     uint32_t bytes = cg_memory_bytes(bc_elem_kind(tile));
     bool is_small = (uint64_t)bytes << cg_shape_of(tile).tile_bits <= CG_SECTOR_BYTES * cg_threads(c);
-    if (!is_small && !(body && cg_has_blocked(c, body)))
+    if (!is_small && bytes != CG_COPY_BYTES && !(body && cg_has_blocked(c, body)))
         return cg_chunk_bits(tile);
     return bytes < CG_COPY_BYTES ? tv_trailing_zeros(CG_COPY_BYTES / bytes) : 0;
 }
