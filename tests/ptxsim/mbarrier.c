@@ -167,6 +167,12 @@ ps_flow ps_exec_mbarrier_init(ps_warp *w, const ps_insn *in, uint32_t active)
     return PS_NEXT;
 }
 
+/* Is it neither the text of NVIDIA's tile compiler nor that of stock Triton? */
+static bool is_strict(const ps_warp *w)
+{
+    return !w->sim->module.is_dialect && !w->sim->module.is_triton;
+}
+
 /* Has every warp that has waited for the last phase done so before this one can end? One that waits later would take
    this phase's parity for that of a phase that is not over. */
 static void check_seen(ps_warp *w, const ps_insn *in, ps_mbarrier *b)
@@ -176,7 +182,7 @@ static void check_seen(ps_warp *w, const ps_insn *in, ps_mbarrier *b)
         is_ordered = is_ordered && (!b->seen[i] || b->times[i] > b->seen[i]);
         b->seen[i] = 0;
     }
-    if (!is_ordered && !w->sim->module.is_dialect && !w->sim->module.is_triton)
+    if (!is_ordered && is_strict(w))
         ps_report(w, in, -1, PTXSIM_MBARRIER,
                   "'%s': this phase may end before a warp that waits for the one before it has seen that", in->opcode);
 }
@@ -278,7 +284,7 @@ ps_flow ps_exec_mbarrier_wait(ps_warp *w, const ps_insn *in, uint32_t active)
             done |= (uint32_t)1 << l;
             ps_acquire(w, b->done_times);
             b->seen[w->clock_index] = in->high ? w->times[w->clock_index] : 0;
-            if (b->was_other && !in->beyond_block)
+            if (b->was_other && !in->beyond_block && is_strict(w))
                 ps_report(w, in, (int)l, PTXSIM_MBARRIER, "'%s' acquires in the block, but another block has arrived",
                           in->opcode);
         }
