@@ -73,7 +73,7 @@ void ps_take_order(ps_decoder *d)
         d->in->order = (uint8_t)order;
     if (ps_take(d, "mmio") || ps_take(d, "sc"))
         d->in->order = PS_ACQ_REL;
-    ps_take_one(d, scopes);
+    d->in->beyond_block = ps_take_one(d, scopes) > 0;
 }
 
 ps_space ps_take_space(ps_decoder *d)

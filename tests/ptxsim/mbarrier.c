@@ -122,10 +122,10 @@ static void init_mbarrier(ps_warp *w, const ps_insn *in, unsigned lane, uint64_t
         block->mbarriers =
             ps_grow(block->mbarriers, block->mbarrier_count, &block->mbarrier_size, sizeof *block->mbarriers);
         b = &block->mbarriers[block->mbarrier_count++];
-        b->times = ps_alloc((size_t)block->cluster->clock_count * 2, sizeof(uint32_t));
+        b->times = ps_alloc((size_t)block->cluster->clock_count * 3, sizeof(uint32_t));
     }
     uint32_t *times = b->times;
-    memset(times, 0, (size_t)block->cluster->clock_count * 2 * sizeof *times);
+    memset(times, 0, (size_t)block->cluster->clock_count * 3 * sizeof *times);
     *b = (ps_mbarrier){.address = offset,
                        .live = true,
                        .maker = w->clock_index,
@@ -133,7 +133,8 @@ static void init_mbarrier(ps_warp *w, const ps_insn *in, unsigned lane, uint64_t
                        .expected = (int64_t)count,
                        .pending = (int64_t)count,
                        .times = times,
-                       .done_times = times + block->cluster->clock_count};
+                       .done_times = times + block->cluster->clock_count,
+                       .seen = times + block->cluster->clock_count * 2};
 }
 
 /* NVIDIA's compiler writes it before the first .init, too. */
@@ -166,12 +167,35 @@ ps_flow ps_exec_mbarrier_init(ps_warp *w, const ps_insn *in, uint32_t active)
     return PS_NEXT;
 }
 
+/* Is it neither the text of NVIDIA's tile compiler nor that of stock Triton? */
+static bool is_strict(const ps_warp *w)
+{
+    return !w->sim->module.is_dialect && !w->sim->module.is_triton;
+}
+
+/* Has every warp that has waited for the last phase done so before this one can end? One that waits later would take
+   this phase's parity for that of a phase that is not over. */
+static void check_seen(ps_warp *w, const ps_insn *in, ps_mbarrier *b)
+{
+    bool is_ordered = true;
+    for (uint32_t i = 0; i < w->block->cluster->clock_count; i++) {
+        is_ordered = is_ordered && (!b->seen[i] || b->times[i] > b->seen[i]);
+        b->seen[i] = 0;
+    }
+    if (!is_ordered && is_strict(w))
+        ps_report(w, in, -1, PTXSIM_MBARRIER,
+                  "'%s': this phase may end before a warp that waits for the one before it has seen that", in->opcode);
+}
+
 /* Ends the phase when nothing is missing. */
-static void mbarrier_step(ps_warp *w, ps_mbarrier *b)
+static void mbarrier_step(ps_warp *w, const ps_insn *in, ps_mbarrier *b)
 {
     if (b->pending != 0 || b->tx != 0)
         return;
+    check_seen(w, in, b);
     b->phase++;
+    b->was_other = b->from_other;
+    b->from_other = false;
     b->pending = b->expected;
     memcpy(b->done_times, b->times, w->block->cluster->clock_count * sizeof *b->times);
     w->sim->progress++;
@@ -189,7 +213,7 @@ void ps_mbarrier_arrive(ps_warp *w, const ps_insn *in, unsigned lane, ps_mbarrie
         ps_tell(w, b->times, times);
     else
         ps_release(w, b->times);
-    mbarrier_step(w, b);
+    mbarrier_step(w, in, b);
 }
 
 ps_flow ps_exec_mbarrier_arrive(ps_warp *w, const ps_insn *in, uint32_t active)
@@ -209,6 +233,7 @@ ps_flow ps_exec_mbarrier_arrive(ps_warp *w, const ps_insn *in, uint32_t active)
             b->tx += (int64_t)(number[l] & ps_mask(32));
         if (in->mode == MB_ARRIVE_DROP)
             b->expected--;
+        b->from_other = b->from_other || (in->beyond_block && ps_mbarrier_find(w->block, b->address) != b);
         ps_mbarrier_arrive(w, in, l, b, in->wide || !number ? 1 : number[l], NULL);
     }
     if (first)
@@ -228,7 +253,7 @@ ps_flow ps_exec_mbarrier_tx(ps_warp *w, const ps_insn *in, uint32_t active)
         if (!b)
             continue;
         b->tx += in->mode ? -(int64_t)bytes[l] : (int64_t)bytes[l];
-        mbarrier_step(w, b);
+        mbarrier_step(w, in, b);
     }
     return PS_NEXT;
 }
@@ -243,7 +268,7 @@ void ps_mbarrier_complete_tx(ps_warp *w, const ps_insn *in, ps_block *block, uin
     }
     b->tx -= bytes;
     ps_release(w, b->times);
-    mbarrier_step(w, b);
+    mbarrier_step(w, in, b);
 }
 
 ps_flow ps_exec_mbarrier_wait(ps_warp *w, const ps_insn *in, uint32_t active)
@@ -258,6 +283,10 @@ ps_flow ps_exec_mbarrier_wait(ps_warp *w, const ps_insn *in, uint32_t active)
         if (b && (in->high ? (b->phase & 1) != (state[l] & 1) : b->phase > state[l])) {
             done |= (uint32_t)1 << l;
             ps_acquire(w, b->done_times);
+            b->seen[w->clock_index] = in->high ? w->times[w->clock_index] : 0;
+            if (b->was_other && !in->beyond_block && is_strict(w))
+                ps_report(w, in, (int)l, PTXSIM_MBARRIER, "'%s' acquires in the block, but another block has arrived",
+                          in->opcode);
         }
     }
     if (done != active)

@@ -203,9 +203,10 @@ struct ps_insn {
     bool ftz, sat, relu, nan, approx, xorsign, satfinite, to_integer, high, wide, low;
     uint8_t compare, combine; /* ps_compare; 0, 'a'nd, 'o'r, 'x'or */
     uint8_t space, order, vector;
-    uint8_t mode;  /* what the decoder and the executor of one opcode agree on */
-    uint8_t table; /* lop3 */
-    bool aligned;  /* .aligned: all lanes of the warp must be there */
+    bool beyond_block; /* its scope is larger than the thread block */
+    uint8_t mode;      /* what the decoder and the executor of one opcode agree on */
+    uint8_t table;     /* lop3 */
+    bool aligned;      /* .aligned: all lanes of the warp must be there */
     bool guard_negated;
     int32_t guard;   /* predicate; -1: none */
     uint32_t target; /* of a branch: instruction; of a call: function */
@@ -344,6 +345,9 @@ typedef struct ps_mbarrier {
     uint32_t maker, made; /* the warp that has initialised it, and when */
     uint32_t *times;      /* of those who have arrived in this phase, then what waiting gives */
     uint32_t *done_times;
+    uint32_t *seen;  /* when warps have seen that the last phase is over, or 0 */
+    bool from_other; /* another block has arrived, with .release.cluster; */
+    bool was_other;  /* and in the last phase */
 } ps_mbarrier;
 
 typedef struct ps_cluster ps_cluster;

@@ -28,6 +28,15 @@ typedef struct example {
 #define MINE "mul.wide.u32 %d1, %t, 4; add.u64 %d1, %d1, %base; "
 #define NEXT "add.u32 %r1, %t, 32; and.b32 %r1, %r1, 63; shl.b32 %r1, %r1, 2; add.u32 %r1, %r1, %sh;\n"
 
+/* Warp 0 ends two phases of an mbarrier, the second one behind a flag that warp 1 sets when it has seen the first. */
+#define TWO_PHASES(sets, reads)                                                                                      \
+    "setp.eq.u32 %p0, %t, 0; @%p0 mbarrier.init.shared.b64 [%sh+512], 1; @%p0 st.shared.u32 [%sh+520], 0; bar.sync " \
+    "0; setp.lt.u32 %p1, %t, 32; @!%p1 bra WAIT; @%p0 mbarrier.arrive.shared.b64 %d0, [%sh+512];\n"                  \
+    "FLAG: ld." reads ".cta.shared.u32 %r2, [%sh+520]; setp.eq.u32 %p2, %r2, 0; @%p2 bra FLAG; @%p0 "                \
+    "mbarrier.arrive.shared.b64 %d0, [%sh+512]; bra END;\n"                                                          \
+    "WAIT: mbarrier.try_wait.parity.shared.b64 %p2, [%sh+512], 0; @!%p2 bra WAIT; setp.eq.u32 %p0, %t, 32; @%p0 "    \
+    "st." sets ".cta.shared.u32 [%sh+520], 1; END:"
+
 static const example examples[] = {
     {"a read behind the buffer", 1, PTXSIM_OUT_OF_BOUNDS, "byte 4096 of buffer 'p' (4096 bytes)",
      "ld.global.u32 %r0, [%base+4096];"},
@@ -189,6 +198,9 @@ static const example examples[] = {
      "setp.eq.u32 %p0, %t, 0; @%p0 mbarrier.init.shared.b64 [%sh+512], 33; bar.warp.sync -1; "
      "mbarrier.arrive.shared.b64 %d0, [%sh+512];"
      "WAIT: mbarrier.try_wait.shared.b64 %p2, [%sh+512], %d0; @!%p2 bra WAIT;"},
+    {"a phase that may end while another warp still waits for the last one", 64, PTXSIM_MBARRIER, "may end before",
+     TWO_PHASES("relaxed", "relaxed")},
+    {"the same behind its wait", 64, CLEAN, "", TWO_PHASES("release", "acquire")},
     {"too many arrivals", 32, PTXSIM_MBARRIER, "only 0 are pending",
      "setp.eq.u32 %p0, %t, 0; @%p0 mbarrier.init.shared.b64 [%sh+512], 1; bar.warp.sync -1;"
      " @%p0 mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%sh+512], 16; mbarrier.arrive.shared.b64 %d0, [%sh+512];"},

@@ -89,6 +89,17 @@ static const char meetings[] = ".version 8.6\n.target sm_90a\n.address_size 64\n
                              "@%p0 ld.global.u32 %r1, [%b];\n@!%p0 red.relaxed.gpu.global.add.u32 [%b], %r0;")
                             MEET("pair_writes", ".reqntid 1 .reqnctapercluster 2", "// op 1\nst.global.u32 [%b], %r0;");
 
+/* the same where each block arrives at an mbarrier of the other one */
+#define ARRIVE(order)                                                                                              \
+    "{\n.reg .pred %q; .reg .b32 %n<2>; .shared .align 8 .b64 bar;\nsetp.eq.u32 %q, %r0, 0; mov.u32 %n0, bar; "    \
+    "@%q mbarrier.init.shared::cta.b64 [%n0], 1;\nfence.mbarrier_init.release.cluster; "                           \
+    "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;\nmov.u32 %n1, %cluster_ctarank; xor.b32 %n1, "  \
+    "%n1, 1; mapa.shared::cluster.u32 %n1, %n0, %n1;\n@%q mbarrier.arrive.release.cluster.shared::cluster.b64 _, " \
+    "[%n1];\nagain: mbarrier.try_wait.parity." order "shared::cta.b64 %q, [%n0], 0; @!%q bra again;\n}\n"
+static const char arrivals[] =
+    ".version 8.6\n.target sm_90a\n.address_size 64\n" PAIR("arrives", ARRIVE("acquire.cluster."))
+        PAIR("arrives_inside", ARRIVE(""));
+
 static bool run(ptxsim *sim, const char *name, uint32_t *words, size_t count, ptxsim_launch launch)
 {
     uint32_t pair[2] = {11, 12};
@@ -130,6 +141,22 @@ static void check_grids(ptxsim *sim)
     memset(words, 0, sizeof words);
     CHECK(!run(sim, "wait", words, 1024, (ptxsim_launch){.grid = {1, 1, 1}, .block = {1, 1, 1}, .step_limit = 100000})
           && reports(sim, PTXSIM_STEP_LIMIT));
+}
+
+/* What another block has released is acquired in its scope. */
+static void check_arrivals(void)
+{
+    char error[256] = "";
+    uint32_t words[64] = {0};
+    ptxsim *sim = ptxsim_load(arrivals, sizeof arrivals - 1, error, sizeof error);
+    CHECK_MSG(sim, "%s", error);
+    CHECK_MSG(sim && run(sim, "arrives", words, 64, (ptxsim_launch){.grid = {2, 1, 1}}), "%s",
+              sim ? ptxsim_report_text(sim) : "");
+    CHECK(sim && !run(sim, "arrives_inside", words, 64, (ptxsim_launch){.grid = {2, 1, 1}})
+          && reports(sim, PTXSIM_MBARRIER));
+    CHECK(harness_ptxas(arrivals, sizeof arrivals - 1, "sm_90a"));
+    if (sim)
+        ptxsim_free(sim);
 }
 
 /* Blocks that wait for ever: as many as run at once, and more. */
@@ -233,6 +260,7 @@ int main(void)
         check_grids(sim);
         check_stuck(sim);
         check_clusters();
+        check_arrivals();
         check_variables(sim);
         check_between();
         check_seeds(sim);
