@@ -431,8 +431,8 @@ static bool is_computed(const cg_splitting *x)
 }
 
 /* Have producers fewer registers than the addresses of a tile's pieces take, which a table gives them anew in each
-   iteration? Other addresses differ from one that advances by constants. On an H200, two chains of 64x128x128 by a table
-   take 0.32 and 0.46 of the time with one block, whose producers hold them. */
+   iteration? Other addresses differ from one that advances by constants. On an H200, two chains of 64x128x128 by a
+   table take 0.32 and 0.46 of the time with one block, whose producers hold them. */
 static bool addresses_spill(const cg_splitting *x)
 {
     enum { REGISTERS_OF_ADDRESS = 2, UNLIMITED = 0 };
