@@ -113,8 +113,6 @@ static bool reads_once(const cg_func *c)
 
 /* ---- maps ---- */
 
-enum { FEWEST_STAGES = 2 };
-
 /* Is it a map whose warps no hint says? */
 static bool is_free_map(const cg_func *c)
 {
@@ -123,6 +121,12 @@ static bool is_free_map(const cg_func *c)
         if (++count > CG_WEIGHED_OPS)
             return false;
     return cg_is_map(c) && !cg_hint_of(c, CG_HINT_WARPS) && !cg_loops_stay_plain(c);
+}
+
+/* Are there predicted to be fewer than half of the threads that a multiprocessor can have? */
+static bool has_few_threads(const cg_func *c, const cg_weight *now)
+{
+    return now->resident && now->resident < c->target->threads / 2 >> CG_LANE_BITS;
 }
 
 /* Takes the next choices if they bring more warps to a multiprocessor. Where blocks take tiles in turn, as many blocks
@@ -153,34 +157,33 @@ static void fill_alone(cg_func *c, const cg_watch *watch, cg_weight *now, cg_cho
     }
 }
 
-static void remark_filled(cg_func *c, const cg_choices *chosen, uint32_t usual, const cg_weight *now)
+/* Doubles the warps, up to 2^most, as long as fewer than half of the threads that a multiprocessor can have are there
+   and each step brings more of them. */
+static void add_warps(cg_func *c, const cg_watch *watch, uint32_t most, cg_weight *now, cg_choices *best)
 {
-    cg_remark(c, NULL, CG_REMARK_ChosenByCost, TV_REMARK_PASSED,
-              "{Warps=%u} warps{Stages=%s}: about {Resident=%u} are on a multiprocessor at a time instead of "
-              "{UsualResident=%u}",
-              1u << now->warp_bits, chosen->stages == FEWEST_STAGES ? ", two stages" : "", now->resident, usual);
+    cg_choices next = *best;
+    for (uint32_t bits = now->warp_bits + 1; bits <= most && has_few_threads(c, now); bits++) {
+        next.warps = 1u << bits;
+        if (!brings_more(c, watch, &next, now, best))
+            return;
+    }
 }
 
 static void fill_with_map(cg_func *c, const cg_watch *watch, cg_choices *room)
 {
-    const uint32_t enough = c->target->threads / 2 >> CG_LANE_BITS, most = cg_most_warps_of_map(c, cg_largest_tile(c));
-    cg_choices best = *cg_choices_of(c), next = best;
+    enum { FEWEST_STAGES = 2 };
+    cg_choices best = *cg_choices_of(c), next;
     cg_weight now = cg_weigh(c, watch, &best);
     const uint32_t usual = now.resident;
-    bool grows = now.compiles && usual;
-    for (uint32_t bits = now.warp_bits + 1; grows && bits <= most && now.resident < enough; bits++) {
-        next.warps = 1u << bits;
-        grows = brings_more(c, watch, &next, &now, &best);
-    }
+    if (now.compiles)
+        add_warps(c, watch, cg_most_warps_of_map(c, cg_largest_tile(c)), &now, &best);
     next = best;
     next.stages = FEWEST_STAGES;
-    if (usual && now.resident < enough && !best.stages && !c->strip_bits && !cg_has_turns(c))
+    if (has_few_threads(c, &now) && !best.stages && !c->strip_bits && !cg_has_turns(c))
         brings_more(c, watch, &next, &now, &best);
     fill_alone(c, watch, &now, &best);
-    if (c->failed || now.resident == usual)
-        return;
-    cg_take(c, room, &best);
-    remark_filled(c, &best, usual, &now);
+    if (!c->failed && now.resident != usual)
+        cg_take_fuller(c, room, &best, &now, usual);
 }
 
 /* ---- reductions and scans ---- */
@@ -258,34 +261,27 @@ static cg_weight make_room(cg_func *c, const cg_watch *watch, cg_choices *room, 
     return then;
 }
 
-/* Has each of so many warps rows of its own? If warps share rows, more of them exchange more. */
-static bool are_rows_divided(const cg_func *c, uint32_t warp_bits)
+/* log2 of the most warps each of which has results of its own: if warps share rows, more of them exchange more. */
+static uint32_t most_divided_warps(const cg_func *c)
 {
+    uint32_t most = cg_scans(c) ? 0 : CG_MANY_WARPS;
     for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
-        if (op->opcode == OP_reduce && cg_shape_of(op->results[0].type).tile_bits < warp_bits)
-            return false;
-    return !cg_scans(c);
+        if (op->opcode == OP_reduce && cg_shape_of(op->results[0].type).tile_bits < most)
+            most = cg_shape_of(op->results[0].type).tile_bits;
+    return most;
 }
 
-/* Gives a reduction more warps where fewer than half of the threads that a multiprocessor can have are predicted to be
-   there, as for maps, but only if accesses are short: then instructions limit it, rather than the bytes that are on
-   their way, which a few warps have as many of. */
+/* Gives a reduction more warps where few threads are on a multiprocessor, as for maps, but only if accesses are short:
+   then instructions limit it, rather than the bytes that are on their way, which a few warps have as many of. */
 static void fill_with_rows(cg_func *c, const cg_watch *watch, cg_choices *room, cg_weight now)
 {
-    const uint32_t enough = c->target->threads / 2 >> CG_LANE_BITS;
-    cg_choices best = *cg_choices_of(c), next = best;
+    cg_choices best = *cg_choices_of(c);
     const uint32_t usual = now.resident;
-    if (cg_hint_of(c, CG_HINT_WARPS) || best.warps || !usual || !now.has_short)
+    if (cg_hint_of(c, CG_HINT_WARPS) || best.warps || !now.has_short)
         return;
-    for (uint32_t bits = now.warp_bits + 1; bits <= CG_MANY_WARPS && now.resident < enough; bits++) {
-        next.warps = 1u << bits;
-        if (!are_rows_divided(c, bits) || !brings_more(c, watch, &next, &now, &best))
-            break;
-    }
-    if (c->failed || now.resident == usual)
-        return;
-    cg_take(c, room, &best);
-    remark_filled(c, &best, usual, &now);
+    add_warps(c, watch, most_divided_warps(c), &now, &best);
+    if (!c->failed && now.resident != usual)
+        cg_take_fuller(c, room, &best, &now, usual);
 }
 
 void cg_choose_warps(cg_func *c, const cg_watch *watch, cg_choices *room)

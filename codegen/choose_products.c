@@ -202,14 +202,12 @@ static bool takes_second_warpgroup(cg_func *c, const cg_watch *watch, cg_choices
     if (c->failed || !then.compiles || !(then.resident > now.resident || holds))
         return false;
     more.occupancy = holds ? usual.occupancy : more.occupancy; /* one block is there */
+    if (!holds) {
+        cg_take_fuller(c, room, &more, &then, now.resident);
+        return true;
+    }
     cg_take(c, room, &more);
-    if (holds)
-        remark_held(c, more.warps, now.wanted);
-    else
-        cg_remark(
-            c, NULL, CG_REMARK_ChosenByCost, TV_REMARK_PASSED,
-            "{Warps=%u} warps: about {Resident=%u} are on a multiprocessor at a time instead of {UsualResident=%u}",
-            more.warps, then.resident, now.resident);
+    remark_held(c, more.warps, now.wanted);
     return true;
 }
 

@@ -124,3 +124,13 @@ void cg_take_cheaper(cg_func *c, cg_choices *room, const cg_choices *best, const
               "{Plan=%s}: about {Cycles=%.0f} cycles of a block instead of {UsualCycles=%.0f}", plan, then->share,
               usual->share);
 }
+
+void cg_take_fuller(cg_func *c, cg_choices *room, const cg_choices *best, const cg_weight *then, uint32_t usual)
+{
+    const bool has_stages = best->stages && best->stages != cg_choices_of(c)->stages;
+    cg_take(c, room, best);
+    cg_remark(c, NULL, CG_REMARK_ChosenByCost, TV_REMARK_PASSED,
+              "{Warps=%u} warps{Stages=%s}: about {Resident=%u} are on a multiprocessor at a time instead of "
+              "{UsualResident=%u}",
+              1u << then->warp_bits, has_stages ? ", two stages" : "", then->resident, usual);
+}

@@ -38,5 +38,7 @@ void cg_take(cg_func *c, cg_choices *room, const cg_choices *best);
 /* The same, and tells why. */
 void cg_take_cheaper(cg_func *c, cg_choices *room, const cg_choices *best, const char *plan, const cg_weight *then,
                      const cg_weight *usual);
+/* The same if they bring more warps to a multiprocessor than the usual ones. */
+void cg_take_fuller(cg_func *c, cg_choices *room, const cg_choices *best, const cg_weight *then, uint32_t usual);
 
 #endif

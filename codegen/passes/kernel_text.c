@@ -50,7 +50,7 @@ static uint32_t blocks_of_chain(cg_func *c)
     uint32_t held = 0;
     for (const ct_op *op = c->ir->body->first; op && !chains; op = ct_next_op(op, c->ir->body))
         chains = cg_is_product(op) && (op->handed || cg_product_before(op));
-    if (!chains || c->groups || c->tensor || has_hint(c))
+    if (!chains || c->groups || c->tensor)
         return 0;
     if (!cg_registers_held(c, &held)) {
         cg_no_memory(c);
@@ -60,18 +60,30 @@ static uint32_t blocks_of_chain(cg_func *c)
     return k.blocks > 1 ? k.blocks : 0;
 }
 
-/* Reports that fewer blocks share a multiprocessor than the hint requests, or that only one has room. */
-static void remark_occupancy(cg_func *c)
+/* The blocks for which ptxas is to leave registers where no hint says how many. 0: it is not told. */
+static uint32_t blocks_without_hint(cg_func *c)
 {
-    uint32_t held;
-    if (cg_remarks_wanted(c) && !has_hint(c) && is_alone(c))
+    uint32_t blocks = c->groups ? 0 : cg_blocks_that_suit(c);
+    return blocks ? blocks : is_alone(c) ? 1 : blocks_of_chain(c);
+}
+
+static void remark_blocks(cg_func *c, uint32_t blocks)
+{
+    if (blocks == 1)
         cg_remark(c, NULL, CG_REMARK_Occupancy, TV_REMARK_ANALYSIS,
                   "a multiprocessor has room for one block, which may use all its registers: the tiles of a loop take "
                   "at least half of them");
-    uint32_t chained = cg_remarks_wanted(c) && !cg_blocks_that_suit(c) ? blocks_of_chain(c) : 0;
-    if (chained)
+    if (blocks > 1)
         cg_remark(c, NULL, CG_REMARK_Occupancy, TV_REMARK_ANALYSIS,
-                  "a thread has the registers that {Blocks=%u} blocks on a multiprocessor leave it", chained);
+                  "a thread has the registers that {Blocks=%u} blocks on a multiprocessor leave it", blocks);
+}
+
+/* Reports how many blocks have registers: those that suit the kernel, or fewer than the hint requests. */
+static void remark_occupancy(cg_func *c)
+{
+    uint32_t held;
+    if (cg_remarks_wanted(c) && !has_hint(c))
+        remark_blocks(c, blocks_without_hint(c));
     if (!cg_remarks_wanted(c) || !has_hint(c) || !cg_registers_held(c, &held))
         return;
     uint32_t blocks = cg_blocks_hinted(c, wanted_beside_hint(c, held));
@@ -130,13 +142,12 @@ static void put_blocks(cg_func *c, bc_text *out)
         bc_text_printf(out, ".maxnreg %u\n", c->groups->launched);
     else if (has_hint(c) && !cg_registers_held(c, &held))
         cg_no_memory(c);
-    else if (!c->groups)
-        blocks = has_hint(c) ? cg_blocks_hinted(c, most_of(wanted_beside_hint(c, held), cg_product_registers(c)))
-                             : cg_blocks_that_suit(c);
+    else if (has_hint(c))
+        blocks = cg_blocks_hinted(c, most_of(wanted_beside_hint(c, held), cg_product_registers(c)));
+    else
+        blocks = blocks_without_hint(c);
     if (!blocks && is_alone(c))
         blocks = 1;
-    if (!blocks)
-        blocks = blocks_of_chain(c);
     if (blocks)
         bc_text_printf(out, ".minnctapersm %u\n", blocks < most ? blocks : most);
 }
