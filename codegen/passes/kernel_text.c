@@ -39,18 +39,23 @@ static uint32_t wanted_beside_hint(cg_func *c, uint32_t held)
     return cg_registers_wanted(c, held) + (cg_has_products(c->ir->body) ? 0 : cg_registers_of_masked(c));
 }
 
-/* The blocks for which a chain of products without a hint has shared memory and, as far as is predicted, registers.
-   Without being told, ptxas may take so many registers that fewer share a multiprocessor. 0: there is no chain, or no
-   room for a second block. On an H200, 27 chains that change take 0.72 to 1.02 of the time, 0.94 in the geometric mean;
-   six single products 0.82 to 1.46. */
+static bool has_chain(const cg_func *c)
+{
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
+        if (cg_is_product(op) && (op->handed || cg_product_before(op)))
+            return true;
+    return false;
+}
+
+/* The blocks for which a chain of products has shared memory and, as far as is predicted, registers. Without being
+   told, ptxas may take so many registers that fewer share a multiprocessor. 0: there is no chain, or no room for a
+   second block. On an H200, 27 chains that change take 0.72 to 1.02 of the time, 0.94 in the geometric mean; six single
+   products 0.82 to 1.46. */
 static uint32_t blocks_of_chain(cg_func *c)
 {
     cg_kernel_cost k = {.machine = cg_machine_of(c->target), .shared = cg_shared_bytes(c)};
-    bool chains = false;
     uint32_t held = 0;
-    for (const ct_op *op = c->ir->body->first; op && !chains; op = ct_next_op(op, c->ir->body))
-        chains = cg_is_product(op) && (op->handed || cg_product_before(op));
-    if (!chains || c->groups || c->tensor)
+    if (!has_chain(c) || c->groups || c->tensor)
         return 0;
     if (!cg_registers_held(c, &held)) {
         cg_no_memory(c);
@@ -134,6 +139,14 @@ static uint32_t most_of(uint32_t a, uint32_t b)
     return a > b ? a : b;
 }
 
+/* The blocks for which ptxas is to leave registers where a hint says how many. A chain has room for more than some hints
+   ask for, and nothing else uses it. */
+static uint32_t blocks_with_hint(cg_func *c, uint32_t held)
+{
+    const uint32_t hinted = cg_blocks_hinted(c, most_of(wanted_beside_hint(c, held), cg_product_registers(c)));
+    return has_chain(c) ? most_of(hinted, blocks_without_hint(c)) : hinted;
+}
+
 /* The limits for ptxas: registers per thread, or the number of blocks that a multiprocessor must have room for. */
 static void put_blocks(cg_func *c, bc_text *out)
 {
@@ -143,7 +156,7 @@ static void put_blocks(cg_func *c, bc_text *out)
     else if (has_hint(c) && !cg_registers_held(c, &held))
         cg_no_memory(c);
     else if (has_hint(c))
-        blocks = cg_blocks_hinted(c, most_of(wanted_beside_hint(c, held), cg_product_registers(c)));
+        blocks = blocks_with_hint(c, held);
     else
         blocks = blocks_without_hint(c);
     if (!blocks && is_alone(c))
