@@ -207,6 +207,13 @@ static void check_refused(void)
         {"tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r0}, [%r1];", "1 registers, expected 2"},
         {"tcgen05.ld.aligned.32x32b.x1.b32 {%r0}, [%r1];", "wants .sync.aligned"},
         {"tcgen05.commit.cta_group::1.b64 [%r0];", "mbarrier::arrive::one"},
+        {"tcgen05.mma.cta_group::1.kind::f16.ashift [%r0], %d0, %d0, %r0, %p0;", "modifier '.ashift'"},
+        {"tcgen05.shift.cta_group::1 [%r0];", "wants .down"},
+        {"tcgen05.alloc.cta_group::1.shared::cta.b32 [%r0], 32;", "wants .sync.aligned"},
+        {"tcgen05.dealloc.cta_group::1.sync.aligned %r0, 32;", "wants .b32"},
+        {"tcgen05.cp.cta_group::1.64x64b [%r0], %d0;", "no such shape"},
+        {"tcgen05.ld.sync.aligned.16x256b.x64.b32 {%r0}, [%r1];", "no such number"},
+        {"tcgen05.ld.sync.aligned.16x32bx2.x1.b32 {%r0}, [%r1], %r2;", "must be an immediate"},
     };
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         char text[600], error[300] = "";
