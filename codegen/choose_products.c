@@ -5,8 +5,9 @@
    Producers and consumers have registers by their budget instead. If tiles may take that many, more warps are also
    tried where there is a single warp for each scheduler. Loaded operands count where accesses are too short to be
    copied: each element then has a register of its own. It gets fewer warps than a hint asks for if fewer suit its
-   tiles, unless the hint lets its warps be divided into groups: each warp reads operands from shared memory, so that
-   more warps read more. Products of f64, whose sums take two registers each, keep them.
+   tiles, unless the hint lets its warps be divided into groups that pay: each warp reads operands from shared memory,
+   so that more warps read more. Products of f64, whose sums take two registers each, keep them. A block that would be
+   alone on a multiprocessor with a single warpgroup gets a second one.
 
    A chain of products with rows for two warpgroups gets two, and no producers, if a multiprocessor then has more warps
    than with one, or as many that have registers for their tiles where those of one spill, unless threads read tiles
@@ -77,10 +78,25 @@ static bool has_too_few(const cg_weight *now)
     return now->short_of > 1 || (now->wanted && now->resident <= 1u << CG_WARPGROUP_BITS);
 }
 
+/* Blocks on a multiprocessor. */
+static uint32_t blocks_of(const cg_weight *w)
+{
+    return w->resident >> w->warp_bits;
+}
+
 /* Has the kernel many warps because a product might hold its sums twice, as wgmma does with 8-bit floats? */
 static bool may_add_up(const cg_func *c, const ct_op *product)
 {
     return c->warp_bits > CG_WARPGROUP_BITS && cg_cuts_sums(c, product);
+}
+
+/* Does a hint for more warps, which leads to groups, pay? Not if the model predicts that fewer warps are clearly
+   faster, and not if threads copy where fewer warps leave room for more blocks: all threads of these copy, and their
+   waits and ends do not fall together. */
+static bool pays_as_groups(const cg_func *c, const cg_weight *now, const cg_weight *then)
+{
+    const bool is_slower = then->share * cg_machine_of(c->target)->worth_changing < now->share;
+    return !is_slower && !(now->by_threads && blocks_of(then) > blocks_of(now));
 }
 
 /* Gives a kernel fewer warps than a hint or its products ask for: those that suit its tiles, unless the hint leads to
@@ -94,14 +110,15 @@ static void choose_fewer_warps(cg_func *c, const cg_watch *watch, cg_choices *ro
     if (!product || !(yields || may_add_up(c, product)))
         return;
     const cg_weight now = cg_weigh(c, watch, &fewer);
-    uint32_t bits = yields && now.compiles && !now.is_divided ? own : hinted;
+    uint32_t bits = yields && now.compiles ? own : hinted;
     const bool halves = bits > CG_WARPGROUP_BITS && may_add_up(c, product) && !now.adds_up;
     bits -= halves;
     if (bits == hinted)
         return;
     fewer.warps = 1u << bits;
     const cg_weight then = cg_weigh(c, watch, &fewer);
-    if (c->failed || !then.compiles || (halves && then.short_of > 1))
+    const bool spills = halves && then.short_of >= cg_worth_spilling(cg_machine_of(c->target));
+    if (c->failed || !then.compiles || spills || (now.is_divided && !halves && pays_as_groups(c, &now, &then)))
         return;
     cg_take(c, room, &fewer);
     cg_remark(c, NULL, CG_REMARK_ChosenByCost, TV_REMARK_PASSED,
@@ -139,6 +156,28 @@ static void choose_more_warps(cg_func *c, const cg_watch *watch, cg_choices *roo
         return;
     cg_take(c, room, &best);
     remark_held(c, best.warps, of_usual.wanted);
+}
+
+/* Gives a block that has a multiprocessor to itself a second warpgroup, unless the model predicts that it is slower: a
+   single warp for each scheduler hides nothing, neither the wait for a slot nor what follows the loop. Where the copy
+   engine feeds one warpgroup, little but products is left to hide, so that it must be clearly faster. Producers do
+   not take the place of warps that all copy, and each thread keeps enough of the sums to use what it reads more than
+   once. */
+static void join_alone(cg_func *c, const cg_watch *watch, cg_choices *room)
+{
+    enum { MORE = CG_WARPGROUP_BITS + 1 };
+    cg_choices more = *cg_choices_of(c);
+    if (!(c->target->features & CG_HAS_WGMMA) || c->warp_bits != CG_WARPGROUP_BITS || !cg_product_suits(c, MORE))
+        return;
+    const cg_weight now = cg_weigh(c, watch, &more);
+    const double worth = now.is_divided && !now.by_threads ? cg_machine_of(c->target)->worth_changing : 1;
+    more.warps = 1u << MORE;
+    if (!now.compiles || blocks_of(&now) > 1)
+        return;
+    const cg_weight then = cg_weigh(c, watch, &more);
+    if (c->failed || !then.compiles || then.share * worth > now.share || (then.by_threads && !now.is_divided))
+        return;
+    cg_take_fuller(c, room, &more, &then, now.resident);
 }
 
 /* ---- chains of products ---- */
@@ -254,6 +293,7 @@ static void choose_warps(cg_func *c, const cg_watch *watch, cg_choices *room)
         return;
     choose_fewer_warps(c, watch, room);
     choose_more_warps(c, watch, room);
+    join_alone(c, watch, room);
 }
 
 void cg_choose_for_products(cg_func *c, const cg_watch *watch, cg_choices *room)
