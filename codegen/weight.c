@@ -43,12 +43,9 @@ static bool reads_own_slots(const cg_func *c)
 /* Are tiles loaded ahead in accesses shorter than 16 bytes, or possibly, where there are two versions for that? */
 static bool has_short_accesses(const cg_func *c)
 {
-    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body)) {
-        const cg_ring *ring = op->opcode == CT_ring ? op->detail : NULL;
-        for (uint32_t i = 0; ring && i < ring->load_count; i++)
-            if (ring->loads[i].vector_bits < cg_chunk_bits(ring->loads[i].op->results[0].type))
-                return true;
-    }
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
+        if (op->opcode == CT_ring && cg_ring_has_short(op->detail))
+            return true;
     return c->is_versioned;
 }
 

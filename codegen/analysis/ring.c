@@ -10,6 +10,14 @@ uint32_t cg_chunk_bits(const bc_type *tile)
     return bc_kind_memory_bytes(kind) ? 4 - tv_trailing_zeros(bc_kind_memory_bytes(kind)) : 5;
 }
 
+bool cg_ring_has_short(const cg_ring *ring)
+{
+    for (uint32_t i = 0; i < ring->load_count; i++)
+        if (ring->loads[i].vector_bits < cg_chunk_bits(ring->loads[i].op->results[0].type))
+            return true;
+    return false;
+}
+
 static bool has_passage(const cg_ring *ring, cg_passage from, cg_passage to)
 {
     bool has = false;

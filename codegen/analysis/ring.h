@@ -214,6 +214,8 @@ typedef struct cg_distance {
 
 /* log2 of the elements in 16 bytes of memory. */
 uint32_t cg_chunk_bits(const bc_type *tile);
+/* Are tiles of the ring copied in pieces shorter than that? */
+bool cg_ring_has_short(const cg_ring *ring);
 /* The ring of an op that has one as its operand `index`. */
 static inline cg_ring *cg_ring_of(const ct_op *op, uint32_t index)
 {

@@ -363,16 +363,23 @@ static bool reads_slot(const ct_op *product)
            && ct_ring_of(product->prev) == ct_ring_of(staged) && ct_ring_of(product->next) == ct_ring_of(staged);
 }
 
+enum { ACCUMULATOR = 2, PLAIN = 3 }; /* operands, without scales */
+
 /* Two products of a loop's body. */
 typedef struct chain {
     ct_op *first, *second; /* NULL: the first one may not run ahead */
 } chain;
 
+/* Is the start of a sum known in front of the loop? A constant is, wherever it is. */
+static bool is_known_before(const ct_value *start, const ct_block *body)
+{
+    return start->op && (start->op->opcode == OP_constant || !ct_is_inside(start->block, body));
+}
+
 /* The first product may run ahead if it starts a sum of its own, from which the second takes its left operand, and
    if its own left operand is in a ring over the loop. Tensor memory has room for all sums of the loop at once. */
 static chain chain_of(const cg_func *c, const ct_op *loop)
 {
-    enum { ACCUMULATOR = 2, PLAIN = 3 }; /* operands, without scales */
     const ct_block *body = loop->regions[0];
     const ct_op *before = NULL;
     chain x = {0};
@@ -383,8 +390,8 @@ static chain chain_of(const cg_func *c, const ct_op *loop)
     for (ct_op *op = before ? body->first : NULL; op && !x.first; op = op->next)
         x.first = op == before ? op : NULL;
     const ct_op *p = x.first;
-    return p && cg_sums_in_tensor(c, p) && !p->in_flight && p->operand_count == PLAIN && p->operands[ACCUMULATOR]->op
-                   && !ct_is_inside(p->operands[ACCUMULATOR]->block, body) && cg_staged_behind(p->operands[0])
+    return p && cg_sums_in_tensor(c, p) && !p->in_flight && p->operand_count == PLAIN
+                   && is_known_before(p->operands[ACCUMULATOR], body) && cg_staged_behind(p->operands[0])
                    && !ct_is_inside(p->operands[0]->block, body) && reads_slot(p) && cg_is_straight(body)
                    && cg_tcgen05_has_room(c, loop)
                ? x
@@ -409,7 +416,10 @@ static bool is_freed_by_products(const cg_func *c, const ct_value *ring, bool of
 static ct_op *run_ahead(cg_func *c, ct_op *loop, ct_op *product)
 {
     cg_pipelined made = {.loop = loop};
+    ct_op *start = product->operands[ACCUMULATOR]->op;
     product->in_flight = product->ahead = true;
+    if (ct_is_inside(start->block, loop->regions[0]))
+        ct_move_before(start, loop);
     ct_op *await = product->prev, *release = product->next, *staged = cg_staged_behind(product->operands[1]),
           *place = cg_put_mma_await(c, &product->results[0], release)->next;
     cg_scheduled ops[] = {{await, 1, place}, {product, 1, place}, {release, 1, place}};

@@ -266,11 +266,12 @@ typedef struct draw_matrix {
     draw_shape tile;            /* as it is stored */
     uint32_t counts[DRAW_DIMS]; /* of tiles */
     bool turned;                /* tiles are used with their last two dimensions exchanged */
+    bool even;                  /* all rows start at multiples of 16 bytes, as tensor maps need */
     char view[DRAW_NAME], type[DRAW_TYPE];
     size_t elements; /* that the array must have */
 } draw_matrix;
 
-/* Writes the view; array, kind, tile and counts are given. ragged: extents may end inside a tile. */
+/* Writes the view; array, kind, tile, counts and even are given. ragged: extents may end inside a tile. */
 void draw_matrix_view(draw *d, draw_matrix *m, bool ragged);
 /* Loads the tile of a row and a column of tiles (as they are used, not as they are stored). */
 void draw_matrix_load(draw *d, const draw_matrix *m, const char *row, const char *column, const char *token,

@@ -25,7 +25,8 @@ static number number_of(draw *d, uint32_t n, bool dynamic)
     return out;
 }
 
-/* Extents and strides of a matrix: rows begin at multiples of 16 elements, or follow each other anyhow. */
+/* Extents and strides of a matrix: rows begin at multiples of 16 elements, or, unless it is even, follow each other
+   anyhow. */
 static void lay_out(draw *d, const draw_matrix *m, bool ragged, uint32_t extents[DRAW_DIMS],
                     uint32_t strides[DRAW_DIMS])
 {
@@ -37,9 +38,9 @@ static void lay_out(draw *d, const draw_matrix *m, bool ragged, uint32_t extents
         if (ragged && i + 2 >= rank && draw_chance(d, 2))
             extents[i] -= draw_below(d, m->tile.dims[i] / 2);
     }
-    row = draw_chance(d, 4) ? extents[rank - 1] : (extents[rank - 1] + 15) / 16 * 16;
+    row = !m->even && draw_chance(d, 4) ? extents[rank - 1] : (extents[rank - 1] + 15) / 16 * 16;
     if (draw_chance(d, 4))
-        row += gaps[draw_below(d, sizeof gaps)];
+        row += gaps[draw_below(d, m->even ? 2 : sizeof gaps)];
     strides[rank - 1] = 1;
     strides[rank - 2] = row;
     if (rank == 3)
@@ -83,7 +84,7 @@ void draw_matrix_view(draw *d, draw_matrix *m, bool ragged)
     snprintf(m->type, sizeof m->type, "partition_view<tile=(%.*s), padding_value = zero, %s>", DRAW_TYPE / 4, tile,
              bc_text_words(&tensor));
     snprintf(base, sizeof base, "%s", m->array);
-    if (!draw_chance(d, 6)) {
+    if (m->even || !draw_chance(d, 6)) {
         draw_name(d, base);
         draw_line(d, "%s = assume div_by<16>, %s : tile<ptr<%s>>", base, m->array, m->kind);
     }
@@ -112,7 +113,7 @@ void draw_matrix_load(draw *d, const draw_matrix *m, const char *row, const char
     draw_typed(m->tile, m->kind, tile);
     draw_name(d, out);
     draw_name(d, out_token ? out_token : unused);
-    if (draw_chance(d, 6))
+    if (draw_chance(d, m->even ? 24 : 6))
         snprintf(hint, sizeof hint, " optimization_hints=<default = {%s}>", hints[draw_below(d, 3)]);
     if (token)
         snprintf(after, sizeof after, " token=%s", token);

@@ -1,8 +1,8 @@
 /* Random kernels that multiply matrices, in the forms that targets have instructions and roles for: every type with and
    without scales, tiles of all sizes, batches, operands with K along rows and across, operands that are converted,
    masked or negated, sums that start anywhere and that iterations scale, nested and persistent loops, products under a
-   condition, two products in a loop, and chains, in which a product takes what another one's sum became. All numbers
-   are so small that sums are exact in any order. */
+   condition, two products in a loop, and chains, in which a product takes what another one's sum became; or chains
+   alone, most of them for pairs of thread blocks. All numbers are so small that sums are exact in any order. */
 #include <stdio.h>
 #include <string.h>
 
@@ -47,6 +47,7 @@ typedef struct work {
     uint32_t steps, rows, columns; /* of tiles: along K, and of results */
     between between;
     bool is_chain;
+    bool for_pairs; /* a chain, in the forms that pairs of thread blocks have */
 } work;
 
 enum { MOST_ELEMENTS = 32768, MOST_WORK = 1 << 23 };
@@ -173,8 +174,8 @@ static void prepare_sum(draw *d, const work *w, char name[DRAW_NAME])
     draw_set(d, name, "mulf %s, %s : %s", name, half, type);
 }
 
-/* "%lo to %hi, step %one"; counts trips. */
-static void range_of(draw *d, uint32_t trips, uint32_t first, char out[DRAW_RANGE])
+/* "%lo to %hi, step %one"; counts trips, less a number of the kernel's (NULL: 0). */
+static void range_of(draw *d, uint32_t trips, const char *fewer, uint32_t first, char out[DRAW_RANGE])
 {
     char ends[2][DRAW_NAME], step[DRAW_NAME];
     for (unsigned i = 0; i < 2; i++) {
@@ -182,6 +183,8 @@ static void range_of(draw *d, uint32_t trips, uint32_t first, char out[DRAW_RANG
         if (draw_chance(d, 3))
             draw_set(d, ends[i], "muli %%one, %s : tile<i32>", ends[i]);
     }
+    if (fewer)
+        draw_set(d, ends[1], "subi %s, %s : tile<i32>", ends[1], fewer);
     draw_scalar(d, 1, step);
     snprintf(out, DRAW_RANGE, "%s to %s, step %s", ends[0], ends[1], step);
 }
@@ -197,12 +200,12 @@ static void close_loop(draw *d, const draw_region *r, const char *values)
     draw_close(d, "}");
 }
 
-/* Opens a loop of `trips` iterations; out: their number, from 0 on. */
-static void open_loop(draw *d, const draw_region *r, uint32_t trips, char out[DRAW_NAME])
+/* Opens a loop of `trips` iterations, less `fewer` (NULL: 0); out: their number, from 0 on. */
+static void open_loop(draw *d, const draw_region *r, uint32_t trips, const char *fewer, char out[DRAW_NAME])
 {
     char range[DRAW_RANGE], first[DRAW_NAME];
     uint32_t from = draw_chance(d, 4) ? 1 + draw_below(d, 3) : 0;
-    range_of(d, trips, from, range);
+    range_of(d, trips, fewer, from, range);
     draw_name(d, out);
     draw_head(d, r, out, range, "", "i32");
     draw_open(d);
@@ -242,11 +245,11 @@ static void sum_of_products(draw *d, const work *w, const char *row, const char 
     for (unsigned i = 0; i < 1u + two; i++)
         draw_carry(d, nested ? &around : &r, sum, type);
     if (nested) {
-        open_loop(d, &around, 2, outer);
+        open_loop(d, &around, 2, NULL, outer);
         for (unsigned i = 0; i < around.count; i++)
             draw_carry(d, &r, around.list[i].inside, type);
     }
-    open_loop(d, &r, nested ? w->steps / 2 : w->steps, k);
+    open_loop(d, &r, nested ? w->steps / 2 : w->steps, NULL, k);
     if (nested) {
         draw_scalar(d, w->steps / 2, factor);
         draw_set(d, factor, "muli %s, %s : tile<i32>", outer, factor);
@@ -279,85 +282,156 @@ static void sum_of_products(draw *d, const work *w, const char *row, const char 
 
 /* ---- chains ---- */
 
-typedef enum softening { CLAMPED, MASKED, LARGEST } softening;
+typedef enum softening { CLAMPED, MASKED, LARGEST, POWERS, SOFTENINGS } softening;
 
-/* Makes a left operand of the sum S of iteration `j`. LARGEST: rows less their largest element so far, which is carried
-   as `most`; factors: 1 where it has not grown, else 0.5. */
-static void soften(draw *d, const work *w, draw_shape shape, softening how, const char *most, char name[DRAW_NAME],
-                   char new_most[DRAW_NAME], char factors[DRAW_NAME])
+/* What iterations of a chain carry besides its sum, for each row: the largest element so far, and the sum of powers. */
+typedef struct softened {
+    softening how;
+    char most[DRAW_NAME], total[DRAW_NAME], factors[DRAW_NAME];
+} softened;
+
+static bool has_factors(softening how)
+{
+    return how == LARGEST || how == POWERS;
+}
+
+/* Folds the rows of a matrix of f32. */
+static void fold_rows(draw *d, const char *op, const char *identity, const char *type, unsigned rows, const char *name,
+                      char out[DRAW_NAME])
+{
+    draw_set(d, out,
+             "reduce %s dim=1 identities=[%s : f32] : %s -> tile<%uxf32> (%%p: tile<f32>, %%q: tile<f32>) { "
+             "%%m = %s %%p, %%q : tile<f32> yield %%m : tile<f32> }",
+             name, identity, type, rows, op);
+}
+
+/* Rows less their largest element so far; factors: 1 where it has not grown, else 0.5. */
+static void subtract_largest(draw *d, const work *w, draw_shape shape, softened *s, char name[DRAW_NAME])
 {
     bc_kind kind = w->sort->sum;
     unsigned rank = shape.rank, rows = (unsigned)shape.dims[rank - 2];
-    char type[DRAW_TYPE], wide[DRAW_NAME], least[DRAW_NAME], condition[DRAW_NAME], one[DRAW_NAME], half[DRAW_NAME];
+    char type[DRAW_TYPE], wide[DRAW_NAME], condition[DRAW_NAME], one[DRAW_NAME], half[DRAW_NAME], most[DRAW_NAME];
     draw_shape line = {.rank = 1, .dims = {rows}};
     draw_typed(shape, draw_kind_text(kind), type);
-    if (how == MASKED) {
+    fold_rows(d, "maxf", "-30000.0", type, rows, name, most);
+    draw_set(d, most, "maxf %s, %s : tile<%uxf32>", most, s->most, rows);
+    if (s->how == POWERS) { /* 2^-1 at least, so that sums stay exact */
+        draw_set(d, s->factors, "subf %s, %s : tile<%uxf32>", s->most, most, rows);
+        draw_clamp(d, line, kind, -1, 0, s->factors);
+        draw_set(d, s->factors, "exp2 %s : tile<%uxf32>", s->factors, rows);
+    } else {
+        draw_set(d, condition, "cmpf equal ordered %s, %s : tile<%uxf32> -> tile<%uxi1>", most, s->most, rows, rows);
+        draw_constant(d, line, kind, 1, ".0", one);
+        draw_constant(d, line, kind, 0, ".5", half);
+        draw_select(d, line, kind, condition, one, half, s->factors);
+    }
+    snprintf(s->most, sizeof s->most, "%s", most);
+    snprintf(wide, sizeof wide, "%s", most);
+    draw_spread(d, shape, rank - 2, draw_kind_text(kind), wide);
+    draw_set(d, name, "subf %s, %s : %s", name, wide, type);
+}
+
+/* Powers of two of small numbers up to 0, and their sums over rows so far. */
+static void raise(draw *d, const work *w, draw_shape shape, softened *s, char name[DRAW_NAME])
+{
+    unsigned rows = (unsigned)shape.dims[shape.rank - 2];
+    char type[DRAW_TYPE], sums[DRAW_NAME];
+    draw_typed(shape, draw_kind_text(w->sort->sum), type);
+    draw_clamp(d, shape, w->sort->sum, -4, 0, name);
+    draw_set(d, name, "exp2 %s : %s", name, type);
+    fold_rows(d, "addf", "0.0", type, rows, name, sums);
+    draw_set(d, s->total, "mulf %s, %s : tile<%uxf32>", s->total, s->factors, rows);
+    draw_set(d, s->total, "addf %s, %s : tile<%uxf32>", s->total, sums, rows);
+}
+
+/* Makes a left operand of the sum S of an iteration. */
+static void soften(draw *d, const work *w, draw_shape shape, softened *s, char name[DRAW_NAME])
+{
+    bc_kind kind = w->sort->sum;
+    unsigned rank = shape.rank;
+    char least[DRAW_NAME], condition[DRAW_NAME];
+    if (s->how == MASKED || (s->how == POWERS && draw_chance(d, 2))) {
         draw_constant(d, shape, kind, -20, ".0", least);
         draw_mask(d, shape, rank - 1 - draw_below(d, 2), 1 + draw_below(d, shape.dims[rank - 1]), condition);
         draw_select(d, shape, kind, condition, name, least, name);
     }
-    if (how == LARGEST) {
-        draw_set(d, new_most,
-                 "reduce %s dim=1 identities=[-30000.0 : f32] : %s -> tile<%uxf32> (%%p: tile<f32>, %%q: tile<f32>) { "
-                 "%%m = maxf %%p, %%q : tile<f32> yield %%m : tile<f32> }",
-                 name, type, rows);
-        draw_set(d, new_most, "maxf %s, %s : tile<%uxf32>", new_most, most, rows);
-        draw_set(d, condition, "cmpf equal ordered %s, %s : tile<%uxf32> -> tile<%uxi1>", new_most, most, rows, rows);
-        draw_constant(d, line, kind, 1, ".0", one);
-        draw_constant(d, line, kind, 0, ".5", half);
-        draw_select(d, line, kind, condition, one, half, factors);
-        snprintf(wide, sizeof wide, "%s", new_most);
-        draw_spread(d, shape, rank - 2, draw_kind_text(kind), wide);
-        draw_set(d, name, "subf %s, %s : %s", name, wide, type);
-    }
-    draw_clamp(d, shape, kind, how == LARGEST ? -16 : -8, 8, name);
+    if (has_factors(s->how))
+        subtract_largest(d, w, shape, s, name);
+    if (s->how == POWERS)
+        raise(d, w, shape, s, name);
+    else
+        draw_clamp(d, shape, kind, s->how == LARGEST ? -16 : -8, 8, name);
     draw_convert(d, shape, kind, w->sort->used, name);
+}
+
+/* The start of what a chain carries for rows. */
+static void start_softened(draw *d, const work *w, draw_region *r, softened *s)
+{
+    draw_shape rows = {.rank = 1, .dims = {w->sum.dims[w->sum.rank - 2]}};
+    char type[DRAW_TYPE], first[DRAW_NAME];
+    draw_typed(rows, draw_kind_text(w->sort->sum), type);
+    if (has_factors(s->how)) {
+        draw_constant(d, rows, w->sort->sum, -30000, ".0", first);
+        draw_carry(d, r, first, type);
+    }
+    if (s->how == POWERS) {
+        draw_constant(d, rows, w->sort->sum, 1, ".0", first);
+        draw_carry(d, r, first, type);
+    }
 }
 
 /* O = O * factor + f(Q K) V, in each iteration. */
 static void chain(draw *d, const work *w, const char *row, const char *column, char sum[DRAW_NAME])
 {
-    softening how = !draw_is_real(w->sort->sum) || w->sum.rank == 3 || w->sort->sum != BC_F32
-                        ? (softening)draw_below(d, 2)
-                        : (softening)draw_below(d, 3);
-    draw_shape inner = w->right, after = w->sum;
-    char type[DRAW_TYPE], line[DRAW_TYPE], q[DRAW_NAME], k[DRAW_NAME], v[DRAW_NAME], none[DRAW_NAME], s[DRAW_NAME],
-        j[DRAW_NAME], most[DRAW_NAME], factors[DRAW_NAME], o[DRAW_NAME], values[3 * DRAW_NAME];
+    bool is_plain = !draw_is_real(w->sort->sum) || w->sum.rank == 3 || w->sort->sum != BC_F32;
+    softened s = {.how = (softening)draw_below(d, is_plain ? LARGEST : SOFTENINGS)};
+    draw_shape inner = w->right, after = w->sum, value = w->right;
+    char type[DRAW_TYPE], q[DRAW_NAME], k[DRAW_NAME], v[DRAW_NAME], none[DRAW_NAME], p[DRAW_NAME], j[DRAW_NAME],
+        o[DRAW_NAME], fewer[DRAW_NAME] = "", values[4 * DRAW_NAME];
     draw_region r = {0};
     unsigned rank = w->left.rank;
     inner.dims[rank - 2] = w->left.dims[rank - 2];
-    draw_shape rows = {.rank = 1, .dims = {inner.dims[rank - 2]}}, value = w->right;
     value.dims[rank - 2] = w->right.dims[rank - 1];
     value.dims[rank - 1] = after.dims[rank - 1];
     draw_typed(after, draw_kind_text(w->sort->sum), type);
-    draw_typed(rows, draw_kind_text(w->sort->sum), line);
     draw_carry(d, &r, sum, type);
-    if (how == LARGEST) {
-        draw_constant(d, rows, w->sort->sum, -30000, ".0", most);
-        draw_carry(d, &r, most, line);
-    }
-    bool before = !draw_chance(d, 4);
+    start_softened(d, w, &r, &s);
+    bool before = !draw_chance(d, w->for_pairs ? 8 : 4);
     if (before)
         operand(d, w, &w->a, w->sort->left, w->alters[0], row, "%zero", q);
-    open_loop(d, &r, w->steps, j);
+    if (w->steps > 1 && draw_chance(d, 4)) { /* as under a causal mask */
+        draw_scalar(d, w->steps, fewer);
+        draw_set(d, fewer, "remi %s, %s signed : tile<i32>", row, fewer);
+    }
+    open_loop(d, &r, w->steps, *fewer ? fewer : NULL, j);
     if (!before)
         operand(d, w, &w->a, w->sort->left, w->alters[0], row, "%zero", q);
     operand(d, w, &w->b, w->sort->right, w->alters[1], "%zero", j, k);
     operand(d, w, &w->v, w->sort->right, false, j, column, v);
     draw_constant(d, inner, w->sort->sum, 0, ".0", none);
-    multiply_tiles(d, w, w->left, w->right, q, k, none, s);
+    multiply_tiles(d, w, w->left, w->right, q, k, none, p);
     snprintf(o, sizeof o, "%s", r.list[0].inside);
-    soften(d, w, inner, how, how == LARGEST ? r.list[1].inside : "", s, most, factors);
-    if (how == LARGEST) {
-        draw_spread(d, after, rank - 2, draw_kind_text(w->sort->sum), factors);
-        draw_set(d, o, "mulf %s, %s : %s", o, factors, type);
+    snprintf(s.most, sizeof s.most, "%s", r.list[1].inside);
+    snprintf(s.total, sizeof s.total, "%s", r.list[2].inside);
+    soften(d, w, inner, &s, p);
+    if (has_factors(s.how)) {
+        draw_spread(d, after, rank - 2, draw_kind_text(w->sort->sum), s.factors);
+        draw_set(d, o, "mulf %s, %s : %s", o, s.factors, type);
     } else {
         prepare_sum(d, w, o);
     }
-    multiply_tiles(d, w, inner, value, s, v, o, o);
-    snprintf(values, sizeof values, how == LARGEST ? "%s, %s" : "%s", o, most);
+    multiply_tiles(d, w, inner, value, p, v, o, o);
+    const char *const carried[] = {o, s.most, s.total};
+    size_t at = 0;
+    for (unsigned i = 0; i < r.count; i++)
+        at += (size_t)snprintf(values + at, sizeof values - at, "%s%s", i ? ", " : "", carried[i]);
     close_loop(d, &r, values);
     snprintf(sum, DRAW_NAME, "%s", r.list[0].after);
+    if (s.how == POWERS) {
+        snprintf(s.total, sizeof s.total, "%s", r.list[2].after);
+        draw_spread(d, after, rank - 2, draw_kind_text(w->sort->sum), s.total);
+        draw_set(d, sum, "divf %s, %s rounding<nearest_even> : %s", sum, s.total, type);
+    }
 }
 
 /* ---- a tile of the result ---- */
@@ -409,8 +483,9 @@ static const sort *any_sort(draw *d)
 static void sizes(draw *d, work *w)
 {
     static const uint16_t rows[] = {8, 16, 32, 64, 64, 128, 128, 128, 256},
-                          columns[] = {8, 16, 32, 64, 64, 128, 128, 256}, depths[] = {16, 32, 32, 64, 64, 128};
-    uint32_t m, n, k, batch, last;
+                          columns[] = {8, 16, 32, 64, 64, 128, 128, 256}, depths[] = {16, 32, 32, 64, 64, 128},
+                          pair_rows[] = {64, 128, 256, 256, 256, 512}, pair_columns[] = {32, 64, 64, 128};
+    uint32_t m, n, k, batch, last, most_work = w->for_pairs ? 2 * MOST_WORK : MOST_WORK;
     bool batched = draw_chance(d, 8);
     /* more halves would need more bits than sums have */
     bool is_long = !w->is_chain && (w->between == NOTHING || w->between == ADD_ONE) && w->sort->sum != BC_F16;
@@ -419,13 +494,18 @@ static void sizes(draw *d, work *w)
         n = columns[draw_below(d, sizeof columns / sizeof *columns)];
         k = depths[draw_below(d, sizeof depths / sizeof *depths)];
         last = columns[draw_below(d, sizeof columns / sizeof *columns)];
+        if (w->for_pairs) {
+            m = pair_rows[draw_below(d, sizeof pair_rows / sizeof *pair_rows)];
+            n = pair_columns[draw_below(d, sizeof pair_columns / sizeof *pair_columns)];
+            last = pair_columns[draw_below(d, sizeof pair_columns / sizeof *pair_columns)];
+        }
         batch = batched ? 1u << draw_below(d, 3) : 1;
         w->steps = draw_chance(d, 16) ? 0 : is_long && draw_chance(d, 2) ? 6 + draw_below(d, 10) : 1 + draw_below(d, 5);
         w->rows = 1 + draw_below(d, 3);
         w->columns = 1 + draw_below(d, 2);
         k = w->sort->count && k < 64 ? 64 : k;
     } while (batch * m * n > MOST_ELEMENTS || (w->is_chain && (m * last > MOST_ELEMENTS || n < 16))
-             || (uint64_t)batch * m * n * k * w->steps * w->rows * w->columns > MOST_WORK);
+             || (uint64_t)batch * m * n * k * w->steps * w->rows * w->columns > most_work);
     unsigned rank = batched ? 3 : 2;
     w->left = (draw_shape){.rank = rank, .dims = {batch, batch, batch}};
     w->right = w->sum = w->left;
@@ -472,6 +552,7 @@ static void matrices(draw *d, work *w)
     w->v = matrix_of("%v", s->right, value, steps, w->columns, turned[2]);
     w->out = matrix_of("%d", w->out_kind, w->sum, w->rows, w->columns, turned[3]);
     bool ragged = draw_chance(d, 4) && !s->count;
+    w->a.even = w->b.even = w->v.even = w->for_pairs && !draw_chance(d, 6);
     draw_matrix_view(d, &w->a, ragged);
     draw_matrix_view(d, &w->b, ragged);
     if (w->is_chain)
@@ -505,11 +586,11 @@ static void give_arrays(const work *w, random_kernel *out)
                                                                        : RANDOM_NUMBERS};
 }
 
-static void hints(draw *d, char out[DRAW_TYPE])
+static void hints(draw *d, const work *w, char out[DRAW_TYPE])
 {
     static const uint8_t clusters[] = {1, 1, 1, 2, 2, 2, 2, 4};
-    size_t at = (size_t)snprintf(out, DRAW_TYPE, " optimization_hints=<default = {num_cta_in_cga = %u",
-                                 (unsigned)clusters[draw_below(d, sizeof clusters)]);
+    unsigned blocks = w->for_pairs ? draw_chance(d, 4) ? 1 : 2 : clusters[draw_below(d, sizeof clusters)];
+    size_t at = (size_t)snprintf(out, DRAW_TYPE, " optimization_hints=<default = {num_cta_in_cga = %u", blocks);
     if (draw_chance(d, 4))
         at += (size_t)snprintf(out + at, DRAW_TYPE - at, ", num_worker_warps_per_cta = %u", 4u << draw_below(d, 2));
     if (draw_chance(d, 6))
@@ -540,40 +621,61 @@ static void body(draw *d, work *w, random_kernel *out)
     close_loop(d, &none, "");
 }
 
-void random_product_draw(uint64_t seed, random_kernel *out)
+static bool can_chain(const sort *s)
 {
-    draw d = {.out = &out->text, .state = ~seed};
-    work w = {.sort = any_sort(&d)};
-    const sort *s = w.sort;
+    return !s->count && s->used == s->right && s->sum != BC_F16;
+}
+
+/* The kernel of types that are drawn. */
+static void draw_work(draw *d, work *w, random_kernel *out)
+{
+    const sort *s = w->sort;
     char hint[DRAW_TYPE];
     *out = (random_kernel){0};
     bc_text_init(&out->text, NULL);
     bool fractions = draw_is_real(s->sum) && s->sum != BC_F16;
-    w.is_chain = !s->count && s->used == s->right && s->sum != BC_F16 && draw_chance(&d, 4);
-    w.between = draw_chance(&d, 3) ? (between)draw_below(&d, 4) : NOTHING;
-    if (!fractions && w.between != NOTHING)
-        w.between = ADD_ONE;
-    w.out_kind = s->sum == BC_F32 && draw_chance(&d, 2) ? BC_F16 : s->sum;
+    w->between = draw_chance(d, 3) ? (between)draw_below(d, 4) : NOTHING;
+    if (!fractions && w->between != NOTHING)
+        w->between = ADD_ONE;
+    w->out_kind = s->sum == BC_F32 && draw_chance(d, 2) ? BC_F16 : s->sum;
     for (unsigned i = 0; i < 2; i++) {
-        w.alters[i] = draw_chance(&d, 4);
-        w.is_unsigned[i] = draw_chance(&d, 2) && !w.is_chain;
+        w->alters[i] = draw_chance(d, w->for_pairs ? 8 : 4);
+        w->is_unsigned[i] = draw_chance(d, 2) && !w->is_chain;
     }
-    sizes(&d, &w);
-    hints(&d, hint);
-    draw_line(&d, "cuda_tile.module @m {");
-    draw_open(&d);
-    draw_line(&d,
+    sizes(d, w);
+    hints(d, w, hint);
+    draw_line(d, "cuda_tile.module @m {");
+    draw_open(d);
+    draw_line(d,
               "entry @k(%%a: tile<ptr<%s>>, %%b: tile<ptr<%s>>, %%v: tile<ptr<%s>>, %%d: tile<ptr<%s>>, %%s: "
               "tile<ptr<%s>>, %%t: tile<ptr<%s>>, %%lock: tile<ptr<i32>>, %%one: tile<i32>)%s {",
-              draw_kind_text(s->left), draw_kind_text(s->right), draw_kind_text(s->right), draw_kind_text(w.out_kind),
+              draw_kind_text(s->left), draw_kind_text(s->right), draw_kind_text(s->right), draw_kind_text(w->out_kind),
               draw_kind_text(s->scale), draw_kind_text(s->scale), hint);
-    draw_open(&d);
-    draw_line(&d, "%%x, %%y, %%z = get_tile_block_id : tile<i32>");
-    draw_line(&d, "%%gx, %%gy, %%gz = get_num_tile_blocks : tile<i32>");
-    draw_line(&d, "%%zero = constant <i32: 0> : tile<i32>");
-    body(&d, &w, out);
-    give_arrays(&w, out);
-    draw_line(&d, "return");
-    draw_close(&d, "}");
-    draw_close(&d, "}");
+    draw_open(d);
+    draw_line(d, "%%x, %%y, %%z = get_tile_block_id : tile<i32>");
+    draw_line(d, "%%gx, %%gy, %%gz = get_num_tile_blocks : tile<i32>");
+    draw_line(d, "%%zero = constant <i32: 0> : tile<i32>");
+    body(d, w, out);
+    give_arrays(w, out);
+    draw_line(d, "return");
+    draw_close(d, "}");
+    draw_close(d, "}");
+}
+
+void random_product_draw(uint64_t seed, random_kernel *out)
+{
+    draw d = {.out = &out->text, .state = ~seed};
+    work w = {.sort = any_sort(&d)};
+    w.is_chain = can_chain(w.sort) && draw_chance(&d, 4);
+    draw_work(&d, &w, out);
+}
+
+void random_chain_draw(uint64_t seed, random_kernel *out)
+{
+    draw d = {.out = &out->text, .state = ~seed};
+    work w = {.is_chain = true, .for_pairs = true};
+    do
+        w.sort = any_sort(&d);
+    while (!can_chain(w.sort));
+    draw_work(&d, &w, out);
 }

@@ -36,6 +36,8 @@ void random_kernel_draw(uint64_t seed, random_kernel *out);
 
 /* The same, of those that multiply matrices (draw_products.c). */
 void random_product_draw(uint64_t seed, random_kernel *out);
+/* Of these, those with chains of products alone, most of them for pairs of thread blocks. */
+void random_chain_draw(uint64_t seed, random_kernel *out);
 
 /* Its parameters and arrays, filled. trial_free(out). */
 void random_kernel_memory(const random_kernel *k, trial_memory *out);

@@ -147,6 +147,19 @@ void trial_note(void *finding, const tv_diag *d)
     snprintf(f->text, sizeof f->text, "%s: %.*s", d->rule, (int)d->message.len, d->message.ptr);
 }
 
+void trial_note_pairs(void *pairs, const tv_remark *r)
+{
+    trial_pairs *found = pairs;
+    bc_text message;
+    bc_text_init(&message, NULL);
+    bc_text_append(&message, r->message.ptr, r->message.len);
+    if (strcmp(r->name, "Cluster") == 0)
+        found->pair |= strstr(bc_text_words(&message), "compute a tile block as a pair") != NULL;
+    if (strcmp(r->name, "MatrixProduct") == 0)
+        found->issuer |= strstr(bc_text_words(&message), "; a warp of its own starts it") != NULL;
+    bc_text_release(&message);
+}
+
 tv_status trial_run_machine(const tv_module *m, trial_memory *mem, trial_log log, uint64_t step_limit, uint32_t checks,
                             trial_finding *out)
 {

@@ -58,6 +58,15 @@ void trial_fill(trial_memory *mem, bool all_small);
 /* A tv_sink of a trial_finding. */
 void trial_note(void *finding, const tv_diag *diag);
 
+/* What remarks say of a kernel's products. */
+typedef struct trial_pairs {
+    bool pair;   /* two thread blocks multiply as a pair */
+    bool issuer; /* a warp of its own starts the products of a chain */
+} trial_pairs;
+
+/* Where a tv_remark_sink reports, for a trial_pairs. */
+void trial_note_pairs(void *pairs, const tv_remark *remark);
+
 /* checks: of TV_CHECK_*. */
 tv_status trial_run_machine(const tv_module *m, trial_memory *mem, trial_log log, uint64_t step_limit, uint32_t checks,
                             trial_finding *out);

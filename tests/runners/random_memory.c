@@ -1,6 +1,7 @@
-/* random_memory KERNELS TARGET,... [FIRST [gpu] [products]]: random kernels whose accesses to memory meet or, with
-   `products`, that multiply matrices (tests/random/kernel.h), on the virtual machine and, compiled for each target, on
-   the PTX simulator or a GPU, for seeds from FIRST (1) on.
+/* random_memory KERNELS TARGET,... [FIRST [gpu] [products | chains]]: random kernels whose accesses to memory meet or,
+   with `products`, that multiply matrices, or with `chains`, multiply their products again, most of them in pairs of
+   thread blocks (tests/random/kernel.h), on the virtual machine and, compiled for each target, on the PTX simulator or
+   a GPU, for seeds from FIRST (1) on.
 
    What the machine's checks find something in is left out, as its results are not defined: races, accesses that no
    token orders, indices outside a view. The others must compile, and leave the same memory on both sides.
@@ -34,6 +35,8 @@ typedef struct tally {
     char folder[40]; /* for its files */
     sums sums;
     unsigned long passed, failed, skipped;
+    /* compiled here: in pairs of thread blocks, and of these, with a warp that starts the products of a chain */
+    unsigned long pairs, issuers;
 } tally;
 
 static void fail(uint64_t seed, const random_kernel *k, const char *target, const char *what)
@@ -48,13 +51,17 @@ static void fail(uint64_t seed, const random_kernel *k, const char *target, cons
 
 /* ---- compiling ---- */
 
-static bool compile_here(const char *target, uint64_t seed, const tv_module *m, bc_text *out, char what[WHAT])
+static bool compile_here(tally *t, const char *target, uint64_t seed, const tv_module *m, bc_text *out, char what[WHAT])
 {
+    trial_pairs found = {0};
     const tv_compile_options options = {.target = target,
                                         .opt_level = TV_OPT_LEVEL((unsigned)(seed % 4)),
+                                        .remarks = {&found, trial_note_pairs},
                                         .verify_each = true};
     trial_finding f = {0};
     bool fine = tv_compile_ptx(m, &options, (tv_sink){&f, trial_note}, (tv_writer){out, bc_text_append}) == TV_OK;
+    t->pairs += found.pair;
+    t->issuers += found.pair && found.issuer;
     if (!fine)
         snprintf(what, WHAT, "%s", f.text);
     return fine;
@@ -96,16 +103,16 @@ static bool compile_there(const tally *t, const char *target, uint64_t seed, con
     return words != NULL;
 }
 
-static bool compile(const tally *t, const char *target, uint64_t seed, const random_kernel *k, const tv_module *m,
+static bool compile(tally *t, const char *target, uint64_t seed, const random_kernel *k, const tv_module *m,
                     bc_text *out, char what[WHAT])
 {
-    return t->compiler ? compile_there(t, target, seed, k, out, what) : compile_here(target, seed, m, out, what);
+    return t->compiler ? compile_there(t, target, seed, k, out, what) : compile_here(t, target, seed, m, out, what);
 }
 
 /* ---- a kernel ---- */
 
 /* Of its PTX for the first target; 0: it does not compile. */
-static uint64_t sum_of(const tally *t, uint64_t seed, const random_kernel *k, const tv_module *m)
+static uint64_t sum_of(tally *t, uint64_t seed, const random_kernel *k, const tv_module *m)
 {
     char what[WHAT];
     bc_text text;
@@ -116,7 +123,7 @@ static uint64_t sum_of(const tally *t, uint64_t seed, const random_kernel *k, co
 }
 
 /* The kernel compiled and run on `other`, beside what the machine left in `vm`. */
-static bool same(const tally *t, const char *target, uint64_t seed, const random_kernel *k, const tv_module *m,
+static bool same(tally *t, const char *target, uint64_t seed, const random_kernel *k, const tv_module *m,
                  trial_memory *vm, trial_memory *other, char what[WHAT])
 {
     const trial_log none[2] = {{0}, {0}};
@@ -130,7 +137,7 @@ static bool same(const tally *t, const char *target, uint64_t seed, const random
 }
 
 /* The same for every target? */
-static bool all_same(const tally *t, uint64_t seed, const random_kernel *k, const tv_module *m, trial_memory *vm,
+static bool all_same(tally *t, uint64_t seed, const random_kernel *k, const tv_module *m, trial_memory *vm,
                      const trial_memory *before)
 {
     bool fine = true;
@@ -251,10 +258,13 @@ static bool has_word(int argc, char **argv, const char *word)
 int main(int argc, char **argv)
 {
     uint64_t seeds = argc > 2 ? strtoull(argv[1], NULL, 10) : 0, first = argc > 3 ? strtoull(argv[3], NULL, 10) : 1;
+    bool chains = has_word(argc, argv, "chains");
     tally t = {.device = has_word(argc, argv, "gpu") ? TRIAL_GPU : TRIAL_PTXSIM,
-               .draw = has_word(argc, argv, "products") ? random_product_draw : random_kernel_draw};
+               .draw = chains                             ? random_chain_draw
+                       : has_word(argc, argv, "products") ? random_product_draw
+                                                          : random_kernel_draw};
     if (seeds == 0 || !read_targets(argv[2], &t)) {
-        fprintf(stderr, "usage: random_memory KERNELS TARGET,... [FIRST [gpu] [products]]\n");
+        fprintf(stderr, "usage: random_memory KERNELS TARGET,... [FIRST [gpu] [products | chains]]\n");
         return 2;
     }
     if (getenv("RANDOM_MEMORY_TEXT")) {
@@ -277,5 +287,7 @@ int main(int argc, char **argv)
         printf("random memory %s: %" PRIu64 " sums\n", argv[2], seeds);
     else
         printf("random memory %s: %lu passed, %lu failed, %lu left out\n", argv[2], t.passed, t.failed, t.skipped);
+    if (chains)
+        printf("random chains: %lu in pairs of thread blocks, %lu of them with an issuer\n", t.pairs, t.issuers);
     return t.failed != 0;
 }

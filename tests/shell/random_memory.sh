@@ -1,7 +1,7 @@
 #!/bin/sh
-# random_memory.sh PROGRAM KERNELS FIRST JOBS FOLDER TARGET... [gpu] [products]: KERNELS random kernels (products: those
-# that multiply) from seed FIRST on, each for all targets, by so many processes at a time; kernels that fail are kept in
-# FOLDER. Ends with `random kernels: N passed, ...`.
+# random_memory.sh PROGRAM KERNELS FIRST JOBS FOLDER TARGET... [gpu] [products | chains]: KERNELS random kernels
+# (products: those that multiply; chains: those that multiply products again) from seed FIRST on, each for all targets,
+# by so many processes at a time; kernels that fail are kept in FOLDER. Ends with `random kernels: N passed, ...`.
 set -u
 program=$1 kernels=$2 first=$3 jobs=$4 folder=$5
 shift 5
@@ -10,7 +10,7 @@ export RANDOM_MEMORY_KEEP="$folder"
 words='' targets=''
 for target; do
     case $target in
-        gpu | products) words="$words $target" ;;
+        gpu | products | chains) words="$words $target" ;;
         *) targets=$targets,$target ;;
     esac
 done
@@ -22,11 +22,14 @@ while [ $job -lt "$jobs" ]; do
     job=$((job + 1))
 done
 wait
-cat "$folder"/*.out | grep -v '^random memory'
+cat "$folder"/*.out | grep -v '^random memory\|^random chains'
 cat "$folder"/*.out | awk '
     /^random memory .* passed, / { passed += $4; failed += $6; left += $8; ended++ }
     /^random memory .*: skipped/ { print; skipped++ }
+    /^random chains: / { chains++; pairs += $3; issuers += $9 }
     END {
+        if (chains)
+            printf "random chains: %d in pairs of thread blocks, %d of them with an issuer\n", pairs, issuers
         printf "random kernels: %d passed, %d failed; %d left out, as their results are not defined; for %s\n", \
             passed, failed, left, targets
         exit failed > 0 || ended + skipped < runs || (passed == 0 && !skipped)
