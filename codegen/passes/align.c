@@ -21,7 +21,8 @@
    as long as their tiles leave registers for anything else, because their loads run ahead with long accesses (34 maps
    are 0.98 to 2.03 times as fast on an H200, 1.15 in the geometric mean). A map whose accesses
    have 4 bytes gains, too, although those of a warp fill whole sectors: it has a quarter of the accesses and bounds (35
-   maps, most of them in loops, are 0.98 to 1.81 times as fast on an H200, 1.13 in the geometric mean).
+   maps, most of them in loops, are 0.98 to 1.81 times as fast on an H200, 1.13 in the geometric mean). Kernels that may
+   be spread over clusters have one version.
 
    A kernel with products has versions if its loops load tiles through pointers that the lift pass leaves, for example
    because a table says where they are, and the accesses are shorter than a copy (4 bytes). With 16 bytes, tiles are
@@ -38,6 +39,7 @@
 #include "codegen/passes/pass.h"
 #include "codegen/passes/simplify.h"
 #include "codegen/plan/budget.h"
+#include "codegen/plan/cluster.h"
 #include "codegen/rewrite/versions.h"
 
 enum {
@@ -230,7 +232,7 @@ static void choose_params(aligning *x)
 static bool may_be_versioned(const cg_func *c)
 {
     const ct_block *body = c->ir->body;
-    if (c->strip_bits || cg_loops_stay_plain(c) || cg_hint_of(c, CG_HINT_CLUSTER) > 1 || body->last->opcode != OP_return
+    if (c->strip_bits || cg_loops_stay_plain(c) || cg_may_spread(c) || body->last->opcode != OP_return
         || body->first == body->last)
         return false;
     for (const ct_op *op = body->first; op; op = ct_next_op(op, body))

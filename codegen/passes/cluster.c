@@ -28,16 +28,6 @@
 #include "codegen/cluster/cluster.h"
 #include "codegen/passes/pass.h"
 
-/* Is the kernel started with as many tile blocks as the device runs at once? */
-static bool is_persistent(const ct_func *f)
-{
-    for (const ct_op *op = f->body->first; op; op = ct_next_op(op, f->body))
-        for (uint32_t i = 0; op->opcode == OP_get_num_tile_blocks && i < op->result_count; i++)
-            if (op->results[i].uses)
-                return true;
-    return false;
-}
-
 /* Is a side of the product still long enough if it is divided among that many blocks? */
 static bool is_long_enough(const bc_type *product, uint32_t blocks, bool columns)
 {
@@ -178,7 +168,7 @@ static bool try_pairing(cg_func *c, const ct_op *product, uint32_t most, uint32_
 /* Uses as many thread blocks as the hint says, if that is useful. */
 static bool spread_as_told(cg_func *c, const ct_op *product, uint32_t hint, uint32_t least)
 {
-    bool persistent = is_persistent(c->ir);
+    bool persistent = cg_fills_device(c->ir);
     uint32_t most = hint < CG_CLUSTER_BLOCKS ? hint : CG_CLUSTER_BLOCKS;
     if (hint < 2 || !(c->target->features & CG_HAS_CLUSTERS))
         return false;

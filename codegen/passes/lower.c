@@ -11,6 +11,7 @@
 #include "codegen/ops/lowering.h"
 #include "codegen/ops/map.h"
 #include "codegen/passes/pass.h"
+#include "codegen/plan/afresh.h"
 #include "codegen/ptx/emit.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/strips.h"
@@ -121,6 +122,7 @@ static void lower_one(cg_func *c, const ct_op *op)
 static void lower_op(cg_func *c, const ct_op *op)
 {
     mark(c, op);
+    cg_thread_afresh(c, op->afresh);
     lower_one(c, op);
     mark(c, op->block->parent);
 }
@@ -164,6 +166,7 @@ static void lower_kernel(cg_func *c)
 
 void cg_pass_lower(cg_func *c)
 {
+    cg_find_afresh(c);
     cg_emit_begin(c);
     cg_shared_begin(c);
     cg_thread_begin(c, (cg_val){0});

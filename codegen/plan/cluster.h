@@ -28,6 +28,12 @@ typedef struct cg_spreading {
 
 enum { CG_ALL_OF_IT = -1, CG_NO_PART = -2 };
 
+/* Is the kernel started with as many tile blocks as the device runs at once? */
+bool cg_fills_device(const ct_func *f);
+/* May the hint for clusters be followed? Not where a grid of all tile blocks fills the device and no sums of products
+   need the registers of several thread blocks. */
+bool cg_may_spread(const cg_func *c);
+
 /* The part of operand i that op reads if its results are divided along `axis`: the dimension along which the operand is
    divided, or one of these two values. The stored value counts as the result of a store. */
 int cg_cluster_reads(const cg_spreading *x, const ct_op *op, uint32_t i, uint32_t axis);

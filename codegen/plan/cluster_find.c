@@ -4,6 +4,20 @@
 #include "codegen/analysis/product.h"
 #include "codegen/plan/cluster.h"
 
+bool cg_fills_device(const ct_func *f)
+{
+    for (const ct_op *op = f->body->first; op; op = ct_next_op(op, f->body))
+        for (uint32_t i = 0; op->opcode == OP_get_num_tile_blocks && i < op->result_count; i++)
+            if (op->results[i].uses)
+                return true;
+    return false;
+}
+
+bool cg_may_spread(const cg_func *c)
+{
+    return cg_hint_of(c, CG_HINT_CLUSTER) > 1 && (cg_largest_product(c->ir) || cg_fills_device(c->ir));
+}
+
 /* A value that is needed whole, or in parts. */
 typedef struct wanted {
     const ct_value *v;

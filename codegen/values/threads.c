@@ -21,9 +21,14 @@ typedef struct owners {
     cg_val predicate;
 } owners;
 
-typedef struct cg_thread {
+/* A register with the thread's number, and what is computed from it. */
+typedef struct place {
     cg_val number; /* once needed */
     coords *coords;
+} place;
+
+typedef struct cg_thread {
+    place usual, afresh, *now;
     owners *owners;
 } cg_thread;
 
@@ -34,13 +39,14 @@ void cg_thread_begin(cg_func *c, cg_val number)
         cg_no_memory(c);
         return;
     }
-    t->number = number;
+    t->usual.number = number;
+    t->now = &t->usual;
     c->thread = t;
 }
 
 cg_val cg_tid(cg_func *c)
 {
-    cg_val *number = &c->thread->number;
+    cg_val *number = &c->thread->usual.number;
     if (!number->id) {
         *number = cg_new(c, CG_B32);
         cg_ins_first(c, "mov.u32 %v, %%tid.x", *number);
@@ -48,10 +54,29 @@ cg_val cg_tid(cg_func *c)
     return *number;
 }
 
+/* The same number, from the thread itself by a shuffle, which ptxas does not see through. */
+static cg_val tid_afresh(cg_func *c)
+{
+    cg_val *number = &c->thread->afresh.number;
+    if (!number->id) {
+        cg_val tid = cg_tid(c), lane = cg_new(c, CG_B32);
+        *number = cg_new(c, CG_B32);
+        cg_ins_first(c, "mov.u32 %v, %%laneid", lane);
+        cg_ins_first(c, "shfl.sync.idx.b32 %v, %v, %v, 31, -1", *number, tid, lane);
+    }
+    return *number;
+}
+
+void cg_thread_afresh(cg_func *c, bool afresh)
+{
+    c->thread->now = afresh ? &c->thread->afresh : &c->thread->usual;
+}
+
 /* The part that is constant during the kernel. */
 static cg_val fixed_index(cg_func *c, const uint32_t *images)
 {
-    for (coords *k = c->thread->coords; k; k = k->next)
+    place *now = c->thread->now;
+    for (coords *k = now->coords; k; k = k->next)
         if (memcmp(k->images, images, sizeof k->images) == 0)
             return k->value;
     coords *k = bc_new(&c->arena, coords, 1);
@@ -63,9 +88,11 @@ static cg_val fixed_index(cg_func *c, const uint32_t *images)
     bool any = false;
     for (uint32_t i = 0; i < MAX_THREAD_BITS; i++)
         any = any || images[i];
-    k->value = any ? cg_linear(c, cg_tid(c), images, CG_LANE_BITS + cg_real_warp_bits(c)) : cg_const(CG_B32, 0);
-    k->next = c->thread->coords;
-    c->thread->coords = k;
+    k->value = any ? cg_linear(c, now == &c->thread->afresh ? tid_afresh(c) : cg_tid(c), images,
+                               CG_LANE_BITS + cg_real_warp_bits(c))
+                   : cg_const(CG_B32, 0);
+    k->next = now->coords;
+    now->coords = k;
     return k->value;
 }
 

@@ -47,6 +47,9 @@ void cg_conversion_text(bc_text *out, const cg_conversion *conversion);
 void cg_thread_begin(cg_func *c, cg_val number);
 /* The number of the thread in its block, or in its group of warps, as a 32-bit value. */
 cg_val cg_tid(cg_func *c);
+/* The following code computes the thread's part of indices from a copy of its number, which ptxas takes for another
+   one; or no longer. */
+void cg_thread_afresh(cg_func *c, bool afresh);
 /* Threads from number `first` on jump to the label; 0: they exit. Whole warps do. */
 void cg_leave_from(cg_func *c, cg_val thread, uint32_t first, uint32_t label);
 /* The thread's part of the element index in a layout: its bits in mask, shifted down by `shift`; a 32-bit register
