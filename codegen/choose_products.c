@@ -160,8 +160,8 @@ static void choose_more_warps(cg_func *c, const cg_watch *watch, cg_choices *roo
 
 /* Gives a block that has a multiprocessor to itself a second warpgroup, unless the model predicts that it is slower: a
    single warp for each scheduler hides nothing, neither the wait for a slot nor what follows the loop. Where the copy
-   engine feeds one warpgroup, little but products is left to hide, so that it must be clearly faster. Producers do
-   not take the place of warps that all copy, and each thread keeps enough of the sums to use what it reads more than
+   engine feeds one warpgroup, little but products is left to hide, so that it must be clearly faster. Producers that
+   copy would not keep up with two warpgroups, and each thread keeps enough of the sums to use what it reads more than
    once. */
 static void join_alone(cg_func *c, const cg_watch *watch, cg_choices *room)
 {
@@ -175,7 +175,7 @@ static void join_alone(cg_func *c, const cg_watch *watch, cg_choices *room)
     if (!now.compiles || blocks_of(&now) > 1)
         return;
     const cg_weight then = cg_weigh(c, watch, &more);
-    if (c->failed || !then.compiles || then.share * worth > now.share || (then.by_threads && !now.is_divided))
+    if (c->failed || !then.compiles || then.share * worth > now.share || then.by_threads)
         return;
     cg_take_fuller(c, room, &more, &then, now.resident);
 }
