@@ -5,8 +5,9 @@
    Producers and consumers have registers by their budget instead. If tiles may take that many, more warps are also
    tried where there is a single warp for each scheduler. Loaded operands count where accesses are too short to be
    copied: each element then has a register of its own. It gets fewer warps than a hint asks for if fewer suit its
-   tiles, unless the hint lets its warps be divided into groups: each warp reads operands from shared memory, so that
-   more warps read more. Products of f64, whose sums take two registers each, keep them.
+   tiles, unless the hint lets its warps be divided into groups that pay: each warp reads operands from shared memory,
+   so that more warps read more. Products of f64, whose sums take two registers each, keep them. A block that would be
+   alone on a multiprocessor with a single warpgroup gets a second one.
 
    A chain of products with rows for two warpgroups gets two, and no producers, if a multiprocessor then has more warps
    than with one, or as many that have registers for their tiles where those of one spill, unless threads read tiles
@@ -77,10 +78,25 @@ static bool has_too_few(const cg_weight *now)
     return now->short_of > 1 || (now->wanted && now->resident <= 1u << CG_WARPGROUP_BITS);
 }
 
+/* Blocks on a multiprocessor. */
+static uint32_t blocks_of(const cg_weight *w)
+{
+    return w->resident >> w->warp_bits;
+}
+
 /* Has the kernel many warps because a product might hold its sums twice, as wgmma does with 8-bit floats? */
 static bool may_add_up(const cg_func *c, const ct_op *product)
 {
     return c->warp_bits > CG_WARPGROUP_BITS && cg_cuts_sums(c, product);
+}
+
+/* Does a hint for more warps, which leads to groups, pay? Not if the model predicts that fewer warps are clearly
+   faster, and not if threads copy where fewer warps leave room for more blocks: all threads of these copy, and their
+   waits and ends do not fall together. */
+static bool pays_as_groups(const cg_func *c, const cg_weight *now, const cg_weight *then)
+{
+    const bool is_slower = then->share * cg_machine_of(c->target)->worth_changing < now->share;
+    return !is_slower && !(now->by_threads && blocks_of(then) > blocks_of(now));
 }
 
 /* Gives a kernel fewer warps than a hint or its products ask for: those that suit its tiles, unless the hint leads to
@@ -94,14 +110,15 @@ static void choose_fewer_warps(cg_func *c, const cg_watch *watch, cg_choices *ro
     if (!product || !(yields || may_add_up(c, product)))
         return;
     const cg_weight now = cg_weigh(c, watch, &fewer);
-    uint32_t bits = yields && now.compiles && !now.is_divided ? own : hinted;
+    uint32_t bits = yields && now.compiles ? own : hinted;
     const bool halves = bits > CG_WARPGROUP_BITS && may_add_up(c, product) && !now.adds_up;
     bits -= halves;
     if (bits == hinted)
         return;
     fewer.warps = 1u << bits;
     const cg_weight then = cg_weigh(c, watch, &fewer);
-    if (c->failed || !then.compiles || (halves && then.short_of > 1))
+    const bool spills = halves && then.short_of >= cg_worth_spilling(cg_machine_of(c->target));
+    if (c->failed || !then.compiles || spills || (now.is_divided && !halves && pays_as_groups(c, &now, &then)))
         return;
     cg_take(c, room, &fewer);
     cg_remark(c, NULL, CG_REMARK_ChosenByCost, TV_REMARK_PASSED,
@@ -139,6 +156,28 @@ static void choose_more_warps(cg_func *c, const cg_watch *watch, cg_choices *roo
         return;
     cg_take(c, room, &best);
     remark_held(c, best.warps, of_usual.wanted);
+}
+
+/* Gives a block that has a multiprocessor to itself a second warpgroup, unless the model predicts that it is slower: a
+   single warp for each scheduler hides nothing, neither the wait for a slot nor what follows the loop. Where the copy
+   engine feeds one warpgroup, little but products is left to hide, so that it must be clearly faster. Producers do
+   not take the place of warps that all copy, and each thread keeps enough of the sums to use what it reads more than
+   once. */
+static void join_alone(cg_func *c, const cg_watch *watch, cg_choices *room)
+{
+    enum { MORE = CG_WARPGROUP_BITS + 1 };
+    cg_choices more = *cg_choices_of(c);
+    if (!(c->target->features & CG_HAS_WGMMA) || c->warp_bits != CG_WARPGROUP_BITS || !cg_product_suits(c, MORE))
+        return;
+    const cg_weight now = cg_weigh(c, watch, &more);
+    const double worth = now.is_divided && !now.by_threads ? cg_machine_of(c->target)->worth_changing : 1;
+    more.warps = 1u << MORE;
+    if (!now.compiles || blocks_of(&now) > 1)
+        return;
+    const cg_weight then = cg_weigh(c, watch, &more);
+    if (c->failed || !then.compiles || then.share * worth > now.share || (then.by_threads && !now.is_divided))
+        return;
+    cg_take_fuller(c, room, &more, &then, now.resident);
 }
 
 /* ---- chains of products ---- */
@@ -211,6 +250,43 @@ static bool takes_second_warpgroup(cg_func *c, const cg_watch *watch, cg_choices
     return true;
 }
 
+/* ---- tiles of pointers ---- */
+
+/* Does a product read a tile that is loaded through pointers, of elements shorter than a copy? */
+static bool has_pointers(const cg_func *c)
+{
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
+        for (uint32_t i = 0; cg_is_product(op) && i < 2; i++) {
+            const ct_op *load = cg_source_of(op->operands[i])->op;
+            if (load && load->opcode == OP_load_ptr_tko
+                && cg_memory_bytes(bc_elem_kind(load->results[0].type)) < CG_COPY_BYTES)
+                return true;
+        }
+    return false;
+}
+
+/* Lets tiles behind pointers be copied in pieces of 4 and 8 bytes, each with an address of its own, if the kernel is
+   divided into groups only then, so that other threads compute these addresses, or if a block is alone on a
+   multiprocessor, so that only stages hide that it waits. Where several blocks hide each other's waits, the threads
+   that multiply are slower if they compute the addresses besides. On an H200, microseconds before and after: bf16
+   chain of 64x128x128 512 and 288, i8 64x256x64 223 and 115, f16 in one block of 256 threads 247 and 131; others 130
+   and 161, 129 and 141, 163 and 172. */
+static void choose_pieces(cg_func *c, const cg_watch *watch, cg_choices *room)
+{
+    const cg_choices usual = *cg_choices_of(c);
+    if (usual.pieces != CG_AS_DECIDED || cg_loops_stay_plain(c) || !has_pointers(c))
+        return;
+    const cg_weight now = cg_weigh(c, watch, &usual);
+    if (!now.compiles || now.is_divided)
+        return;
+    cg_choices shorter = usual;
+    shorter.pieces = CG_IF_LEGAL;
+    const cg_weight then = cg_weigh(c, watch, &shorter);
+    const bool has_stages = blocks_of(&now) == 1 && blocks_of(&then) == 1 && then.shared > now.shared;
+    if (!c->failed && then.compiles && (then.is_divided || has_stages))
+        cg_take(c, room, &shorter);
+}
+
 /* ---- the correction of sums ---- */
 
 /* Gives the sum of a chain by tcgen05 to correctors if the model predicts that the block is faster then: consumers go
@@ -254,6 +330,7 @@ static void choose_warps(cg_func *c, const cg_watch *watch, cg_choices *room)
         return;
     choose_fewer_warps(c, watch, room);
     choose_more_warps(c, watch, room);
+    join_alone(c, watch, room);
 }
 
 void cg_choose_for_products(cg_func *c, const cg_watch *watch, cg_choices *room)
@@ -261,6 +338,7 @@ void cg_choose_for_products(cg_func *c, const cg_watch *watch, cg_choices *room)
     choose_spread(c, watch, room);
     if (!takes_second_warpgroup(c, watch, room))
         choose_warps(c, watch, room);
+    choose_pieces(c, watch, room);
     swap_chain(c, watch, room);
     choose_correctors(c, watch, room);
 }

@@ -84,6 +84,7 @@ cg_weight cg_weigh_on(cg_func *c, const cg_watch *watch, const cg_choices *choic
     w.share = cost ? cost->cycles : 0;
     w.adds_up = w.compiles && adds_up(&own);
     w.is_divided = own.groups;
+    w.by_threads = own.groups && !own.groups->by_maps;
     w.wanted = cost && !own.groups ? cost->wanted : 0;
     w.short_of = w.wanted / cg_registers_at_most(&own);
     w.warp_bits = cg_real_warp_bits(&own);

@@ -70,7 +70,7 @@ static accesses accesses_of(cg_func *c, const ct_op *op, const bc_type *tile, co
     rows r = rows_of(c, op, tile, &l);
     uint32_t from = s.rank ? s.shift[r.fast] : 0, most = (uint32_t)cg_widest_access(c) - cg_log2_up(bytes);
     uint32_t bits = r.run ? cg_layout_vector(&l, from, r.bits < most ? r.bits : most, reg_bit) : 0;
-    return (accesses){.count = (double)((uint64_t)1 << (l.reg_bits - bits + c->warp_bits)),
+    return (accesses){.count = (double)((uint64_t)1 << (l.reg_bits - bits + l.warp_bits)),
                       .bytes = bytes << bits,
                       .lines = lines_of(&l, from, r.run, bytes)};
 }

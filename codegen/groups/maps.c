@@ -36,14 +36,28 @@ static ct_op *maker_of(const ct_op *load)
 }
 
 /* The op of the function's body that loads the first tile, or contains that load. */
-static const ct_op *first_load(const cg_splitting *x)
+static ct_op *first_load(const cg_splitting *x)
 {
-    const ct_op *first = ct_in_block(x->places[0].loop, x->f->body);
+    ct_op *first = ct_in_block(x->places[0].loop, x->f->body);
     for (uint32_t i = 0; i < x->kept_count; i++) {
-        const ct_op *op = ct_in_block(x->kept[i].load, x->f->body);
+        ct_op *op = ct_in_block(x->kept[i].load, x->f->body);
         first = ct_is_before(op, first) ? op : first;
     }
     return first;
+}
+
+/* Moves the op of the function's body in front of `place`, behind the ops that compute its operands, which move with
+   it. Why it is right: all of them only compute, and are executed in any case. False: one of them does more. */
+static bool move_up(ct_op *op, ct_op *place, uint32_t depth)
+{
+    if (op->block != place->block || ct_is_before(op, place))
+        return op->block == place->block;
+    bool may = depth && ct_is_pure(op) && ct_gives_no_tiles(op) && !op->region_count;
+    for (uint32_t i = 0; may && i < op->operand_count; i++)
+        may = !op->operands[i]->op || move_up(op->operands[i]->op, place, depth - 1);
+    if (may)
+        ct_move_before(op, place);
+    return may;
 }
 
 static cg_tensor_map *map_for(cg_tensor_maps *all, const cg_view *view, const cg_boxes *boxes)
@@ -163,10 +177,10 @@ static const char *copy_obstacle(const cg_splitting *x, const ct_op *load, const
         return why;
     if (bc_forbids_tma(load->from, x->c->target->sm))
         return "a hint forbids them";
-    const ct_op *maker = maker_of(load);
-    return maker && maker->block == x->f->body && ct_is_before(maker, first_load(x))
-               ? NULL
-               : "a view is made after the first load";
+    ct_op *maker = maker_of(load);
+    if (maker && maker->block == x->f->body && move_up(maker, first_load(x), CG_VIEW_DEPTH))
+        return NULL;
+    return "a view is made after the first load";
 }
 
 /* May threads copy single tiles of the rings, and the copy engine the others? Why it is right: a tile that no map

@@ -33,6 +33,7 @@ typedef struct cg_choices {
     cg_decision swap;       /* transposed products (swap-AB): CG_NEVER; CG_IF_LEGAL: those of chains, too */
     cg_decision spread;     /* rows of scaled products over those of tcgen05, if they are fewer: CG_NEVER */
     cg_decision correction; /* of sums by warps of their own, on targets with tcgen05: CG_IF_LEGAL */
+    cg_decision pieces;     /* of 4 and 8 bytes behind pointers, which are copied for products: CG_IF_LEGAL */
     cg_decision registers;  /* prefetching into registers: CG_NEVER */
     const cg_assumption *assumed;
     uint32_t assumed_count;

@@ -125,18 +125,37 @@ static void want_indices(cg_func *c, const cg_view_op *v, const cg_layout *l)
     cg_want(c, v->index[v->view->type->sparse_dim], &sparse);
 }
 
+/* The bytes of the narrowest elements of operands of products that v becomes, unchanged or element by element. 0: it
+   becomes something else, too. */
+static uint32_t bytes_to_products(const ct_value *v, uint32_t depth)
+{
+    uint32_t least = UINT32_MAX;
+    for (const ct_use *use = v->uses; use && least; use = use->next) {
+        const ct_op *op = use->op;
+        bool arrives = cg_is_product(op) && use->index < 2,
+             goes_on = depth && op->result_count == 1 && (cg_is_seen(op) || ct_is_map(op));
+        uint32_t bytes = arrives   ? cg_memory_bytes(bc_elem_kind(v->type))
+                         : goes_on ? bytes_to_products(cg_result(op, 0), depth - 1)
+                                   : 0;
+        least = bytes < least ? bytes : least;
+    }
+    return v->uses ? least : 0;
+}
+
 /* What goes to a product by shared memory gets there by words: a thread has a word of neighbours, even where it loads
-   them one by one. */
+   them one by one, if there are as many for each thread. */
 static cg_layout layout_of_words(cg_func *c, const cg_view_op *v)
 {
-    enum { WORD = 4 /* bytes */ };
+    enum { WORD = 4 /* bytes */, MOST_OPS = 8 };
     cg_shape s = cg_shape_of(v->tile_type);
     cg_layout l = cg_view_layout(c, v);
-    uint32_t fast, bytes = cg_memory_bytes(bc_elem_kind(v->tile_type)), bits = 0;
+    uint32_t fast, own = cg_memory_bytes(bc_elem_kind(v->tile_type)), then = bytes_to_products(v->tile, MOST_OPS),
+                   bytes = own < then ? own : then, bits = 0;
     uint8_t reg_bit[CG_MAX_VECTOR_BITS];
-    while (bytes << bits < WORD)
+    while (bytes && bytes << bits < WORD)
         bits++;
-    if (cg_view_is_half(v) || !cg_view_contiguous(v, &fast) || !cg_is_loaded_operand(v->tile)
+    if (cg_view_is_half(v) || !cg_view_contiguous(v, &fast) || s.bits[fast] < bits
+        || s.tile_bits < bits + CG_LANE_BITS + c->warp_bits
         || cg_layout_vector(&l, s.shift[fast], bits, reg_bit) >= bits)
         return l;
     return cg_layout_memory(&s, fast, bits, 0, c->warp_bits);

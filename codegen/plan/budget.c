@@ -338,6 +338,11 @@ uint32_t cg_warps_unhinted(const cg_func *c)
     return warps_that_suit(&t);
 }
 
+bool cg_product_suits(const cg_func *c, uint32_t warp_bits)
+{
+    return tiles_of(c).product >= warp_bits + CG_LANE_BITS + LEAST_OF_A_THREAD;
+}
+
 uint32_t cg_largest_tile(const cg_func *c)
 {
     return tiles_of(c).most;

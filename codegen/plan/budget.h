@@ -9,6 +9,9 @@
 void cg_set_warps(cg_func *c);
 /* log2 of the warps that suit the tiles of a kernel without strips, whatever a hint says. */
 uint32_t cg_warps_unhinted(const cg_func *c);
+/* Does each thread of 2^warp_bits warps have elements enough of the largest product, so that it uses what it reads more
+   than once? */
+bool cg_product_suits(const cg_func *c, uint32_t warp_bits);
 /* Has the kernel scans? */
 bool cg_scans(const cg_func *c);
 /* log2 of the elements of its largest tile, which has 2^tile_bits elements, that a thread of a map should compute at

@@ -148,13 +148,14 @@ bool cg_load_to_compute(cg_func *c, ct_op *op, const ct_op *product, cg_ring_loa
 
 /* log2 of the elements of the shortest pieces of a tile of pointers: 16 bytes, because a thread computes an address for
    each piece; 4 bytes if it has at most 32 bytes of the tile, if elements have 4 bytes, which registers would take one
-   by one as well, or if products without an instruction leave no registers in which the tile could be prefetched
-   otherwise. */
+   by one as well, if products without an instruction leave no registers in which the tile could be prefetched
+   otherwise, or if the kernel as a whole gains from it (codegen/choose_products.c). */
 static uint32_t least_piece(const cg_func *c, const bc_type *tile, const ct_block *body)
 {
     uint32_t bytes = cg_memory_bytes(bc_elem_kind(tile));
-    bool is_small = (uint64_t)bytes << cg_shape_of(tile).tile_bits <= CG_SECTOR_BYTES * cg_threads(c);
-    if (!is_small && bytes != CG_COPY_BYTES && !(body && cg_has_blocked(c, body)))
+    bool is_small = (uint64_t)bytes << cg_shape_of(tile).tile_bits <= CG_SECTOR_BYTES * cg_threads(c),
+         is_asked = bytes < CG_COPY_BYTES && cg_choices_of(c)->pieces == CG_IF_LEGAL;
+    if (!is_small && !is_asked && bytes != CG_COPY_BYTES && !(body && cg_has_blocked(c, body)))
         return cg_chunk_bits(tile);
     return bytes < CG_COPY_BYTES ? tv_trailing_zeros(CG_COPY_BYTES / bytes) : 0;
 }

@@ -77,6 +77,7 @@ step cpp 120 "$build/corpus_run" "$cpp" --version 13.5 --gpu "$target" --needs "
 step random 120 "$build/random_ptx" $((60 / share + 1)) "$target" 1 gpu
 step memory 120 "$build/random_memory" $((400 / share + 1)) "$target" 1 gpu
 step products 120 "$build/random_memory" $((400 / share + 1)) "$target" 1 gpu products
+[ "$sm" -lt 90 ] || step chains 120 "$build/random_memory" $((400 / share + 1)) "$target" 1 gpu chains
 step run 120 sh "$here/run.sh" "$build" "$corpus"
 step loader 180 sh "$here/loader.sh" "$build" "$corpus/bytecode/13.4/vadd_f32.tbc"
 step deploy 240 bash "$here/deploy.sh" "$build" "$corpus"

@@ -283,11 +283,11 @@ int main(int argc, char **argv)
         run_seed(first + i, &t);
     close_compiler(&t);
     sums_close(&t.sums);
+    if (chains)
+        printf("random chains: %lu in pairs of thread blocks, %lu of them with an issuer\n", t.pairs, t.issuers);
     if (getenv("RANDOM_MEMORY_WRITE"))
         printf("random memory %s: %" PRIu64 " sums\n", argv[2], seeds);
     else
         printf("random memory %s: %lu passed, %lu failed, %lu left out\n", argv[2], t.passed, t.failed, t.skipped);
-    if (chains)
-        printf("random chains: %lu in pairs of thread blocks, %lu of them with an issuer\n", t.pairs, t.issuers);
     return t.failed != 0;
 }

@@ -26,6 +26,12 @@ typedef struct example {
 #define WAIT_ALL "cp.async.commit_group;\ncp.async.wait_group 0;\n"
 #define COPY "cp.async.ca.shared.global [%own], [%base], 4;\n"
 #define MINE "mul.wide.u32 %d1, %t, 4; add.u64 %d1, %d1, %base; "
+/* Brings so many bytes to the start of shared memory; the mbarrier lies behind them. */
+#define BULK(bytes)                                                          \
+    "mbarrier.init.shared.b64 [%sh+512], 1; fence.proxy.async.shared::cta; " \
+    "mbarrier.arrive.expect_tx.shared.b64 _, [%sh+512], 16;\n"               \
+    "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%sh], [%base], " bytes ", [%sh+512];\n"
+#define BULK_WAIT "WAIT: mbarrier.try_wait.parity.shared.b64 %p2, [%sh+512], 0; @!%p2 bra WAIT;\n"
 #define NEXT "add.u32 %r1, %t, 32; and.b32 %r1, %r1, 63; shl.b32 %r1, %r1, 2; add.u32 %r1, %r1, %sh;\n"
 
 /* Warp 0 ends two phases of an mbarrier, the second one behind a flag that warp 1 sets when it has seen the first. */
@@ -204,6 +210,16 @@ static const example examples[] = {
     {"too many arrivals", 32, PTXSIM_MBARRIER, "only 0 are pending",
      "setp.eq.u32 %p0, %t, 0; @%p0 mbarrier.init.shared.b64 [%sh+512], 1; bar.warp.sync -1;"
      " @%p0 mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%sh+512], 16; mbarrier.arrive.shared.b64 %d0, [%sh+512];"},
+
+    {"an mbarrier of no arrivals", 1, PTXSIM_MBARRIER, "0 arrivals",
+     "mov.u32 %r0, 0; mbarrier.init.shared.b64 [%sh+512], %r0;"},
+    {"an mbarrier made twice", 1, PTXSIM_MBARRIER, "already",
+     "mbarrier.init.shared.b64 [%sh+512], 1; mbarrier.init.shared.b64 [%sh+512], 1;"},
+    {"a bulk copy", 1, CLEAN, "", BULK("16") BULK_WAIT "ld.shared.u32 %r0, [%sh];"},
+    {"a bulk copy of half as much", 1, PTXSIM_BAD_VALUE, "not a multiple of 16", "mov.u32 %r0, 8;" BULK("%r0")},
+    {"its mbarrier is gone", 1, PTXSIM_MBARRIER, "is gone", BULK("16") "mbarrier.inval.shared.b64 [%sh+512];"},
+    {"its source is written", 1, PTXSIM_ASYNC, "since the copy began",
+     BULK("16") "st.global.u32 [%base], 1;" BULK_WAIT},
 
     {"a release and an acquire through a flag", 64, CLEAN, "",
      "setp.eq.u32 %p0, %t, 0; @%p0 st.shared.u32 [%sh+512], 0; bar.sync 0; setp.lt.u32 %p1, %t, 32; @!%p1 bra WAIT;"

@@ -44,6 +44,7 @@ typedef struct example {
     unsigned scale_vec, scale_id; /* of both */
 } example;
 
+enum { A_IN_LANES = 4, SCALED = 16 };
 static const example examples[] = {
     {"kind::f16", F16, F16, D_F32, 128, 64, 16, 1, SWIZZLE_128, false, false, false, 0, 0},
     {"kind::f16", F16, F16, D_F16, 128, 256, 16, 1, NONE, false, false, false, 0, 0},
@@ -190,7 +191,9 @@ enum {
     OTHER_LANES = 1 << 14,
     NOT_ALLOCATED = 1 << 15,
     NO_INIT = 1 << 16, /* D is added to and was never written */
-    OTHER_BARRIER = 1 << 17
+    OTHER_BARRIER = 1 << 17,
+    SCALES_ELSEWHERE = 1 << 18, /* in lanes */
+    SCALES_DIFFER = 1 << 19     /* between the quarters of the lanes */
 };
 
 typedef struct variant {
@@ -200,6 +203,7 @@ typedef struct variant {
     const char *says;
     uint64_t a_xor;     /* of the descriptor of A */
     uint32_t shape_xor; /* of the instruction's */
+    unsigned of;        /* the example */
 } variant;
 
 static uint32_t instruction_of(const example *x)
@@ -264,6 +268,9 @@ static void write_init(bc_text *t, const example *x, unsigned faults)
                         "ld.shared.v4.u32 {%v0, %v1, %v2, %v3}, [%r1]; ld.shared.v4.u32 {%v4, %v5, %v6, %v7}, [%r2];\n"
                         "tcgen05.st.sync.aligned.32x32b.x8.b32 [%ln+256], {%v0, %v1, %v2, %v3, %v4, %v5, %v6, %v7};\n");
     }
+    if (faults & SCALES_DIFFER)
+        bc_text_puts(t, "tcgen05.st.sync.aligned.32x32b.x16.b32 [%ln+256], {%w, %w, %w, %w, %w, %w, %w, %w, %w, %w, "
+                        "%w, %w, %w, %w, %w, %w};\n");
     bc_text_printf(t, "%s%s%s%s", faults & NO_WAIT_ST ? "" : "tcgen05.wait::st.sync.aligned;\n",
                    faults & NO_BEFORE ? "" : "tcgen05.fence::before_thread_sync;\n",
                    x->group == 2 ? "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;\n" : "bar.sync 0;\n",
@@ -285,8 +292,10 @@ static void write_scales(bc_text *t, const example *x)
 
 static void write_product(bc_text *t, const example *x, const variant *v)
 {
-    char a[40];
+    char a[40], scales[40] = "";
     snprintf(a, sizeof a, x->a_in_lanes ? "[%%r3]" : "%%da");
+    if (x->scale_vec)
+        snprintf(scales, sizeof scales, ", [%%tm+%u], [%%tm+264]", v->faults & SCALES_ELSEWHERE ? 0x200100u : 0x100u);
     bc_text_printf(
         t,
         "shr.u32 %%r0, %%s, 4; cvt.u64.u32 %%da, %%r0; add.u64 %%db, %%da, %u; or.b64 %%da, %%da, 0x%llx; or.b64 "
@@ -295,12 +304,12 @@ static void write_product(bc_text *t, const example *x, const variant *v)
         B_AT / 16u, (unsigned long long)(descriptor_of(x, false) ^ v->a_xor),
         (unsigned long long)descriptor_of(x, true), instruction_of(x) ^ v->shape_xor,
         v->faults & ALL_THREADS ? "setp.eq.u32 %p3, %w, 0;\n" : "");
-    if (x->scale_vec)
+    if (x->scale_vec && !(v->faults & SCALES_DIFFER))
         write_scales(t, x);
     for (unsigned i = 0; i < 2; i++)
         bc_text_printf(t, "@%%p3 tcgen05.mma%s.cta_group::%u.%s [%%tm%s], %s, %%db, %%r2%s, %s;\n", x->ws ? ".ws" : "",
-                       x->group, x->kind, v->faults & NOT_ALLOCATED ? "+480" : "", a,
-                       x->scale_vec ? ", [%tm+256], [%tm+264]" : "", i || v->faults & NO_INIT ? "!%p5" : "%p5");
+                       x->group, x->kind, v->faults & NOT_ALLOCATED ? "+480" : "", a, scales,
+                       i || v->faults & NO_INIT ? "!%p5" : "%p5");
     if (x->scale_vec)
         bc_text_puts(t, "// scales lie behind D\n");
     if (!(v->faults & NO_COMMIT))
@@ -309,7 +318,9 @@ static void write_product(bc_text *t, const example *x, const variant *v)
                        "[sm+%u]%s;\n",
                        v->faults & OTHER_GROUP ? 3 - x->group : x->group, x->group == 2 ? ".multicast::cluster" : "",
                        BARRIER_AT + (v->faults & OTHER_BARRIER ? 8u : 0u), x->group == 2 ? ", %h" : "");
-    if (v->faults & OVERWRITES)
+    if (v->faults & OVERWRITES && x->a_in_lanes)
+        bc_text_puts(t, "tcgen05.st.sync.aligned.32x32b.x1.b32 [%ln+256], {%z}; tcgen05.wait::st.sync.aligned;\n");
+    else if (v->faults & OVERWRITES)
         bc_text_puts(t, "shl.b32 %r0, %t, 4; add.u32 %r0, %r0, %s; bar.sync 0; st.shared.u32 [%r0], 77;\n");
     if (!(v->faults & (NO_WAIT_COMMIT | NO_COMMIT)))
         bc_text_printf(t, "W: mbarrier.try_wait.parity.shared::cta.b64 %%p4, [sm+%u], 0; @!%%p4 bra W;\n",
@@ -422,34 +433,39 @@ static void check_example(const example *x)
 
 #define START_BIT(n) (UINT64_C(1) << (n))
 static const variant variants[] = {
-    {"no tcgen05.wait::st", NO_WAIT_ST, PTXSIM_TENSOR_MEMORY, "no tcgen05.wait::st", 0, 0},
-    {"no fence before the barrier", NO_BEFORE, PTXSIM_TENSOR_MEMORY, "fence::before_thread_sync", 0, 0},
-    {"no fence behind the barrier", NO_AFTER, PTXSIM_TENSOR_MEMORY, "fence::after_thread_sync", 0, 0},
-    {"no proxy fence", NO_PROXY, PTXSIM_WGMMA, "fence.proxy.async", 0, 0},
-    {"nobody waits for the commit", NO_WAIT_COMMIT, PTXSIM_TENSOR_MEMORY, "no commit was waited for", 0, 0},
-    {"no fence behind that wait", NO_AFTER_COMMIT, PTXSIM_TENSOR_MEMORY, "fence::after_thread_sync", 0, 0},
-    {"no tcgen05.wait::ld", NO_WAIT_LD, PTXSIM_TENSOR_MEMORY, "before tcgen05.wait::ld", 0, 0},
-    {"no dealloc", NO_DEALLOC, PTXSIM_TENSOR_MEMORY, "not deallocated 512 columns", 0, 0},
-    {"no commit", NO_COMMIT | NO_WAIT_COMMIT, PTXSIM_TENSOR_MEMORY, "no commit has followed", 0, 0},
-    {"a commit of another cta_group", OTHER_GROUP, PTXSIM_TENSOR_MEMORY, "has another cta_group than", 0, 0},
-    {"an operand is overwritten", OVERWRITES, PTXSIM_ASYNC, "has been written since", 0, 0},
-    {"32 threads issue it", ALL_THREADS, PTXSIM_TENSOR_MEMORY, "one thread does", 0, 0},
-    {"96 columns", ODD_COLUMNS, PTXSIM_TENSOR_MEMORY, "powers of two from 32 to 512", 0, 0},
-    {"alloc behind relinquish", ALLOC_LATE, PTXSIM_TENSOR_MEMORY, "has relinquished", 0, 0},
-    {"lanes of another warp", OTHER_LANES, PTXSIM_TENSOR_MEMORY, "reaches lanes", 0, 0},
-    {"columns that are not there", NOT_ALLOCATED, PTXSIM_TENSOR_MEMORY, "are not allocated", 0, 0},
-    {"a sum that nobody has begun", NO_INIT, PTXSIM_TENSOR_MEMORY, "nothing has written", 0, 0},
-    {"a commit at another mbarrier", OTHER_BARRIER, PTXSIM_DEADLOCK, "for ever", 0, 0},
-    {"reserved bits of a descriptor", 0, PTXSIM_DESCRIPTOR, "reserved bits 14 and 15", START_BIT(14), 0},
-    {"its constant", 0, PTXSIM_DESCRIPTOR, "constant (bits 46 to 48)", START_BIT(47), 0},
-    {"its base offset", 0, PTXSIM_DESCRIPTOR, "matrix base offset", START_BIT(49), 0},
-    {"its swizzling mode", 0, PTXSIM_DESCRIPTOR, "swizzling mode", START_BIT(61), 0},
-    {"sparsity", 0, PTXSIM_DESCRIPTOR, "sparsity", 0, 1 << 2},
-    {"the type of A", 0, PTXSIM_DESCRIPTOR, "type of A", 0, 7 << 7},
-    {"the type of D", 0, PTXSIM_DESCRIPTOR, "type of D", 0, 3 << 4},
-    {"types of A and B", 0, PTXSIM_DESCRIPTOR, "type of B", 0, 1 << 10},
-    {"M", 0, PTXSIM_DESCRIPTOR, "as its M", 0, 1 << 24},
-    {"N", 0, PTXSIM_DESCRIPTOR, "as its N", 0, 1 << 17},
+    {"no tcgen05.wait::st", NO_WAIT_ST, PTXSIM_TENSOR_MEMORY, "no tcgen05.wait::st", 0, 0, 0},
+    {"no fence before the barrier", NO_BEFORE, PTXSIM_TENSOR_MEMORY, "fence::before_thread_sync", 0, 0, 0},
+    {"no fence behind the barrier", NO_AFTER, PTXSIM_TENSOR_MEMORY, "fence::after_thread_sync", 0, 0, 0},
+    {"no proxy fence", NO_PROXY, PTXSIM_WGMMA, "fence.proxy.async", 0, 0, 0},
+    {"nobody waits for the commit", NO_WAIT_COMMIT, PTXSIM_TENSOR_MEMORY, "no commit was waited for", 0, 0, 0},
+    {"no fence behind that wait", NO_AFTER_COMMIT, PTXSIM_TENSOR_MEMORY, "fence::after_thread_sync", 0, 0, 0},
+    {"no tcgen05.wait::ld", NO_WAIT_LD, PTXSIM_TENSOR_MEMORY, "before tcgen05.wait::ld", 0, 0, 0},
+    {"no dealloc", NO_DEALLOC, PTXSIM_TENSOR_MEMORY, "not deallocated 512 columns", 0, 0, 0},
+    {"no commit", NO_COMMIT | NO_WAIT_COMMIT, PTXSIM_TENSOR_MEMORY, "no commit has followed", 0, 0, 0},
+    {"a commit of another cta_group", OTHER_GROUP, PTXSIM_TENSOR_MEMORY, "has another cta_group than", 0, 0, 0},
+    {"an operand is overwritten", OVERWRITES, PTXSIM_ASYNC, "has been written since", 0, 0, 0},
+    {"32 threads issue it", ALL_THREADS, PTXSIM_TENSOR_MEMORY, "one thread does", 0, 0, 0},
+    {"96 columns", ODD_COLUMNS, PTXSIM_TENSOR_MEMORY, "powers of two from 32 to 512", 0, 0, 0},
+    {"alloc behind relinquish", ALLOC_LATE, PTXSIM_TENSOR_MEMORY, "has relinquished", 0, 0, 0},
+    {"lanes of another warp", OTHER_LANES, PTXSIM_TENSOR_MEMORY, "reaches lanes", 0, 0, 0},
+    {"columns that are not there", NOT_ALLOCATED, PTXSIM_TENSOR_MEMORY, "are not allocated", 0, 0, 0},
+    {"a sum that nobody has begun", NO_INIT, PTXSIM_TENSOR_MEMORY, "nothing has written", 0, 0, 0},
+    {"a commit at another mbarrier", OTHER_BARRIER, PTXSIM_DEADLOCK, "for ever", 0, 0, 0},
+    {"reserved bits of a descriptor", 0, PTXSIM_DESCRIPTOR, "reserved bits 14 and 15", START_BIT(14), 0, 0},
+    {"its constant", 0, PTXSIM_DESCRIPTOR, "constant (bits 46 to 48)", START_BIT(47), 0, 0},
+    {"its base offset", 0, PTXSIM_DESCRIPTOR, "matrix base offset", START_BIT(49), 0, 0},
+    {"its swizzling mode", 0, PTXSIM_DESCRIPTOR, "swizzling mode", START_BIT(61), 0, 0},
+    {"sparsity", 0, PTXSIM_DESCRIPTOR, "sparsity", 0, 1 << 2, 0},
+    {"the type of A", 0, PTXSIM_DESCRIPTOR, "type of A", 0, 7 << 7, 0},
+    {"the type of D", 0, PTXSIM_DESCRIPTOR, "type of D", 0, 3 << 4, 0},
+    {"types of A and B", 0, PTXSIM_DESCRIPTOR, "type of B", 0, 1 << 10, 0},
+    {"M", 0, PTXSIM_DESCRIPTOR, "as its M", 0, 1 << 24, 0},
+    {"N", 0, PTXSIM_DESCRIPTOR, "as its N", 0, 1 << 17, 0},
+    {"A in tensor memory, transposed", 0, PTXSIM_DESCRIPTOR, "A in tensor memory with", 0, 1 << 15, A_IN_LANES},
+    {"a left operand is overwritten", OVERWRITES, PTXSIM_TENSOR_MEMORY, "may still be reading", 0, 0, A_IN_LANES},
+    {"scales from another lane on", SCALES_ELSEWHERE, PTXSIM_TENSOR_MEMORY, "scales begin in lane 0", 0, 0, SCALED},
+    {"scales that differ between lanes", SCALES_DIFFER, PTXSIM_TENSOR_MEMORY, "not the same in all quarters", 0, 0,
+     SCALED},
 };
 
 static bool is_reported(const ptxsim *sim, const variant *v)
@@ -464,11 +480,11 @@ static void check_variant(const variant *v)
 {
     char error[300];
     bc_text text;
-    write_kernel(&text, &examples[0], v);
+    write_kernel(&text, &examples[v->of], v);
     ptxsim *sim = ptxsim_load(text.ptr, text.len, error, sizeof error);
     CHECK_MSG(sim, "%s: %s", v->name, error);
     if (sim) {
-        bool fine = run(sim, &examples[0], 3);
+        bool fine = run(sim, &examples[v->of], 3);
         CHECK_MSG(!fine && is_reported(sim, v), "%s: %s", v->name, ptxsim_report_text(sim));
     }
     ptxsim_free(sim);

@@ -37,6 +37,14 @@ enum { ROWS = 20, COLUMNS = 72, BOX_ROWS = 16, BOX_COLUMNS = 64, BOX_BYTES = 2 *
     "@%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r1+2176], 2048; mov.u32 %r4, 8; mov.u32 %r5, -2;\n"          \
     "@%p0 cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r1], [%g, {%r4, %r5}], " \
     "[%r1+2176];\n"
+#define BEHIND                                                                                                      \
+    "mov.u32 %r4, 8; mov.u32 %r5, -2;\n"                                                                            \
+    "@%p0 cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r1+3072], [%g, {%r4, " \
+    "%r5}], [%r1+2176];\n"
+#define ELSEWHERE                                                                                                   \
+    "@%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r1+2176], 2048; mov.u32 %r4, 8; mov.u32 %r5, -2; mov.b16 " \
+    "%h, 2;\n@%p0 cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes."                \
+    "multicast::cluster [%r1], [%g, {%r4, %r5}], [%r1+2176], %h;\n"
 #define OUT                                                                                                         \
     "W: mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r1+2176], 0; @!%p1 bra W;\nmov.u32 %r4, 0;\n"               \
     "L: add.u32 %r6, %r2, %r4; ld.shared.u32 %r5, [%r6]; mad.wide.u32 %st, %r0, 4, %o; st.global.u32 [%st], %r5;\n" \
@@ -90,6 +98,20 @@ static const struct kernel {
          PTXSIM_RACE}, /* nothing was waited for */
         {HEAD ENTRY_WITH("64", "k", "", TWO_WARPS) FIELDS SWIZZLED PUBLISH ACQUIRE MEET LEAVE COPY OUT END, 1, true,
          PTXSIM_TENSOR_MAP}, /* acquired by another warp */
+        {HEAD ENTRY("k", "") FIELDS SWIZZLED REPLACE "rank" MAP "b32 [%r3], 0;\n" PUBLISH ACQUIRE COPY OUT END, 1, true,
+         PTXSIM_TENSOR_MAP}, /* of one dimension */
+        {HEAD ENTRY("k", "") FIELDS SWIZZLED REPLACE "element_stride" MAP "b32 [%r3], 1, 2;\n" PUBLISH ACQUIRE COPY OUT
+             END,
+         1, true, PTXSIM_TENSOR_MAP}, /* every second row */
+        {HEAD ENTRY("k", "") FIELDS SWIZZLED REPLACE "box_dim" MAP "b32 [%r3], 0, 32;\n" PUBLISH ACQUIRE COPY OUT END,
+         1, true, PTXSIM_TENSOR_MAP}, /* rows of 64 bytes, with a swizzle for 128 */
+        {HEAD ENTRY("k", "") "mov.u64 %st, 72;\n" FIELDS SWIZZLED PUBLISH ACQUIRE COPY OUT END, 1, true,
+         PTXSIM_BAD_VALUE}, /* rows that start anywhere */
+        {HEAD ENTRY("k", "") FIELDS SWIZZLED PUBLISH ACQUIRE
+             BEHIND END,
+         1, true, PTXSIM_OUT_OF_BOUNDS}, /* the box does not fit */
+        {HEAD ENTRY("k", "") FIELDS SWIZZLED PUBLISH ACQUIRE ELSEWHERE OUT END, 1, true,
+         PTXSIM_BAD_VALUE}, /* to a second block, which there is not */
 },
   of_triton[] = {
       {HEAD ENTRY_WITH("64", "k", "", TWO_WARPS) FIELDS SWIZZLED PUBLISH ACQUIRE MEET LEAVE COPY OUT END, 1, true, -1},

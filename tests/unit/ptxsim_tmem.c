@@ -41,6 +41,21 @@ static const struct small {
      ALLOC("1", "32") FIRST_STORES "A: " BEFORE "bar.sync 0; " AFTER FIFTH_LOADS
                                    "@!%p1 bra C; tcgen05.st.sync.aligned.32x32b.x1.b32 [%tm], {%t};\n"
                                    "tcgen05.wait::st.sync.aligned;\nC: " DEALLOC("1", "32")},
+    {"a store behind a load of another that is not awaited", PTXSIM_TENSOR_MEMORY, "no tcgen05.wait::ld", "",
+     ALLOC("1", "32") FIRST_STORES
+     "A: " BEFORE "bar.sync 0; " AFTER "@!%p2 bra B; tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r}, [%tm];\nB: " BEFORE
+     "bar.sync 0; " AFTER "@!%p1 bra C; tcgen05.st.sync.aligned.32x32b.x1.b32 [%tm], {%t};\n"
+     "tcgen05.wait::st.sync.aligned;\nC: " DEALLOC("1", "32")},
+    {"an address for each lane", PTXSIM_TENSOR_MEMORY, "differs between lanes", "",
+     ALLOC("1", "32") "@!%p1 bra A; add.u32 %r, %tm, %t; tcgen05.st.sync.aligned.32x32b.x1.b32 [%r], {%t};\n"
+                      "tcgen05.wait::st.sync.aligned;\nA: " DEALLOC("1", "32")},
+    {"a shift from lane 16 on", PTXSIM_TENSOR_MEMORY, "no multiple of 32", "",
+     ALLOC("1", "32") "setp.eq.u32 %p3, %t, 0; add.u32 %r, %tm, 0x100000;\n"
+                      "@%p3 tcgen05.shift.cta_group::1.down [%r];\n" DEALLOC("1", "32")},
+    {"a commit to a block that is not there", PTXSIM_BAD_VALUE, "no such blocks", "",
+     ".reg .b16 %h; mov.b16 %h, 2; setp.eq.u32 %p3, %t, 0; @%p3 mbarrier.init.shared::cta.b64 [sm+8], 1;\n" ALLOC(
+         "1", "32") "@%p3 tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 "
+                    "[sm+8], %h;\n" DEALLOC("1", "32")},
     {"columns of the neighbour", PTXSIM_TENSOR_MEMORY, "are not allocated", "",
      ALLOC("1", "32") "@!%p1 bra A; add.u32 %r, %tm, 32; tcgen05.st.sync.aligned.32x32b.x1.b32 [%r], "
                       "{%t};\nA: " DEALLOC("1", "32")},
@@ -51,6 +66,8 @@ static const struct small {
     {"a pair", -1, "", " .reqnctapercluster 2", ALLOC("2", "128") DEALLOC("2", "128")},
     {"a pair, one after the other", PTXSIM_TENSOR_MEMORY, "the other block of the pair has deallocated column",
      " .reqnctapercluster 2", ALLOC("2", "32") FIRST_STORES "A: " DEALLOC("2", "32")},
+    {"a pair of two minds", PTXSIM_TENSOR_MEMORY, "has asked for", " .reqnctapercluster 2",
+     "mov.u32 %r, %cluster_ctarank; shl.b32 %r, %r, 5; add.u32 %r, %r, 32;\n" ALLOC("2", "%r") DEALLOC("2", "%r")},
     {"a pair that ends together", -1, "", " .reqnctapercluster 2",
      ALLOC("2", "32") FIRST_STORES "A: " BLOCKS_MEET DEALLOC("2", "32")},
     {"a barrier of another block", -1, "", " .reqnctapercluster 2",
@@ -190,6 +207,13 @@ static void check_refused(void)
         {"tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r0}, [%r1];", "1 registers, expected 2"},
         {"tcgen05.ld.aligned.32x32b.x1.b32 {%r0}, [%r1];", "wants .sync.aligned"},
         {"tcgen05.commit.cta_group::1.b64 [%r0];", "mbarrier::arrive::one"},
+        {"tcgen05.mma.cta_group::1.kind::f16.ashift [%r0], %d0, %d0, %r0, %p0;", "modifier '.ashift'"},
+        {"tcgen05.shift.cta_group::1 [%r0];", "wants .down"},
+        {"tcgen05.alloc.cta_group::1.shared::cta.b32 [%r0], 32;", "wants .sync.aligned"},
+        {"tcgen05.dealloc.cta_group::1.sync.aligned %r0, 32;", "wants .b32"},
+        {"tcgen05.cp.cta_group::1.64x64b [%r0], %d0;", "no such shape"},
+        {"tcgen05.ld.sync.aligned.16x256b.x64.b32 {%r0}, [%r1];", "no such number"},
+        {"tcgen05.ld.sync.aligned.16x32bx2.x1.b32 {%r0}, [%r1], %r2;", "must be an immediate"},
     };
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         char text[600], error[300] = "";

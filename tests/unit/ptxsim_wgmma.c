@@ -214,6 +214,8 @@ static const struct {
     {"no wgmma.fence", "fence.proxy.async.shared::cta;\nbar.sync 0;", AFTER, "wgmma.fence", PTXSIM_WGMMA, false},
     {"a register written after it", BEFORE "\nmov.f32 %d3, 0f00000000;", AFTER, "%d3, which was written after",
      PTXSIM_WGMMA, false},
+    {"a descriptor for each lane", BEFORE "\nand.b32 %x3, %t, 1; cvt.u64.u32 %g, %x3; add.u64 %b, %b, %g;", AFTER,
+     "differs between lanes", PTXSIM_WGMMA, false},
     {"no proxy fence", "bar.sync 0;\nwgmma.fence.sync.aligned;", AFTER, "fence.proxy.async", PTXSIM_WGMMA, false},
     {"no barrier", "fence.proxy.async.shared::cta;\nwgmma.fence.sync.aligned;", AFTER, "without a barrier", PTXSIM_RACE,
      false},
