@@ -8,9 +8,10 @@
    blocks drive these out of L2. The model does not choose where it is known to be less exact: if the kernel waits
    rather than works, because it does not know how far ptxas moves loads ahead, and if tiles take so many registers that
    few threads share a multiprocessor, because it knows registers only approximately. Choices that are asked for decide
-   before cost. A hint that says how many warps to use is where the search begins. Stages are counted before scratch is
-   known: a block that would be alone on a multiprocessor because of its scratch has fewer stages, so that a second one
-   has room, since nothing else runs while its warps wait at a barrier.
+   before cost. A hint that says how many warps to use is where the search begins; of a reduction, it yields to fewer
+   warps if its own would share rows and fewer leave room for more blocks. Stages are counted before scratch is known: a
+   block that would be alone on a multiprocessor because of its scratch has fewer stages, so that a second one has room,
+   since nothing else runs while its warps wait at a barrier.
 
    A map without such a hint gets more warps, up to 16, as long as fewer than half of the threads that a
    multiprocessor can have are predicted to be there and each step brings more of them. If these are too few still,
@@ -217,6 +218,37 @@ static cg_weight choose_by_cost(cg_func *c, const cg_watch *watch, cg_choices *r
     return chosen;
 }
 
+/* log2 of the fewest results of a reduction: more warps than that share rows, and exchange parts of results. */
+static uint32_t fewest_results(const cg_func *c)
+{
+    uint32_t fewest = CG_MAX_TILE_BITS;
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
+        if (op->opcode == OP_reduce && cg_shape_of(op->results[0].type).tile_bits < fewest)
+            fewest = cg_shape_of(op->results[0].type).tile_bits;
+    return fewest;
+}
+
+/* Gives a reduction the warps that suit its tiles instead of more that a hint asks for, if warps would share rows and
+   a multiprocessor then has more blocks: fewer warps exchange less, each of their threads has more of a row on its way,
+   and while the warps of a block wait for each other, those of more blocks do not. Returns what is predicted for a
+   block. */
+static cg_weight yield_to_rows(cg_func *c, const cg_watch *watch, cg_choices *room, cg_weight now)
+{
+    cg_choices fewer = *cg_choices_of(c);
+    const uint32_t own = cg_warps_unhinted(c);
+    if (!cg_hint_of(c, CG_HINT_WARPS) || own >= now.warp_bits || cg_scans(c) || fewest_results(c) >= now.warp_bits)
+        return now;
+    fewer.warps = 1u << own;
+    const cg_weight then = cg_weigh(c, watch, &fewer);
+    if (c->failed || !then.compiles || then.resident >> then.warp_bits <= now.resident >> now.warp_bits)
+        return now;
+    cg_take(c, room, &fewer);
+    cg_remark(c, NULL, CG_REMARK_ChosenByCost, TV_REMARK_PASSED,
+              "{Warps=%u} warps instead of {UsualWarps=%u}: fewer warps share a row, and more blocks a multiprocessor",
+              fewer.warps, 1u << now.warp_bits);
+    return then;
+}
+
 /* Gives a reduction the warps that suit its tiles instead of fewer that a hint asks for, if only they leave it a ring:
    shared memory is divided among as many blocks as fill a multiprocessor, and two stages must fit in a share. Without
    a ring, ptxas decides how many loads are on their way, which are few, because it sums their results as they arrive.
@@ -264,11 +296,8 @@ static cg_weight make_room(cg_func *c, const cg_watch *watch, cg_choices *room, 
 /* log2 of the most warps each of which has results of its own: if warps share rows, more of them exchange more. */
 static uint32_t most_divided_warps(const cg_func *c)
 {
-    uint32_t most = cg_scans(c) ? 0 : CG_MANY_WARPS;
-    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
-        if (op->opcode == OP_reduce && cg_shape_of(op->results[0].type).tile_bits < most)
-            most = cg_shape_of(op->results[0].type).tile_bits;
-    return most;
+    const uint32_t fewest = cg_scans(c) ? 0 : fewest_results(c);
+    return fewest < CG_MANY_WARPS ? fewest : CG_MANY_WARPS;
 }
 
 /* Gives a reduction more warps where few threads are on a multiprocessor, as for maps, but only if accesses are short:
@@ -300,6 +329,7 @@ void cg_choose_warps(cg_func *c, const cg_watch *watch, cg_choices *room)
     } else {
         now = choose_by_cost(c, watch, room);
         now = yield_to_ring(c, watch, room, now);
+        now = yield_to_rows(c, watch, room, now);
         now = make_room(c, watch, room, now);
     }
     fill_with_rows(c, watch, room, now);
