@@ -315,9 +315,10 @@ void cg_set_warps(cg_func *c)
     uint32_t part = chosen.bits + CG_LANE_BITS,
              at_once = part < t.most ? cg_elements_at_once(c, t.most, as_hinted) : t.most;
     uint32_t divided = 0;
+    bool by_warps = !by_strips && (chosen.strip_bits || !cg_is_alone_by_warps(c, t.most, at_once));
     if (part + at_once < t.most && by_strips && !chosen.strip_bits && cg_divides_among_warps(c, t.most, &divided)) {
         chosen.bits = larger(chosen.bits, divided);
-    } else if (part + at_once < t.most && by_strips) { /* maps: more strips with fewer elements */
+    } else if (part + at_once < t.most && !by_warps) { /* maps: more strips with fewer elements */
         chosen.strip_bits += t.most - part - at_once;
         chosen.bits += t.most - part - at_once;
     } else if (part + at_once < t.most && !chosen.strip_bits) { /* or more warps */
