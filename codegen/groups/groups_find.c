@@ -254,6 +254,14 @@ void cg_groups_round(const cg_splitting *x, bool maps)
         cg_set_roundings(x->c, x->places[i].product, x->places[i].ring, maps);
 }
 
+static bool is_last(const cg_splitting *x, const ct_op *product)
+{
+    bool is = false;
+    for (uint32_t i = 0; i < x->count; i++)
+        is = is || x->places[i].last == product;
+    return is;
+}
+
 static cg_group_work work_of(const cg_splitting *x)
 {
     const bc_type *first = x->places[0].product->results[0].type;
@@ -271,12 +279,13 @@ static cg_group_work work_of(const cg_splitting *x)
                                           : CG_WARPGROUP_ROWS,
                           .registers = cg_sum_registers(x->c),
                           .is_persistent = cg_is_persistent(x, &x->places[0])};
-    for (uint32_t i = 0; i < x->count; i++) {
-        const ct_op *last = x->places[i].last;
-        const bc_type *type = last->results[0].type;
-        int64_t columns = type->shape[type->rank - (last->way == CT_TURNED ? 2 : 1)]; /* of the instruction */
-        work.columns = columns > work.columns ? columns : work.columns;
-    }
+    /* those of versions without groups, too: ptxas wants the registers of an instruction to be there at launch */
+    for (const ct_op *op = x->f->body->first; op; op = ct_next_op(op, x->f->body))
+        if (cg_is_product(op) && (is_last(x, op) || cg_product_of(x->c, op).instruction == CG_BY_WGMMA)) {
+            const bc_type *type = op->results[0].type;
+            int64_t columns = type->shape[type->rank - (op->way == CT_TURNED ? 2 : 1)]; /* of the instruction */
+            work.columns = columns > work.columns ? columns : work.columns;
+        }
     return work;
 }
 

@@ -128,13 +128,17 @@ static void check_header(const char *hints, unsigned minor, const char *target, 
 static void check_hints(void)
 {
     check_header("", 5, "sm_90", ")\n.reqntid 32, 1, 1\n{");
-    check_header("optimization_hints=<sm_90 = {occupancy = 3}>", 5, "sm_90a",
-                 ")\n.reqntid 32, 1, 1\n.minnctapersm 3\n{");
+    check_header("optimization_hints=<sm_90 = {occupancy = 4, num_worker_warps_per_cta = 16}>", 5, "sm_90a",
+                 ")\n.reqntid 512, 1, 1\n.minnctapersm 4\n{");
+    /* More have room in any case. */
+    check_header("optimization_hints=<sm_90 = {occupancy = 3}>", 5, "sm_90a", ")\n.reqntid 32, 1, 1\n{");
     check_header("optimization_hints=<sm_90 = {occupancy = 3}>", 5, "sm_80", ")\n.reqntid 32, 1, 1\n{");
-    check_header("optimization_hints=<default = {occupancy = 2}, sm_90 = {occupancy = 4}>", 5, "sm_90",
-                 ".minnctapersm 4\n");
-    check_header("optimization_hints=<default = {occupancy = 2}, sm_90 = {num_cta_in_cga = 2}>", 5, "sm_90",
-                 ".minnctapersm 2\n");
+    check_header(
+        "optimization_hints=<default = {occupancy = 2}, sm_90 = {occupancy = 4, num_worker_warps_per_cta = 16}>", 5,
+        "sm_90", ".minnctapersm 4\n");
+    check_header("optimization_hints=<default = {occupancy = 4}, sm_90 = {num_cta_in_cga = 2, num_worker_warps_per_cta "
+                 "= 16}>",
+                 5, "sm_90", ".minnctapersm 4\n");
     check_header("optimization_hints=<default = {occupancy = 33}>", 5, "sm_90", ")\n.reqntid 32, 1, 1\n{");
     /* As many as there are threads for: ptxas ignores more. */
     check_header("optimization_hints=<default = {occupancy = 32, num_worker_warps_per_cta = 8}>", 5, "sm_90",
