@@ -298,11 +298,12 @@ static cg_slot_budget budget_of(const candidate *p, cg_slot_work *work)
                               : cg_budget_of_products(p->c, p->body, p->ring, work);
 }
 
-/* The number of slots, which are not to become fewer for small tiles. */
+/* The number of slots, which are not to become fewer for small tiles beside others. */
 static cg_slot_budget budget_beside_rows(const candidate *p, cg_slot_work *work)
 {
     cg_slot_budget budget = budget_of(p, work);
-    if (!cg_ring_has_rows(p->ring) || budget.slots >= CG_SLOTS_IN_FLIGHT)
+    const bool are_beside = cg_ring_has_rows(p->ring) && (cg_ring_has_tiles(p->ring) || p->own->load_count);
+    if (!are_beside || budget.slots >= CG_SLOTS_IN_FLIGHT)
         return budget;
     cg_drop_rows(p->c, p->loop, p->ring, no_room);
     return budget_of(p, work);
@@ -379,7 +380,7 @@ static void look_at_loop(cg_func *c, ct_op *loop, bool is_inner, bool may_turn)
     p.ring->async = product;
     p.ring->behind = product && cg_is_straight(p.body) && !cg_cuts_sums(c, product) ? product : NULL;
     cg_ring_place_loads(p.ring);
-    if (!cg_rows_suit_ring(c, p.ring, p.own) || CG_SLOTS_IN_FLIGHT * p.ring->slot_bytes > cg_static_shared(c->target))
+    if (!cg_rows_suit_ring(c, p.ring) || CG_SLOTS_IN_FLIGHT * p.ring->slot_bytes > cg_static_shared(c->target))
         cg_drop_rows(c, loop, p.ring, no_room);
     if (!p.ring->load_count && !p.own->load_count)
         return;

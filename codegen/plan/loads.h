@@ -41,7 +41,7 @@ cg_condition cg_row_fits_threads;
 cg_condition cg_is_small_tile;
 /* Are small tiles in the ring worth the barrier of its iterations? own: the ring of the loop from which each thread
    reads its own copies. */
-bool cg_rows_suit_ring(const cg_func *c, const cg_ring *ring, const cg_ring *own);
+bool cg_rows_suit_ring(const cg_func *c, const cg_ring *ring);
 /* Gives up the slots of small tiles, which are prefetched into registers where possible; `why` is for users. */
 void cg_drop_rows(cg_func *c, const ct_op *loop, cg_ring *ring, const char *why);
 

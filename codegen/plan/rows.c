@@ -135,13 +135,13 @@ const char *cg_is_small_tile(cg_query *q)
     return NULL;
 }
 
-/* Threads meet in the iterations of a ring of products in any case. Without one, rows save conversions, which have more
-   barriers, unless they have so few elements, up to one for each thread, that they are loaded in the layout in which
-   they are needed. */
-bool cg_rows_suit_ring(const cg_func *c, const cg_ring *ring, const cg_ring *own)
+/* Threads meet in the iterations of a ring of products in any case. Without one, as where threads compute both
+   operands, rows save conversions, which have more barriers, unless they have so few elements, up to one for each
+   thread, that they are loaded in the layout in which they are needed. */
+bool cg_rows_suit_ring(const cg_func *c, const cg_ring *ring)
 {
     bool worth = cg_ring_has_tiles(ring);
-    for (uint32_t i = 0; i < ring->load_count && own->load_count; i++)
+    for (uint32_t i = 0; i < ring->load_count; i++)
         worth = worth || ring->loads[i].layout.tile_bits > CG_LANE_BITS + c->warp_bits;
     return worth;
 }
