@@ -87,16 +87,11 @@ void cg_choose_pair(cg_func *c, const cg_watch *watch, cg_choices *room)
     c->choices = room;
 }
 
-/* Has the block a multiprocessor to itself? */
-static bool is_alone(const cg_weight *w)
-{
-    return w->resident == 1u << w->warp_bits;
-}
-
-/* Because two of them have too little shared memory? */
+/* Has the block a multiprocessor to itself because two of them have too little shared memory? */
 static bool fills_shared(const cg_func *c, const cg_weight *w)
 {
-    return is_alone(w) && CG_FEW_BLOCKS * (w->shared + CG_SYSTEM_SHARED) > (uint32_t)c->target->shared_kib << 10;
+    return cg_blocks_weighed(w) == 1
+           && CG_FEW_BLOCKS * (w->shared + CG_SYSTEM_SHARED) > (uint32_t)c->target->shared_kib << 10;
 }
 
 /* Does at most one loop load tiles? */
@@ -228,45 +223,37 @@ static uint32_t fewest_results(const cg_func *c)
     return fewest;
 }
 
-/* Gives a reduction the warps that suit its tiles instead of more that a hint asks for, if warps would share rows and
-   a multiprocessor then has more blocks: fewer warps exchange less, each of their threads has more of a row on its way,
-   and while the warps of a block wait for each other, those of more blocks do not. Returns what is predicted for a
-   block. */
-static cg_weight yield_to_rows(cg_func *c, const cg_watch *watch, cg_choices *room, cg_weight now)
+/* Why a reduction had better have the warps that suit its tiles than those of its hint. NULL: it had not. Fewer warps
+   are better if those of the hint would share rows and a multiprocessor then has more blocks: they exchange less, each
+   of their threads has more of a row on its way, and while the warps of a block wait for each other, those of more
+   blocks do not. More warps are better if only they leave it a ring: shared memory is divided among as many blocks as
+   fill a multiprocessor, and two stages must fit in a share. Without a ring, ptxas decides how many loads are on their
+   way, which are few, because it sums their results as they arrive. */
+static const char *why_own_warps(const cg_func *c, const cg_weight *now, const cg_weight *then)
 {
-    cg_choices fewer = *cg_choices_of(c);
-    const uint32_t own = cg_warps_unhinted(c);
-    if (!cg_hint_of(c, CG_HINT_WARPS) || own >= now.warp_bits || cg_scans(c) || fewest_results(c) >= now.warp_bits)
-        return now;
-    fewer.warps = 1u << own;
-    const cg_weight then = cg_weigh(c, watch, &fewer);
-    if (c->failed || !then.compiles || then.resident >> then.warp_bits <= now.resident >> now.warp_bits)
-        return now;
-    cg_take(c, room, &fewer);
-    cg_remark(c, NULL, CG_REMARK_ChosenByCost, TV_REMARK_PASSED,
-              "{Warps=%u} warps instead of {UsualWarps=%u}: fewer warps share a row, and more blocks a multiprocessor",
-              fewer.warps, 1u << now.warp_bits);
-    return then;
+    if (then->warp_bits > now->warp_bits)
+        return then->runs_ahead && !now->runs_ahead ? "a loop has room for loads that run ahead only with them" : NULL;
+    return fewest_results(c) < now->warp_bits && cg_blocks_weighed(then) > cg_blocks_weighed(now)
+               ? "fewer warps share a row, and more blocks a multiprocessor"
+               : NULL;
 }
 
-/* Gives a reduction the warps that suit its tiles instead of fewer that a hint asks for, if only they leave it a ring:
-   shared memory is divided among as many blocks as fill a multiprocessor, and two stages must fit in a share. Without
-   a ring, ptxas decides how many loads are on their way, which are few, because it sums their results as they arrive.
-   Returns what is predicted for a block. */
-static cg_weight yield_to_ring(cg_func *c, const cg_watch *watch, cg_choices *room, cg_weight now)
+/* Gives a reduction the warps that suit its tiles instead of those that a hint asks for, if that is better. Returns
+   what is predicted for a block. */
+static cg_weight yield_to_own(cg_func *c, const cg_watch *watch, cg_choices *room, cg_weight now)
 {
-    cg_choices more = *cg_choices_of(c);
-    const uint32_t own = cg_warps_unhinted(c);
-    if (!cg_hint_of(c, CG_HINT_WARPS) || own <= now.warp_bits || now.runs_ahead || cg_scans(c))
+    cg_choices own = *cg_choices_of(c);
+    const uint32_t bits = cg_warps_unhinted(c);
+    if (!cg_hint_of(c, CG_HINT_WARPS) || bits == now.warp_bits || cg_scans(c))
         return now;
-    more.warps = 1u << own;
-    const cg_weight then = cg_weigh(c, watch, &more);
-    if (c->failed || !then.runs_ahead)
+    own.warps = 1u << bits;
+    const cg_weight then = cg_weigh(c, watch, &own);
+    const char *why = c->failed || !then.compiles ? NULL : why_own_warps(c, &now, &then);
+    if (!why)
         return now;
-    cg_take(c, room, &more);
+    cg_take(c, room, &own);
     cg_remark(c, NULL, CG_REMARK_ChosenByCost, TV_REMARK_PASSED,
-              "{Warps=%u} warps instead of {UsualWarps=%u}: a loop has room for loads that run ahead only with them",
-              more.warps, 1u << now.warp_bits);
+              "{Warps=%u} warps instead of {UsualWarps=%u}: {Why=%s}", own.warps, 1u << now.warp_bits, why);
     return then;
 }
 
@@ -328,8 +315,7 @@ void cg_choose_warps(cg_func *c, const cg_watch *watch, cg_choices *room)
         now = cg_weigh(c, watch, cg_choices_of(c));
     } else {
         now = choose_by_cost(c, watch, room);
-        now = yield_to_ring(c, watch, room, now);
-        now = yield_to_rows(c, watch, room, now);
+        now = yield_to_own(c, watch, room, now);
         now = make_room(c, watch, room, now);
     }
     fill_with_rows(c, watch, room, now);

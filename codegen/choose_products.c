@@ -78,12 +78,6 @@ static bool has_too_few(const cg_weight *now)
     return now->short_of > 1 || (now->wanted && now->resident <= 1u << CG_WARPGROUP_BITS);
 }
 
-/* Blocks on a multiprocessor. */
-static uint32_t blocks_of(const cg_weight *w)
-{
-    return w->resident >> w->warp_bits;
-}
-
 /* Has the kernel many warps because a product might hold its sums twice, as wgmma does with 8-bit floats? */
 static bool may_add_up(const cg_func *c, const ct_op *product)
 {
@@ -96,7 +90,7 @@ static bool may_add_up(const cg_func *c, const ct_op *product)
 static bool pays_as_groups(const cg_func *c, const cg_weight *now, const cg_weight *then)
 {
     const bool is_slower = then->share * cg_machine_of(c->target)->worth_changing < now->share;
-    return !is_slower && !(now->by_threads && blocks_of(then) > blocks_of(now));
+    return !is_slower && !(now->by_threads && cg_blocks_weighed(then) > cg_blocks_weighed(now));
 }
 
 /* Gives a kernel fewer warps than a hint or its products ask for: those that suit its tiles, unless the hint leads to
@@ -172,7 +166,7 @@ static void join_alone(cg_func *c, const cg_watch *watch, cg_choices *room)
     const cg_weight now = cg_weigh(c, watch, &more);
     const double worth = now.is_divided && !now.by_threads ? cg_machine_of(c->target)->worth_changing : 1;
     more.warps = 1u << MORE;
-    if (!now.compiles || blocks_of(&now) > 1)
+    if (!now.compiles || cg_blocks_weighed(&now) > 1)
         return;
     const cg_weight then = cg_weigh(c, watch, &more);
     if (c->failed || !then.compiles || then.share * worth > now.share || then.by_threads)
@@ -282,7 +276,7 @@ static void choose_pieces(cg_func *c, const cg_watch *watch, cg_choices *room)
     cg_choices shorter = usual;
     shorter.pieces = CG_IF_LEGAL;
     const cg_weight then = cg_weigh(c, watch, &shorter);
-    const bool has_stages = blocks_of(&now) == 1 && blocks_of(&then) == 1 && then.shared > now.shared;
+    const bool has_stages = cg_blocks_weighed(&now) == 1 && cg_blocks_weighed(&then) == 1 && then.shared > now.shared;
     if (!c->failed && then.compiles && (then.is_divided || has_stages))
         cg_take(c, room, &shorter);
 }

@@ -28,6 +28,12 @@ typedef struct cg_weight {
     bool is_fed;         /* no thread waits for a tile from memory: those that it reads come by a ring in any case */
 } cg_weight;
 
+/* Blocks that compute on a multiprocessor. */
+static inline uint32_t cg_blocks_weighed(const cg_weight *w)
+{
+    return w->resident >> w->warp_bits;
+}
+
 /* The registers that a thread can have, however few blocks share a multiprocessor. */
 double cg_registers_at_most(const cg_func *c);
 /* Weighs the kernel with these choices on a GPU, not the one of remarks. Out of memory, *c has failed. */

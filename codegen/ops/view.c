@@ -126,16 +126,17 @@ static void want_indices(cg_func *c, const cg_view_op *v, const cg_layout *l)
 }
 
 /* The bytes of the narrowest elements of operands of products that v becomes, unchanged or element by element. 0: it
-   becomes something else, too. */
-static uint32_t bytes_to_products(const ct_value *v, uint32_t depth)
+   becomes something else, too, behind more than `depth` ops, or by more uses than *budget. */
+static uint32_t bytes_to_products(const ct_value *v, uint32_t depth, uint32_t *budget)
 {
     uint32_t least = UINT32_MAX;
     for (const ct_use *use = v->uses; use && least; use = use->next) {
         const ct_op *op = use->op;
         bool arrives = cg_is_product(op) && use->index < 2,
-             goes_on = depth && op->result_count == 1 && (cg_is_seen(op) || ct_is_map(op));
+             goes_on = depth && *budget && op->result_count == 1 && (cg_is_seen(op) || ct_is_map(op));
+        *budget -= *budget ? 1 : 0;
         uint32_t bytes = arrives   ? cg_memory_bytes(bc_elem_kind(v->type))
-                         : goes_on ? bytes_to_products(cg_result(op, 0), depth - 1)
+                         : goes_on ? bytes_to_products(cg_result(op, 0), depth - 1, budget)
                                    : 0;
         least = bytes < least ? bytes : least;
     }
@@ -146,11 +147,12 @@ static uint32_t bytes_to_products(const ct_value *v, uint32_t depth)
    them one by one, if there are as many for each thread. */
 static cg_layout layout_of_words(cg_func *c, const cg_view_op *v)
 {
-    enum { WORD = 4 /* bytes */, MOST_OPS = 8 };
+    enum { WORD = 4 /* bytes */, MOST_OPS = 8, MOST_USES = 64 };
+    uint32_t budget = MOST_USES;
     cg_shape s = cg_shape_of(v->tile_type);
     cg_layout l = cg_view_layout(c, v);
-    uint32_t fast, own = cg_memory_bytes(bc_elem_kind(v->tile_type)), then = bytes_to_products(v->tile, MOST_OPS),
-                   bytes = own < then ? own : then, bits = 0;
+    uint32_t fast, own = cg_memory_bytes(bc_elem_kind(v->tile_type)),
+                   then = bytes_to_products(v->tile, MOST_OPS, &budget), bytes = own < then ? own : then, bits = 0;
     uint8_t reg_bit[CG_MAX_VECTOR_BITS];
     while (bytes && bytes << bits < WORD)
         bits++;

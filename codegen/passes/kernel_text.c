@@ -1,11 +1,11 @@
 /* Writes the parts of a kernel's text around its ops, and reports its figures. */
 #include "bytecode/print/print.h"
+#include "codegen/access/pointers.h"
 #include "codegen/analysis/encoding.h"
 #include "codegen/analysis/product.h"
 #include "codegen/analysis/ring.h"
 #include "codegen/analysis/tensor.h"
 #include "codegen/analysis/view.h"
-#include "codegen/access/pointers.h"
 #include "codegen/cost/cost.h"
 #include "codegen/kernel/groups.h"
 #include "codegen/kernel/limits.h"
