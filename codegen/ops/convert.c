@@ -132,6 +132,13 @@ cg_val cg_any_to_f32(cg_func *c, bc_kind kind, cg_val x)
     }
 }
 
+cg_val cg_widened(cg_func *c, bc_kind kind, cg_val x)
+{
+    if (x.known)
+        return cg_const(CG_B32, bc_float_convert(BC_F32, kind, x.bits, BC_RoundingMode_nearest_even));
+    return cg_any_to_f32(c, kind, x);
+}
+
 /* ---- to f32, rounded to odd ---- */
 
 static cg_val with_last_bit(cg_func *c, cg_val cut, cg_val inexact)

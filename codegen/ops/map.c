@@ -375,9 +375,7 @@ static cg_val map_element(cg_func *c, const ct_op *op, const cg_val *operands)
     } else if (type == TYPE_F16 || type == TYPE_BF16) { /* as f32, then rounded */
         cg_val wide[4];
         for (uint32_t i = 0; i < op->operand_count && i < 4; i++)
-            wide[i] = bc_elem_kind(ct_operands(op)[i]->type) != kind ? operands[i]
-                      : kind == BC_BF16 && operands[i].known         ? cg_const(CG_B32, operands[i].bits << 16)
-                                                                     : cg_to_f32(c, kind, operands[i]);
+            wide[i] = bc_elem_kind(ct_operands(op)[i]->type) == kind ? cg_widened(c, kind, operands[i]) : operands[i];
         uint64_t rounding = attribute(op, "rounding_mode", BC_RoundingMode_nearest_even);
         if (float_map(c, op, TYPE_F32, &m, wide, &result))
             return cg_from_f32(c, kind, rounding_text(rounding <= BC_RoundingMode_positive_inf ? rounding : 0), result);

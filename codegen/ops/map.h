@@ -44,6 +44,8 @@ bool cg_function_together(cg_func *c, const char *name, bc_kind kind, const cg_v
 cg_val cg_from_f32(cg_func *c, bc_kind kind, const char *rounding, cg_val x);
 /* Any float except f64 as f32, which is exact. */
 cg_val cg_any_to_f32(cg_func *c, bc_kind kind, cg_val x);
+/* The same; a constant stays one. */
+cg_val cg_widened(cg_func *c, bc_kind kind, cg_val x);
 /* A conversion between number kinds (codegen/ops/convert.c). */
 cg_val cg_convert_element(cg_func *c, const ct_op *op, cg_val x);
 /* An ftof or itof of two neighbours. False: it would not take fewer instructions than two conversions. */

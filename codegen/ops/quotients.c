@@ -187,14 +187,6 @@ static bool is_in_range(cg_val dividend)
 
 /* ---- which ---- */
 
-/* A constant stays one. */
-static cg_val as_f32(cg_func *c, bc_kind kind, cg_val x)
-{
-    if (x.known)
-        return cg_const(CG_B32, bc_float_convert(BC_F32, kind, x.bits, BC_RoundingMode_nearest_even));
-    return cg_any_to_f32(c, kind, x);
-}
-
 /* Lists the registers, with their divisors. */
 static void find(quotients *x, const cg_val *b, uint32_t count, uint32_t idle)
 {
@@ -229,8 +221,8 @@ static bool read_operands(quotients *x, const cg_division *d)
 {
     for (uint32_t i = 0; i < x->count; i++) {
         quotient *item = &x->items[i];
-        item->a = as_f32(x->c, d->kind, d->dividends[item->at]);
-        item->b = item->first < i ? x->items[item->first].b : as_f32(x->c, d->kind, d->divisors[item->at]);
+        item->a = cg_widened(x->c, d->kind, d->dividends[item->at]);
+        item->b = item->first < i ? x->items[item->first].b : cg_widened(x->c, d->kind, d->divisors[item->at]);
         if ((item->a.known && !is_in_range(item->a)) || (item->b.known && !is_ordinary(item->b)))
             return false;
     }
