@@ -31,6 +31,7 @@
 #include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/plan/budget.h"
+#include "codegen/plan/cluster.h"
 #include "codegen/choose_products.h"
 #include "codegen/weight.h"
 
@@ -75,17 +76,33 @@ static bool is_ordered(const cg_func *c)
     return false;
 }
 
+/* Leaves a tile block whose product has scales to one block if this is predicted to take clearly less time than both of
+   a pair together. Where threads store scales, each product is awaited, and a pair waits as long for half as much. Only
+   a block that would compute the whole tile block is compared. both: of a pair. */
+static void multiply_alone(cg_func *c, const cg_watch *watch, cg_choices *room, const cg_choices *alone, cg_weight both)
+{
+    if (cg_largest_product(c->ir)->opcode != OP_mmaf_scaled || cg_fills_device(c->ir) || cg_least_blocks(c) > 1)
+        return;
+    const cg_weight one = cg_weigh_on(c, watch, alone, CG_ANY_GPU);
+    both.share *= CG_PAIR_BLOCKS;
+    if (!c->failed && one.compiles && one.share * cg_machine_of(c->target)->worth_changing < both.share)
+        cg_take_cheaper(c, room, alone, "one thread block instead of a pair, whose times are added", &one, &both);
+}
+
 void cg_choose_pair(cg_func *c, const cg_watch *watch, cg_choices *room)
 {
     const ct_op *product = cg_largest_product(c->ir);
     bool may_pair = c->target->features & CG_HAS_TCGEN05 && cg_hint_of(c, CG_HINT_CLUSTER) == CG_PAIR_BLOCKS && product
                     && cg_choices_of(c)->pair == CG_AS_DECIDED;
     cg_choices choices = *cg_choices_of(c);
-    if (!may_pair || cg_pair_obstacle(c, product) || cg_weigh(c, watch, &choices).compiles || c->failed)
+    if (!may_pair || cg_pair_obstacle(c, product))
         return;
+    const cg_weight pair = cg_weigh_on(c, watch, &choices, CG_ANY_GPU);
     choices.pair = CG_NEVER;
-    *room = choices;
-    c->choices = room;
+    if (pair.is_pair && pair.compiles)
+        multiply_alone(c, watch, room, &choices, pair);
+    else if (!pair.compiles && !c->failed)
+        cg_take(c, room, &choices);
 }
 
 /* Is there too little shared memory for one block more than are predicted? */

@@ -83,6 +83,7 @@ cg_weight cg_weigh_on(cg_func *c, const cg_watch *watch, const cg_choices *choic
     w.compiles = !own.failed;
     w.share = cost ? cost->cycles : 0;
     w.adds_up = w.compiles && adds_up(&own);
+    w.is_pair = own.paired;
     w.is_divided = own.groups;
     w.by_threads = own.groups && !own.groups->by_maps;
     w.wanted = cost && !own.groups ? cost->wanted : 0;

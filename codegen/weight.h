@@ -18,6 +18,7 @@ typedef struct cg_weight {
     uint32_t wanted;     /* registers of a thread with which loops with products spill none; 0: a budget decides */
     double short_of;     /* the same, divided by those that it can have */
     bool adds_up;        /* a product adds up its sums, in registers of its own */
+    bool is_pair;        /* two thread blocks multiply as a pair */
     bool is_divided;     /* into groups of warps, */
     bool by_threads;     /* whose producers copy, rather than tensor maps */
     uint32_t resident;   /* warps of a multiprocessor that compute */

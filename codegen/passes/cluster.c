@@ -147,7 +147,7 @@ static bool try_pairing(cg_func *c, const ct_op *product, uint32_t most, uint32_
     if (!(c->target->features & CG_HAS_TCGEN05) || !product || most != CG_PAIR_BLOCKS)
         return false;
     if (cg_choices_of(c)->pair == CG_NEVER)
-        cg_cluster_refuse(&x, product, "their operands do not fit");
+        cg_cluster_refuse(&x, product, "their operands do not fit, or one block is predicted to be faster");
     if (x.why || !are_for_pairs(&x) || !spread(&x, NULL, CG_PAIR_BLOCKS, false)) {
         cg_remark(c, x.against, CG_REMARK_Cluster, TV_REMARK_MISSED, "no thread blocks multiply as a pair: {Why=%s}",
                   x.why ? x.why : "out of memory");
