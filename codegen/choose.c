@@ -11,7 +11,8 @@
    before cost. A hint that says how many warps to use is where the search begins; of a reduction, it yields to fewer
    warps if its own would share rows and fewer leave room for more blocks. Stages are counted before scratch is known: a
    block that would be alone on a multiprocessor because of its scratch has fewer stages, so that a second one has room,
-   since nothing else runs while its warps wait at a barrier.
+   since nothing else runs while its warps wait at a barrier; and one that carries sums has one fewer if a further block
+   then has room.
 
    A map without such a hint gets more warps, up to 16, as long as fewer than half of the threads that a
    multiprocessor can have are predicted to be there and each step brings more of them. If these are too few still,
@@ -87,11 +88,16 @@ void cg_choose_pair(cg_func *c, const cg_watch *watch, cg_choices *room)
     c->choices = room;
 }
 
-/* Has the block a multiprocessor to itself because two of them have too little shared memory? */
+/* Is there too little shared memory for one block more than are predicted? */
 static bool fills_shared(const cg_func *c, const cg_weight *w)
 {
-    return cg_blocks_weighed(w) == 1
-           && CG_FEW_BLOCKS * (w->shared + CG_SYSTEM_SHARED) > (uint32_t)c->target->shared_kib << 10;
+    return (cg_blocks_weighed(w) + 1) * (w->shared + CG_SYSTEM_SHARED) > (uint32_t)c->target->shared_kib << 10;
+}
+
+/* Has the block a multiprocessor to itself because two of them have too little shared memory? */
+static bool is_alone(const cg_func *c, const cg_weight *w)
+{
+    return cg_blocks_weighed(w) == 1 && fills_shared(c, w);
 }
 
 /* Does at most one loop load tiles? */
@@ -105,6 +111,18 @@ static bool reads_once(const cg_func *c)
         loops += loads;
     }
     return loops <= 1;
+}
+
+/* Does a loop carry tiles, as sums of what it loads? */
+static bool carries_tiles(const cg_func *c)
+{
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
+        for (uint32_t i = 0; ct_is_loop(op) && i < op->regions[0]->arg_count; i++) {
+            const bc_type *type = op->regions[0]->args[i].type;
+            if (bc_is_tile(type) && cg_shape_of(type).tile_bits && bc_elem_kind(type) != BC_PTR)
+                return true;
+        }
+    return false;
 }
 
 /* ---- maps ---- */
@@ -144,7 +162,7 @@ static void fill_alone(cg_func *c, const cg_watch *watch, cg_weight *now, cg_cho
 {
     cg_choices next = *best;
     next.warps = 1u << CG_BLOCK_WARPS;
-    if (now->warp_bits + 1 != CG_BLOCK_WARPS || !fills_shared(c, now))
+    if (now->warp_bits + 1 != CG_BLOCK_WARPS || !is_alone(c, now))
         return;
     const cg_weight then = cg_weigh(c, watch, &next);
     if (then.cycles > 0) { /* registers suffice */
@@ -232,7 +250,7 @@ static uint32_t fewest_results(const cg_func *c)
 static const char *why_own_warps(const cg_func *c, const cg_weight *now, const cg_weight *then)
 {
     if (then->warp_bits > now->warp_bits)
-        return then->runs_ahead && !now->runs_ahead ? "a loop has room for loads that run ahead only with them" : NULL;
+        return then->stages && !now->stages ? "a loop has room for loads that run ahead only with them" : NULL;
     return fewest_results(c) < now->warp_bits && cg_blocks_weighed(then) > cg_blocks_weighed(now)
                ? "fewer warps share a row, and more blocks a multiprocessor"
                : NULL;
@@ -257,29 +275,6 @@ static cg_weight yield_to_own(cg_func *c, const cg_watch *watch, cg_choices *roo
     return then;
 }
 
-/* Gives the rings of a block that has a multiprocessor to itself fewer stages if that makes room for a second block:
-   stages are counted before it is known how much scratch is beside them. A number that is asked for remains. Returns
-   what is predicted for a block. */
-static cg_weight make_room(cg_func *c, const cg_watch *watch, cg_choices *room, cg_weight now)
-{
-    cg_choices fewer = *cg_choices_of(c);
-    cg_weight then = now;
-    if (fewer.stages || !fills_shared(c, &now))
-        return now;
-    for (fewer.stages = CG_RING_SLOTS - 1; fewer.stages >= CG_SLOTS_IN_FLIGHT; fewer.stages--) {
-        then = cg_weigh(c, watch, &fewer);
-        if (then.resident > now.resident)
-            break;
-    }
-    if (c->failed || then.resident <= now.resident)
-        return now;
-    cg_take(c, room, &fewer);
-    cg_remark(c, NULL, CG_REMARK_ChosenByCost, TV_REMARK_PASSED,
-              "at most {Stages=%u} stages: scratch beside more of them would leave no room for a second block",
-              fewer.stages);
-    return then;
-}
-
 /* log2 of the most warps each of which has results of its own: if warps share rows, more of them exchange more. */
 static uint32_t most_divided_warps(const cg_func *c)
 {
@@ -288,16 +283,45 @@ static uint32_t most_divided_warps(const cg_func *c)
 }
 
 /* Gives a reduction more warps where few threads are on a multiprocessor, as for maps, but only if accesses are short:
-   then instructions limit it, rather than the bytes that are on their way, which a few warps have as many of. */
-static void fill_with_rows(cg_func *c, const cg_watch *watch, cg_choices *room, cg_weight now)
+   then instructions limit it, rather than the bytes that are on their way, which a few warps have as many of. Returns
+   what is predicted for a block. */
+static cg_weight fill_with_rows(cg_func *c, const cg_watch *watch, cg_choices *room, cg_weight now)
 {
     cg_choices best = *cg_choices_of(c);
     const uint32_t usual = now.resident;
     if (cg_hint_of(c, CG_HINT_WARPS) || best.warps || !now.has_short)
-        return;
+        return now;
     add_warps(c, watch, most_divided_warps(c), &now, &best);
     if (!c->failed && now.resident != usual)
         cg_take_fuller(c, room, &best, &now, usual);
+    return now;
+}
+
+/* Gives the rings of a block fewer stages if that makes room for another block: stages are counted before it is known
+   how much scratch is beside them. A block that has a multiprocessor to itself may lose several stages. Where loops
+   carry sums, one stage yields: until a loop ends, its threads do nothing but wait for what they add, and other blocks
+   do so at other times. Not so where blocks read rows again, because L2 holds the rows of few, or scan. A number that
+   is asked for remains. */
+static void make_room(cg_func *c, const cg_watch *watch, cg_choices *room, const cg_weight *now)
+{
+    const bool alone = is_alone(c, now),
+               one = fills_shared(c, now) && carries_tiles(c) && reads_once(c) && !cg_scans(c);
+    const uint32_t least = alone ? CG_SLOTS_IN_FLIGHT : now->stages - 1;
+    cg_choices fewer = *cg_choices_of(c);
+    cg_weight then = *now;
+    if (fewer.stages || now->stages <= CG_SLOTS_IN_FLIGHT || !(alone || one))
+        return;
+    for (fewer.stages = now->stages - 1; fewer.stages >= least; fewer.stages--) {
+        then = cg_weigh(c, watch, &fewer);
+        if (then.resident > now->resident)
+            break;
+    }
+    if (c->failed || then.resident <= now->resident)
+        return;
+    cg_take(c, room, &fewer);
+    cg_remark(c, NULL, CG_REMARK_ChosenByCost, TV_REMARK_PASSED,
+              "at most {Stages=%u} stages: scratch beside more of them would leave no room for a further block",
+              fewer.stages);
 }
 
 void cg_choose_warps(cg_func *c, const cg_watch *watch, cg_choices *room)
@@ -316,7 +340,7 @@ void cg_choose_warps(cg_func *c, const cg_watch *watch, cg_choices *room)
     } else {
         now = choose_by_cost(c, watch, room);
         now = yield_to_own(c, watch, room, now);
-        now = make_room(c, watch, room, now);
     }
-    fill_with_rows(c, watch, room, now);
+    now = fill_with_rows(c, watch, room, now);
+    make_room(c, watch, room, &now);
 }

@@ -91,7 +91,7 @@ cg_weight cg_weigh_on(cg_func *c, const cg_watch *watch, const cg_choices *choic
     w.shared = cost ? cost->shared : 0;
     w.resident = cost ? cost->blocks << w.warp_bits : 0;
     for (uint32_t i = 0; cost && i < cost->loop_count; i++)
-        w.runs_ahead = w.runs_ahead || cost->loops[i].stages;
+        w.stages = cost->loops[i].stages > w.stages ? cost->loops[i].stages : w.stages;
     w.has_short = cost && has_short_accesses(&own);
     w.is_fed = cost && reads_own_slots(&own);
     if (own.status == TV_NO_MEMORY || own.arena.failed)

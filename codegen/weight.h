@@ -23,7 +23,7 @@ typedef struct cg_weight {
     uint32_t resident;   /* warps of a multiprocessor that compute */
     uint32_t warp_bits;  /* log2 of those of a block */
     uint32_t shared;     /* bytes of shared memory of a block */
-    bool runs_ahead;     /* a loop has a ring */
+    uint32_t stages;     /* of the longest ring; 0: no loop has one */
     bool has_short;      /* accesses that run ahead, or those of one of two versions, are shorter than 16 bytes */
     bool is_fed;         /* no thread waits for a tile from memory: those that it reads come by a ring in any case */
 } cg_weight;

@@ -191,11 +191,12 @@ RANDOM_TARGETS ?= $(if $(filter release,$(CONFIG)),sm_80 sm_90a sm_100a sm_120a,
 RANDOM_PRODUCTS ?= $(if $(FULL),1000,$(if $(filter release,$(CONFIG)),200,30))
 RANDOM_PRODUCT_TARGETS ?= $(if $(filter release,$(CONFIG)),sm_75 sm_80 sm_90a sm_100a sm_120a,sm_90a sm_100a)
 RANDOM_CHAINS ?= $(if $(FULL),400,$(if $(filter release,$(CONFIG)),40,10))
+RANDOM_PAIRS ?= $(if $(FULL),400,$(if $(filter release,$(CONFIG)),40,10))
 RANDOM_JOBS ?= 1
 ## check-random: compile random kernels whose accesses overlap, and others that multiply, and run them on the simulator
 ##   RANDOM_KERNELS: number of kernels (400), from seed RANDOM_FIRST, each for RANDOM_TARGETS; RANDOM_JOBS: at a time;
 ##   RANDOM_PRODUCTS, RANDOM_PRODUCT_TARGETS: the same for those that multiply (200); RANDOM_CHAINS: number of chains
-##   of products for sm_100a, most of them in pairs of thread blocks (40)
+##   of products for sm_100a, most of them in pairs of thread blocks (40); RANDOM_PAIRS: the same of other products (40)
 .PHONY: check-random
 check-random: $(OUT)/random_memory
 	$(Q)status=0; sh tests/shell/random_memory.sh $< $(RANDOM_KERNELS) $(RANDOM_FIRST) $(RANDOM_JOBS) \
@@ -203,7 +204,9 @@ check-random: $(OUT)/random_memory
 	    sh tests/shell/random_memory.sh $< $(RANDOM_PRODUCTS) $(RANDOM_FIRST) $(RANDOM_JOBS) \
 	        $(OUT)/random-products $(RANDOM_PRODUCT_TARGETS) products || status=1; \
 	    sh tests/shell/random_memory.sh $< $(RANDOM_CHAINS) $(RANDOM_FIRST) $(RANDOM_JOBS) \
-	        $(OUT)/random-chains sm_100a chains || status=1; exit $$status
+	        $(OUT)/random-chains sm_100a chains || status=1; \
+	    sh tests/shell/random_memory.sh $< $(RANDOM_PAIRS) $(RANDOM_FIRST) $(RANDOM_JOBS) \
+	        $(OUT)/random-pairs sm_100a pairs || status=1; exit $$status
 
 RANDOM_OLD ?= c1cf712
 ## random-old: find the defects of an earlier commit by random kernels, which must pass now; takes minutes

@@ -12,15 +12,22 @@ static uint32_t further_warps(const cg_func *c)
     return c->warp_bits - CG_WARPGROUP_BITS;
 }
 
+bool cg_tcgen05_halves_lanes(const cg_product *p)
+{
+    return p->paired && p->m < CG_TENSOR_ROW_BITS;
+}
+
 /* log2 of the rows of all batches beyond those of an instruction. */
 static uint32_t further_rows(const cg_product *p)
 {
     return (p->m > CG_TENSOR_ROW_BITS ? p->m - CG_TENSOR_ROW_BITS : 0) + p->batch;
 }
 
-bool cg_tcgen05_halves_lanes(const cg_product *p)
+/* log2 of those that warps beyond a warpgroup share. Where halves of the columns are in different lanes, these are
+   what the number of a warp in its warpgroup selects, so that further warps have other columns. */
+static uint32_t shared_rows(const cg_product *p)
 {
-    return p->paired && p->m < CG_TENSOR_ROW_BITS;
+    return cg_tcgen05_halves_lanes(p) ? 0 : further_rows(p);
 }
 
 uint32_t cg_tcgen05_sum_columns(const cg_product *p)
@@ -52,20 +59,22 @@ const char *cg_tcgen05_obstacle(const cg_func *c, const cg_product *p)
         return "it has no such kind";
     if (cg_tcgen05_spread(p) && cg_choices_of(c)->spread == CG_NEVER)
         return "mma.sync is predicted to be faster for so few rows";
-    if (p->paired && (p->scaled || p->batch || cg_sum_columns(p) > CG_TENSOR_COLUMN_BITS))
-        return "a pair of thread blocks multiplies up to 256 columns of one batch, without scales";
+    if (p->paired && cg_sum_columns(p) > CG_TENSOR_COLUMN_BITS)
+        return "a pair of thread blocks multiplies up to 256 columns";
+    if (p->paired && p->scaled && p->m < CG_TENSOR_ROW_BITS)
+        return "a pair of thread blocks needs 256 rows to scale";
     cg_product scaled = *p;
     scaled.scaling = p->scaled ? cg_tcgen05_scaling(c, p) : NULL;
     if (cg_tcgen05_columns(&scaled) > CG_TENSOR_COLUMNS)
         return "tensor memory has no room for the sum and its scales";
-    uint32_t rows = further_rows(p), warps = further_warps(c),
+    uint32_t rows = shared_rows(p), warps = further_warps(c),
              along_n = (warps > rows ? warps - rows : 0) + cg_tcgen05_halves_lanes(p);
     return along_n + BLOCK_BITS <= cg_sum_columns(p) ? NULL : "a warp would have less than eight columns";
 }
 
 void cg_tcgen05_split(const cg_func *c, cg_product *p)
 {
-    uint32_t rows = further_rows(p), warps = further_warps(c);
+    uint32_t rows = shared_rows(p), warps = further_warps(c);
     p->along_m = CG_WARPGROUP_BITS - cg_tcgen05_halves_lanes(p) + (warps < rows ? warps : rows);
     p->along_n = c->warp_bits - p->along_m;
 }

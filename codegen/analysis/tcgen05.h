@@ -19,7 +19,8 @@
    In a **pair**, two thread blocks compute a product together: each has half of the rows of A and of the sum, in its
    own shared and tensor memory, and half of the columns of B. An instruction multiplies 256 rows, or 128. Of 256 rows,
    each block has its sums as of 128 rows without a pair. Of 128 rows, it has 64: the first half of their columns is in
-   lanes 0 to 63, the other half in lanes 64 to 127. */
+   lanes 0 to 63, the other half in lanes 64 to 127. Of scales, it has those of its rows of A and of all columns of B;
+   such instructions have 256 rows, because where those of 64 rows would be is not documented. */
 
 /* Does the instruction take such elements and sums? */
 bool cg_tcgen05_has_kind(const cg_func *c, const cg_product *p);

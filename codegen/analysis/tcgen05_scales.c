@@ -38,9 +38,16 @@ static uint32_t columns_of(const cg_scale_place *place)
     return all > CG_SCALE_COPY_BITS ? all : CG_SCALE_COPY_BITS;
 }
 
+/* log2 of the rows that have scales: those of A, or the columns of B, of which each block of a pair has the scales of
+   all, because it multiplies its rows by all. */
+static uint32_t scaled_rows(const cg_product *p, bool left)
+{
+    return left ? p->m : cg_sum_columns(p);
+}
+
 static cg_scale_place place_of(const cg_product *p, bool left, uint32_t first)
 {
-    uint32_t scales = p->k - p->atom.k_bits + p->scaling->scale_bits, all = left ? p->m : p->n,
+    uint32_t scales = p->k - p->atom.k_bits + p->scaling->scale_bits, all = scaled_rows(p, left),
              rows = least(all, left ? CG_TENSOR_ROW_BITS : CG_TENSOR_COLUMN_BITS),
              spread = left ? cg_tcgen05_spread(p) : 0, own = beyond(rows + spread, CG_LANE_BITS);
     return (cg_scale_place){.scale_bits = scales,
@@ -68,7 +75,7 @@ uint32_t cg_scale_columns(const cg_product *p)
 cg_layout cg_scale_words_layout(const cg_func *c, const cg_product *p, bool left)
 {
     cg_scale_place s = place_of(p, left, 0);
-    uint32_t one = 1, rows = left ? p->m : p->n, k0 = left ? 0 : p->n, x0 = left ? s.scale_bits : 0,
+    uint32_t one = 1, rows = scaled_rows(p, left), k0 = left ? 0 : rows, x0 = left ? s.scale_bits : 0,
              batch = rows + s.scale_bits;
     cg_layout l = {.tile_bits = (uint8_t)(batch + p->batch), .warp_bits = (uint8_t)c->warp_bits};
     for (uint32_t i = 0; i < CG_LANE_BITS; i++) { /* lanes of rows between the product's repeat theirs */
@@ -92,13 +99,15 @@ cg_layout cg_scale_words_layout(const cg_func *c, const cg_product *p, bool left
 cg_feed cg_scale_feed(const cg_product *p, bool left)
 {
     static const cg_feed spread[] = {CG_FEED_SCALES, CG_FEED_SCALES_OF_64, CG_FEED_SCALES_OF_32};
-    return left ? spread[cg_tcgen05_spread(p)] : p->n < CG_TENSOR_COLUMN_BITS ? CG_FEED_SCALES : CG_FEED_WIDE_SCALES;
+    return left                                        ? spread[cg_tcgen05_spread(p)]
+           : cg_sum_columns(p) < CG_TENSOR_COLUMN_BITS ? CG_FEED_SCALES
+                                                       : CG_FEED_WIDE_SCALES;
 }
 
 bool cg_scales_are_copied(const cg_product *p, bool left, const ct_value *v, const cg_encoding *encoding)
 {
     cg_scale_place s = place_of(p, left, 0);
-    cg_encoding regular = cg_encoding_new(left ? p->m : p->n, s.scale_bits, p->batch, 1, cg_scale_feed(p, left));
+    cg_encoding regular = cg_encoding_new(scaled_rows(p, left), s.scale_bits, p->batch, 1, cg_scale_feed(p, left));
     cg_layout index = {.tile_bits = (uint8_t)(regular.rows + regular.columns + regular.batch)};
     regular.flipped = !left;
     if (index.tile_bits > CG_MAX_REG_BITS || s.scale_bits < WORD_BITS)

@@ -25,12 +25,12 @@ uint32_t cg_tcgen05_reads_beyond(const cg_func *c, const ct_op *op, uint32_t ind
 
 const char *cg_pair_obstacle(const cg_func *c, const ct_op *op)
 {
-    enum { LEAST_ROWS = 7, LEAST_COLUMNS = 5 }; /* log2 */
+    enum { LEAST_ROWS = 7, LEAST_SCALED_ROWS = 8, LEAST_COLUMNS = 5 }; /* log2 */
     cg_product p = cg_product_of(c, op);
-    if (!cg_has_atom(&p) || p.batch || !cg_tcgen05_has_kind(c, &p))
+    if (!cg_has_atom(&p) || !(p.scaled ? cg_tcgen05_scaling(c, &p) != NULL : cg_tcgen05_has_kind(c, &p)))
         return "its elements or sums are not those of the instruction";
-    if (p.m < LEAST_ROWS)
-        return "it has fewer than 128 rows";
+    if (p.m < (p.scaled ? LEAST_SCALED_ROWS : LEAST_ROWS))
+        return p.scaled ? "it has fewer than 256 rows, with scales" : "it has fewer than 128 rows";
     return p.n < LEAST_COLUMNS           ? "it has fewer than 32 columns"
            : p.n > CG_TENSOR_COLUMN_BITS ? "it has more than 256 columns"
                                          : NULL;

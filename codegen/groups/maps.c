@@ -186,8 +186,8 @@ static const char *copy_obstacle(const cg_splitting *x, const ct_op *load, const
 /* May threads copy single tiles of the rings, and the copy engine the others? Why it is right: a tile that no map
    serves is copied as in a kernel without maps, by its own addresses, bounds and mask, and its slot counts as full when
    both kinds of copies have arrived (codegen/groups/copiers.c). A slot that all blocks of a cluster or of a pair fill
-   has barriers that count only what the copy engine brings. Tiles that a map would round have no other way into such a
-   slot. With wgmma, this was not measured, and threads copy all tiles. */
+   has barriers that count only what the copy engine brings, and scales (codegen/ops/tcgen05_pair.h). Tiles that a map
+   would round have no other way into such a slot. With wgmma, this was not measured, and threads copy all tiles. */
 static bool may_share(const cg_splitting *x)
 {
     bool may = !x->c->cluster && !x->budget->launched && cg_sums_in_tensor(x->c, x->places[0].product);

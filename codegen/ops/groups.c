@@ -49,8 +49,15 @@ static void init_barriers(cg_func *c, const cg_ring *ring)
              full = ring->role == CG_RING_OF_MAPS ? 1 + of_copiers : CG_PRODUCER_THREADS * (cg_ring_puts(ring) ? 2 : 1);
     uint32_t of_block = ring->end == CG_FREE_WHEN_MULTIPLIED ? 1 : cg_threads(c) >> CG_LANE_BITS;
     uint32_t empty = of_block * (cg_ring_to_all(ring) ? c->cluster : 1);
+    bool passes_on = cg_pair_passes_on(c, ring);
+    cg_val of_pair = passes_on ? cg_new(c, CG_B32) : (cg_val){0};
+    if (passes_on) /* the leader's has one arrival for those of the other block, where no bytes are announced */
+        cg_ins(c, "selp.b32 %v, %u, %u, %v", of_pair, full + 1, of_copiers, ring->state->leads);
     for (uint32_t i = 0; i < ring->slots; i++) {
-        cg_ins(c, "mbarrier.init.shared::cta.b64 [%v+%u], %u", ring->state->full, 8 * i, full);
+        if (passes_on)
+            cg_ins(c, "mbarrier.init.shared::cta.b64 [%v+%u], %v", ring->state->full, 8 * i, of_pair);
+        else
+            cg_ins(c, "mbarrier.init.shared::cta.b64 [%v+%u], %u", ring->state->full, 8 * i, full);
         cg_ins(c, "mbarrier.init.shared::cta.b64 [%v+%u], %u", ring->state->full, 8 * (ring->slots + i), empty);
     }
 }
@@ -249,14 +256,18 @@ void cg_groups_put_next(cg_func *c, const cg_ring *ring)
 void cg_groups_await(cg_func *c, const ct_op *op, cg_val more)
 {
     cg_ring *ring = cg_ring_of(op, 0);
-    bool by_one = ring->end == CG_FREE_WHEN_MULTIPLIED; /* of a pair, the leader's */
+    bool by_one = ring->end == CG_FREE_WHEN_MULTIPLIED, /* of a pair, the leader's */
+        passes_on = cg_pair_passes_on(c, ring);
     /* other threads could miss two phases, since no slot waits for them */
-    uint32_t behind = by_one ? cg_tensor_begin_issuer(c) : cg_label(c);
+    uint32_t behind = passes_on ? cg_pair_begin_first(c) : by_one ? cg_tensor_begin_issuer(c) : cg_label(c);
     if (!by_one && !more.known)
         cg_ins(c, "@!%v bra.uni %l", more, behind);
-    cg_await_phase(c, cg_groups_barrier(c, ring, ring->state->read, 0), ring->state->read_phase);
+    cg_val full = cg_groups_barrier(c, ring, ring->state->read, 0);
+    (passes_on ? cg_pair_await : cg_await_phase)(c, full, ring->state->read_phase);
     if (cg_ring_is_of_threads(ring))
         cg_take_effect(c, op, CG_WRITTEN);
+    if (passes_on)
+        cg_pair_pass_on(c, full);
     if (ring->end == CG_FREE_ITERATION_LATER && ring->product)
         cg_turned_begin(c, ring);
     if (by_one)

@@ -164,7 +164,7 @@ static void issue(cg_func *c, const ct_op *op, const cg_product *p, const cg_sum
             uint32_t of_b = m >> m_bits << n_bits | n;
             cg_val to = cg_new(c, CG_B32);
             cg_ins(c, "add.u32 %v, %v, %u", to, cg_tensor_state_of(c)->base,
-                   s->column + (m << cg_sum_columns(p)) + (n << columns_of(p)));
+                   s->column + (m << (cg_sum_columns(p) - cg_tcgen05_halves_lanes(p))) + (n << columns_of(p)));
             for (uint32_t k = of.first; k < of.first + of.count; k++) {
                 cg_val right = step_of(c, p, &b, k, of_b), left = left_of(c, p, s, from_tensor ? NULL : &a, k, m);
                 cg_val adds = k ? always : s->adds;
@@ -174,8 +174,8 @@ static void issue(cg_func *c, const ct_op *op, const cg_product *p, const cg_sum
                     continue;
                 }
                 cg_scale_step(c, p, &scales, (cg_step_at){m, of_b, k});
-                cg_ins(c, "tcgen05.mma.cta_group::1.kind::%s [%v], %v, %v, %v, [%v], [%v], %v", kind_of(p), to, left,
-                       right, scales.instruction, scales.at[0], scales.at[1], adds);
+                cg_ins(c, "tcgen05.mma.cta_group::%u.kind::%s [%v], %v, %v, %v, [%v], [%v], %v", cg_tensor_blocks(c),
+                       kind_of(p), to, left, right, scales.instruction, scales.at[0], scales.at[1], adds);
             }
         }
 }

@@ -122,6 +122,24 @@ void cg_pair_end(cg_func *c)
     wait(c, s->ready, OF_AHEAD, s->ahead);
 }
 
+bool cg_pair_passes_on(const cg_func *c, const cg_ring *ring)
+{
+    return cg_pair_shares(c, ring) && cg_ring_is_of_threads(ring);
+}
+
+uint32_t cg_pair_begin_first(cg_func *c)
+{
+    uint32_t others = cg_label(c);
+    cg_ins(c, "@!%v bra %l", c->tensor->pair->first, others);
+    return others;
+}
+
+void cg_pair_pass_on(cg_func *c, cg_val barrier)
+{
+    cg_ins(c, "@!%v mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%v]", c->tensor->pair->leads,
+           cg_pair_leader(c, barrier));
+}
+
 void cg_pair_arrive(cg_func *c, cg_val barrier)
 {
     cg_val lane = cg_new(c, CG_B32), arrives = cg_new(c, CG_PRED);

@@ -29,4 +29,13 @@ bool cg_pair_shares(const cg_func *c, const cg_ring *ring);
 /* The leader's barrier at the place of this block's. */
 cg_val cg_pair_leader(cg_func *c, cg_val barrier);
 
+/* Do threads copy some tiles of such a ring, scales, beside the copy engine? They arrive at the barrier of their own
+   block, where the first thread of each block awaits them; that of the other block then arrives at the leader's barrier
+   for them. It misses no phase: threads copy to a slot again behind the commit of the product that has read it, and the
+   leader has waited for this arrival before it. */
+bool cg_pair_passes_on(const cg_func *c, const cg_ring *ring);
+/* The first thread of each block executes what follows, up to the label. */
+uint32_t cg_pair_begin_first(cg_func *c);
+void cg_pair_pass_on(cg_func *c, cg_val barrier);
+
 #endif

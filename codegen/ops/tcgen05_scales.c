@@ -5,6 +5,7 @@
 #include "codegen/ops/mma.h"
 #include "codegen/ops/slots.h"
 #include "codegen/ops/tensor_move.h"
+#include "codegen/ops/tensor_state.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/memory.h"
 #include "codegen/values/values.h"
@@ -100,7 +101,7 @@ void cg_copy_scales(cg_func *c, const ct_op *op, const cg_product *p, cg_val bas
         for (uint32_t i = 0; i < copies; i++) {
             cg_val to = cg_new(c, CG_B32), from = cg_descriptor_at(c, first, i * bytes);
             cg_ins(c, "add.u32 %v, %v, %u", to, base, column + place.first + (i << CG_SCALE_COPY_BITS));
-            cg_ins(c, "tcgen05.cp.cta_group::1.32x128b.warpx4 [%v], %v", to, from);
+            cg_ins(c, "tcgen05.cp.cta_group::%u.32x128b.warpx4 [%v], %v", cg_tensor_blocks(c), to, from);
         }
     }
 }

@@ -115,7 +115,7 @@ void cg_tensor_move(cg_func *c, cg_val base, const cg_tensor_tile *t, const cg_v
     for (uint32_t r = 0; r < all && !t->spread; r += count) {
         uint32_t element = cg_layout_reg(&t->layout, r << t->word_bits), row = element >> t->columns,
                  column = (element & (((uint32_t)1 << t->columns) - 1)) >> t->word_bits;
-        uint32_t offset = t->column + (row >> at_once << words) + column
+        uint32_t offset = t->column + (row >> at_once << (words - t->halves)) + column
                           + (row & OTHER_HALF ? (uint32_t)OTHER_HALF << LANE_BIT : 0);
         const char *shape = t->by_rows ? "32x32b" : t->word_bits ? "16x128b" : "16x256b";
         if (stores)

@@ -260,8 +260,8 @@ static bool has_scales_there(const cg_ring_place *p)
 }
 
 /* May the leader of a pair issue the product without waiting for the threads of the other block? It does if the copies
-   of both blocks arrive at its barriers, which only the copy engine's do, and if no operand is awaited by threads after
-   the sum has started (codegen/ops/tcgen05_pair.h). */
+   of both blocks arrive at its barriers, which the copy engine's do, and those of scales by the other block's first
+   thread, and if no operand is awaited by threads after the sum has started (codegen/ops/tcgen05_pair.h). */
 static bool may_lead(const cg_splitting *x, const cg_ring_place *p, uint32_t carried)
 {
     return !x->c->paired || (x->budget->maps && (!x->kept_count || cg_loop_of_sum(p->loop, &carried) == p->loop));

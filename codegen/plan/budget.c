@@ -310,7 +310,7 @@ void cg_set_warps(cg_func *c)
     uint32_t hint;
     bool by_strips = cg_is_strip_map(c), is_hinted = hinted_warps(c, &hint);
     if (!chosen.strip_bits && !cg_choices_of(c)->warps && (t.most || !is_hinted)) /* a hint yields to tiles only */
-        chosen.bits = cg_warps_of_map(c, t.most, chosen.bits);
+        chosen.bits = cg_warps_of_accesses(c, t.most, chosen.bits);
     bool as_hinted = is_hinted && !by_strips && !has_loops(c);
     uint32_t part = chosen.bits + CG_LANE_BITS,
              at_once = part < t.most ? cg_elements_at_once(c, t.most, as_hinted) : t.most;

@@ -24,8 +24,9 @@ uint32_t cg_largest_tile(const cg_func *c);
    full length; fewer if its blocks take tiles in turn, because all warps of a block wait for the last one at the end of
    a tile. */
 uint32_t cg_most_warps_of_map(const cg_func *c, uint32_t tile_bits);
-/* log2 of the warps of a map, at most `usual`: those whose threads each have an access of full length. */
-uint32_t cg_warps_of_map(const cg_func *c, uint32_t tile_bits, uint32_t usual);
+/* log2 of the warps of a kernel without products, at most `usual`: those whose threads each have an access of full
+   length. */
+uint32_t cg_warps_of_accesses(const cg_func *c, uint32_t tile_bits, uint32_t usual);
 /* Does it compute all its tiles element by element? */
 bool cg_is_map(const cg_func *c);
 /* Does the launch decide how many iterations each block has of the loop, because its step is not constant? */

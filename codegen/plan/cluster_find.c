@@ -67,16 +67,19 @@ static int reads_of_reshape(const cg_spreading *x, const bc_type *from, const bc
     return CG_NO_PART;
 }
 
-/* In products, rows come from the left operand, columns from the right one, and batches from both. */
+/* In products, rows come from the left operand and its scales, columns from the right one and its scales, and
+   batches from all. Each block of a pair has rows of all batches, and half of the right operand's columns, but the
+   scales of all of them, which multiply its rows. */
 static int reads_of_product(const cg_spreading *x, const ct_op *op, uint32_t i, uint32_t axis)
 {
+    enum { SUM = 2, SCALES = 3, RIGHT_SCALES = 4 };
     uint32_t rank = op->results[0].type->rank;
-    bool columns = axis == rank - 1, batch = axis + 2 < rank;
-    if (op->opcode == OP_mmaf_scaled || (!batch && columns != x->columns))
+    bool columns = axis == rank - 1, batch = axis + 2 < rank, right = i % SCALES;
+    if (batch ? x->pair : columns != x->columns)
         return CG_NO_PART;
-    if (x->pair && i == 1)
-        return (int)rank - 1;
-    return i == 2 || batch || i == columns ? (int)axis : CG_ALL_OF_IT;
+    if (x->pair && right && i != SUM)
+        return i == RIGHT_SCALES ? CG_ALL_OF_IT : (int)rank - 1;
+    return i == SUM || batch || right == columns ? (int)axis : CG_ALL_OF_IT;
 }
 
 /* A divisor of all elements applies to every part; other promises about blocks along a dimension may not. */
@@ -121,6 +124,7 @@ int cg_cluster_reads(const cg_spreading *x, const ct_op *op, uint32_t i, uint32_
     case BC_OP_RESHAPE: return reads_of_reshape(x, type_of(x, op->operands[0]), type_of(x, &op->results[0]), axis);
     case BC_OP_MOVE: return reads_of_move(x, op, axis);
     case BC_OP_FOLD: return reads_of_fold(op, axis);
+    case BC_OP_PART: return op->opcode == OP_pack || op->opcode == OP_unpack ? (int)axis : CG_NO_PART; /* of one row */
     case BC_OP_PRODUCT: return reads_of_product(x, op, i, axis);
     case BC_OP_ACCESS: return reads_of_access(op, i, axis);
     default: return CG_NO_PART;
@@ -148,10 +152,15 @@ static bool has_parts(const ct_op *op)
 
 /* ---- the form in which values are needed ---- */
 
-/* Pointers have whole bytes, too. */
-static bool has_whole_bytes(const bc_type *tile)
+/* Have parts along the dimension whole bytes? Those of pointers have, too. */
+static bool has_whole_bytes(const search *s, const bc_type *tile, uint32_t axis)
 {
-    return tile->elem->kind == BC_PTR || bc_kind_memory_bytes(bc_elem_kind(tile)) > 0;
+    if (tile->elem->kind == BC_PTR || bc_kind_memory_bytes(bc_elem_kind(tile)))
+        return true;
+    int64_t run = tile->shape[axis] / s->x->blocks; /* elements side by side */
+    for (uint32_t d = axis + 1; d < tile->rank; d++)
+        run *= tile->shape[d];
+    return run * bc_kind_bits(bc_elem_kind(tile)) % 8 == 0;
 }
 
 static bool want(search *s, const ct_value *v, int axis, const ct_op *by)
@@ -162,10 +171,10 @@ static bool want(search *s, const ct_value *v, int axis, const ct_op *by)
         return cg_cluster_refuse(s->x, by, "it cannot be divided");
     if (!bc_is_tile(v->type))
         return true;
-    if (parted && !has_whole_bytes(v->type))
-        return cg_cluster_refuse(s->x, by, "its elements share bytes");
     if (parted && (axis >= (int)v->type->rank || v->type->shape[axis] < s->x->blocks))
         return cg_cluster_refuse(s->x, by, "its tiles have too few elements along a dimension");
+    if (parted && !has_whole_bytes(s, v->type, (uint32_t)axis))
+        return cg_cluster_refuse(s->x, by, "its elements share bytes");
     if (parted && share->parted && share->axis != axis)
         return cg_cluster_refuse(s->x, by, "its uses divide it along two dimensions");
     if (parted ? share->parted : share->whole)

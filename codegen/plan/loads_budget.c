@@ -163,6 +163,17 @@ static bool has_chain(const ct_block *body)
     return count > 1;
 }
 
+/* Does a product of the loop have fewer rows than an instruction multiplies? */
+static bool has_few_rows(const ct_block *body)
+{
+    bool few = false;
+    for (const ct_op *op = body->first; op; op = op->next) {
+        const bc_type *type = cg_is_product(op) ? op->results[0].type : NULL;
+        few = few || (type && type->shape[type->rank - 2] < 1 << CG_ATOM_ROW_BITS);
+    }
+    return few;
+}
+
 /* The registers of a thread that adds up results and computes addresses. */
 static uint32_t registers_beside_sums(const cg_func *c)
 {
@@ -175,7 +186,9 @@ static uint32_t registers_beside_sums(const cg_func *c)
    other blocks save more time than stages do. A hint for more blocks than have room for a slot asks for two. On an
    H200, microseconds with three stages and with a single slot: f16 32x128x128 aligned to 8 bytes 360 and 225, bf16
    16x64x256 aligned to 4 bytes 433 and 358, 32x64x256 216 and 179. But if each block reads tiles of its own, as in
-   decoding, stages keep DRAM busy (16x128x128: 136 and 141; by pages: 250 and 267). */
+   decoding, stages keep DRAM busy (16x128x128: 136 and 141; by pages: 250 and 267). A product with fewer rows than an
+   instruction multiplies has little to do but wait for its tiles, even if the other block reads the same (32 blocks of
+   1x128x128 in f16: 14 and 20; 256 blocks: 45 and 44). */
 static bool prefers_blocks(cg_func *c, const ct_block *body, const cg_ring *ring, uint32_t used,
                            const cg_slot_work *work)
 {
@@ -183,7 +196,7 @@ static bool prefers_blocks(cg_func *c, const ct_block *body, const cg_ring *ring
                    share = asked < one ? ((uint32_t)c->target->shared_kib << 10) / CG_FEW_BLOCKS : asked;
     bool shared = false;
     if (!work->may_refill || ring->async || cg_threads(c) > 1u << (CG_USUAL_WARPS + CG_LANE_BITS) || one > share
-        || one + work->slot_bytes <= share || work->fits < work->slot_bytes)
+        || one + work->slot_bytes <= share || work->fits < work->slot_bytes || has_few_rows(body))
         return false;
     if (!cg_find_shared_tiles(c->ir, &c->arena, body, &shared))
         cg_no_memory(c);

@@ -430,6 +430,8 @@ static void put_program(program *p, int first, const uint64_t *inputs)
 
 static void random_program(mx_report *r, uint64_t seed)
 {
+    if (!mx_is_turn(r))
+        return;
     program *p = calloc(1, sizeof *p);
     uint64_t inputs[2 * N * BLOCKS];
     size_t bad = 0;
@@ -465,6 +467,8 @@ static void random_program(mx_report *r, uint64_t seed)
 
 static void for_range(mx_report *r, bc_kind kind, int64_t low, int64_t high, uint64_t step, bool is_unsigned)
 {
+    if (!mx_is_turn(r))
+        return;
     unsigned width = exact_bits(kind);
     uint64_t lo = (uint64_t)low & exact_mask(width), hi = (uint64_t)high & exact_mask(width), want = 0, steps = 0;
     mx_kernel k;
@@ -532,6 +536,8 @@ static void for_ranges(mx_report *r)
 
 static void carried(mx_report *r, bc_kind kind, mx_shape shape, unsigned trips, bool as_loop)
 {
+    if (!mx_is_turn(r))
+        return;
     mx_kernel k;
     size_t n = mx_count(shape), bad = 0;
     uint64_t x[3][64];

@@ -348,6 +348,8 @@ static uint64_t one(bc_kind kind)
 
 static void try_once(mx_report *r, const op_row *row, const try_ *t)
 {
+    if (!mx_is_turn(r))
+        return;
     mx_kernel k;
     uint64_t ones[N], zeros[N] = {0};
     unsigned values[2] = {0};
@@ -377,7 +379,7 @@ static void try_choices(mx_report *r, const op_row *row, try_ *t, const char *at
 {
     at = strchr(at, '@');
     if (!at) {
-        uint64_t seed = (uint64_t)t->kind[0] * 31 + (uint64_t)t->kind[1] * 7 + t->chosen['R' - 'A'] + r->verdicts;
+        uint64_t seed = (uint64_t)t->kind[0] * 31 + (uint64_t)t->kind[1] * 7 + t->chosen['R' - 'A'] + r->kernels;
         if (!effort.quick || row->kinds == 0 || mx_random(seed) % 16 == 0)
             try_once(r, row, t);
         return;
@@ -414,6 +416,8 @@ static void multimem(mx_report *r)
     static const char *const ops[] = {"multimem_load_reduce_view_tko", "multimem_reduce_view_tko",
                                       "multimem_store_view_tko"};
     for (size_t i = 0; i < TV_COUNT(ops); i++) {
+        if (!mx_is_turn(r))
+            continue;
         mx_kernel k;
         uint64_t zeros[N] = {0};
         mx_begin(&k);

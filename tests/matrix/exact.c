@@ -75,7 +75,11 @@ static void clear(exact *x)
     x->class_ = EXACT_FINITE;
     x->negative = false;
     x->low = x->high = 0;
-    memset(x->limb, 0, sizeof x->limb);
+}
+
+static uint32_t limb(const exact *x, int i)
+{
+    return i >= x->low && i < x->high ? x->limb[i] : 0;
 }
 
 static void set_special(exact *x, exact_class class_, bool negative)
@@ -85,14 +89,15 @@ static void set_special(exact *x, exact_class class_, bool negative)
     x->negative = negative;
 }
 
+/* Limbs [low, high) count from now on. */
 static void widen(exact *x, int low, int high)
 {
-    if (x->low == x->high) {
-        x->low = low;
-        x->high = high;
-    }
-    x->low = low < x->low ? low : x->low;
-    x->high = high > x->high ? high : x->high;
+    if (x->low == x->high)
+        x->low = x->high = low;
+    while (x->low > low)
+        x->limb[--x->low] = 0;
+    while (x->high < high)
+        x->limb[x->high++] = 0;
 }
 
 /* x += m * 2^exponent, for magnitudes. */
@@ -102,13 +107,16 @@ static void add_scaled(exact *x, uint64_t m, int exponent)
     uint32_t parts[3] = {(uint32_t)(m << shift), (uint32_t)(shift ? m >> (32 - shift) : m >> 32),
                          (uint32_t)(shift ? m >> (64 - shift) : 0)};
     uint64_t carry = 0;
-    int i = at;
-    for (; i < at + 3 || carry; i++) {
-        carry += (uint64_t)x->limb[i] + (i < at + 3 ? parts[i - at] : 0);
-        x->limb[i] = (uint32_t)carry;
+    widen(x, at, at + 3);
+    for (int i = 0; i < 3; i++) {
+        carry += (uint64_t)x->limb[at + i] + parts[i];
+        x->limb[at + i] = (uint32_t)carry;
         carry >>= 32;
     }
-    widen(x, at, i);
+    for (int i = at + 3; carry; i++) {
+        widen(x, i, i + 1);
+        carry = ++x->limb[i] == 0;
+    }
 }
 
 /* Position of the highest set bit, counted from bit 0; -1 for zero. */
@@ -122,7 +130,7 @@ static int top_bit(const exact *x)
 
 static bool get_bit(const exact *x, int bit)
 {
-    return bit >= 0 && (x->limb[bit / 32] >> (bit % 32) & 1);
+    return bit >= 0 && (limb(x, bit / 32) >> (bit % 32) & 1);
 }
 
 static bool any_below(const exact *x, int bit)
@@ -142,8 +150,8 @@ static int compare_magnitudes(const exact *a, const exact *b)
 {
     int high = a->high > b->high ? a->high : b->high, low = a->low < b->low ? a->low : b->low;
     for (int i = high - 1; i >= low; i--)
-        if (a->limb[i] != b->limb[i])
-            return a->limb[i] < b->limb[i] ? -1 : 1;
+        if (limb(a, i) != limb(b, i))
+            return limb(a, i) < limb(b, i) ? -1 : 1;
     return 0;
 }
 
@@ -151,8 +159,8 @@ static int compare_magnitudes(const exact *a, const exact *b)
 static uint64_t window(const exact *x, int bit)
 {
     int at = bit / 32, shift = bit % 32;
-    uint64_t m = x->limb[at] | (uint64_t)x->limb[at + 1] << 32;
-    return shift ? m >> shift | (uint64_t)x->limb[at + 2] << (64 - shift) : m;
+    uint64_t m = limb(x, at) | (uint64_t)limb(x, at + 1) << 32;
+    return shift ? m >> shift | (uint64_t)limb(x, at + 2) << (64 - shift) : m;
 }
 
 /* Significand and exponent of a float that has at most 63 significant bits: odd, or 0. */
@@ -221,7 +229,7 @@ static void add_magnitudes(exact *out, const exact *a, const exact *b)
     uint64_t carry = 0;
     int i = low;
     for (; i < high || carry; i++) {
-        carry += (uint64_t)a->limb[i] + b->limb[i];
+        carry += (uint64_t)limb(a, i) + limb(b, i);
         out->limb[i] = (uint32_t)carry;
         carry >>= 32;
     }
@@ -235,7 +243,7 @@ static void subtract_magnitudes(exact *out, const exact *a, const exact *b)
     int low = a->low < b->low ? a->low : b->low, high = a->high > b->high ? a->high : b->high;
     int64_t borrow = 0;
     for (int i = low; i < high; i++) {
-        int64_t digit = (int64_t)a->limb[i] - b->limb[i] + borrow;
+        int64_t digit = (int64_t)limb(a, i) - limb(b, i) + borrow;
         borrow = digit < 0 ? -1 : 0;
         out->limb[i] = (uint32_t)digit;
     }
@@ -286,8 +294,8 @@ void exact_mul(exact *out, const exact *a, const exact *b)
 
 static void mark_rest(exact *x)
 {
-    x->limb[0] |= 1;
     widen(x, 0, 1);
+    x->limb[0] |= 1;
 }
 
 void exact_div(exact *out, const exact *a, const exact *b)
@@ -307,12 +315,14 @@ void exact_div(exact *out, const exact *a, const exact *b)
         int ea, eb;
         uint64_t ma = digits_of(a, &ea), mb = digits_of(b, &eb), rest = ma % mb;
         add_scaled(out, ma / mb, ea - eb);
-        for (int i = 1; i <= EXTRA && rest; i++) { /* significands have fewer than 63 bits */
-            rest *= 2;
-            if (rest >= mb) {
-                add_scaled(out, 1, ea - eb - i);
-                rest -= mb;
+        for (int i = 32; i <= EXTRA && rest; i += 32) {
+            uint64_t digits = 0;
+            for (int bit = 0; bit < 32; bit++) { /* significands have fewer than 63 bits */
+                rest *= 2;
+                digits = digits << 1 | (rest >= mb);
+                rest -= rest >= mb ? mb : 0;
             }
+            add_scaled(out, digits, ea - eb - i);
         }
         if (rest)
             mark_rest(out);

@@ -23,7 +23,7 @@ typedef enum exact_class { EXACT_FINITE, EXACT_INF, EXACT_NAN } exact_class;
 typedef struct exact {
     exact_class class_;
     bool negative;
-    int low, high; /* limbs [low, high) may be other than 0 */
+    int low, high; /* limbs [low, high) count; what the others hold stands for 0 */
     uint32_t limb[EXACT_LIMBS];
 } exact;
 

@@ -230,6 +230,8 @@ static void begin(program *p)
 
 static void random_program(mx_report *r, uint64_t seed)
 {
+    if (!mx_is_turn(r))
+        return;
     program *p = calloc(1, sizeof *p);
     size_t bad = 0;
     if (!p)

@@ -87,12 +87,6 @@ tv_status mx_run(mx_kernel *k, const char *globals);
 /* The same as mx_run, as far as the verifier. */
 tv_status mx_check(mx_kernel *k, const char *globals);
 
-/* From now on only every count-th kernel runs and is reported, from number `first` on. */
-void mx_use_share(unsigned first, unsigned count);
-/* Whether the last kernel that was begun is none of them: mx_run only verifies it then, and
-   verdicts do not count. */
-bool mx_is_elsewhere(void);
-
 /* From now on mx_run compiles for the target and runs the PTX in the simulator, or on a GPU. */
 void mx_use_ptx(const char *target, bool gpu);
 bool mx_is_ptx(void);
@@ -104,9 +98,14 @@ unsigned mx_ptx_sm(void); /* 90 for sm_90a; 0: the virtual machine */
 typedef struct mx_report {
     const char *name;
     unsigned long passed, failed;
-    unsigned long verdicts; /* of other processes, too */
+    unsigned long kernels; /* so far, also of other shares */
     unsigned shown;
 } mx_report;
+
+/* From now on only every count-th kernel has its turn, from number `first` on. */
+void mx_use_share(unsigned first, unsigned count);
+/* Whether the next kernel has: asked once for each, before anything is made for it. */
+bool mx_is_turn(mx_report *r);
 
 void mx_pass(mx_report *r);
 /* Says what failed; the first ones with the kernel. */

@@ -87,6 +87,8 @@ static void compare(mx_report *r, const mx_kernel *k, const mx_map *map, const m
 
 void mx_map_check(mx_report *r, const mx_map *map, const mx_map_run *run)
 {
+    if (!mx_is_turn(r))
+        return;
     mx_kernel k;
     size_t n = mx_count(run->shape), total = n * run->blocks;
     unsigned values[3] = {0}, result;
@@ -110,9 +112,9 @@ void mx_map_check(mx_report *r, const mx_map *map, const mx_map_run *run)
     add_op(&k, map, run->shape, values, result);
     mx_store(&k, output, run->shape, result);
     tv_status status = mx_run(&k, NULL);
-    if (status == TV_OK && !mx_is_elsewhere())
+    if (status == TV_OK)
         compare(r, &k, map, run, output);
-    else if (status != TV_OK)
+    else
         mx_fail(r, &k, "%s (%s) ends with status %d", map->text, mx_tile(run->shape, map->in[0]), (int)status);
     mx_end(&k);
     free(inputs);

@@ -77,6 +77,8 @@ static void make_memory(uint64_t *memory, bc_kind kind, uint64_t seed)
 /* form: 0 plain, 1 mask, 2 mask and padding. */
 static void load_case(mx_report *r, bc_kind kind, mx_shape shape, unsigned form, const char *order, uint64_t seed)
 {
+    if (!mx_is_turn(r))
+        return;
     lanes *l = calloc(1, sizeof *l);
     uint64_t memory[MEMORY], padding[256];
     size_t bad = 0;
@@ -115,6 +117,8 @@ static void load_case(mx_report *r, bc_kind kind, mx_shape shape, unsigned form,
 
 static void store_case(mx_report *r, bc_kind kind, mx_shape shape, bool masked, const char *order, uint64_t seed)
 {
+    if (!mx_is_turn(r))
+        return;
     lanes *l = calloc(1, sizeof *l);
     uint64_t memory[MEMORY], values[256];
     size_t bad = 0;
@@ -205,6 +209,8 @@ static uint64_t modify(bc_kind kind, unsigned mode, uint64_t old, uint64_t x)
 static void atomic_case(mx_report *r, bc_kind kind, unsigned mode, mx_shape shape, bool masked, const char *order,
                         uint64_t seed)
 {
+    if (!mx_is_turn(r))
+        return;
     lanes *l = calloc(1, sizeof *l);
     uint64_t memory[MEMORY], args[256], compare[256];
     size_t bad = 0;
@@ -263,6 +269,8 @@ static bool is_legal_mode(bc_kind kind, unsigned mode)
 
 static void refused_mode(mx_report *r, bc_kind kind, unsigned mode)
 {
+    if (!mx_is_turn(r))
+        return;
     mx_kernel k;
     mx_begin(&k);
     uint64_t zero = 0;
@@ -303,6 +311,8 @@ static void atomics(mx_report *r, bc_kind kind, mx_effort effort)
 /* All blocks and lanes on one element: every update counts. */
 static void atomic_contention(mx_report *r)
 {
+    if (!mx_is_turn(r))
+        return;
     enum { N = 64, GRID = 32 };
     mx_kernel k;
     uint64_t zero = 0;
@@ -336,6 +346,8 @@ static void atomic_contention(mx_report *r)
 
 static void global_case(mx_report *r, bc_kind kind, size_t n)
 {
+    if (!mx_is_turn(r))
+        return;
     mx_kernel k;
     bc_text globals;
     uint64_t x[64];
@@ -377,6 +389,8 @@ static void global_case(mx_report *r, bc_kind kind, size_t n)
 /* Stores a tile into alloca storage and loads it back, in a loop. */
 static void alloca_case(mx_report *r, bc_kind kind, size_t n, bool global)
 {
+    if (!mx_is_turn(r))
+        return;
     mx_kernel k;
     uint64_t x[64];
     size_t bad = 0;
@@ -421,6 +435,8 @@ static void alloca_case(mx_report *r, bc_kind kind, size_t n, bool global)
 /* A view of each kind over ?x48x5 with the dimensions in the order 2, 0, 1. */
 static void question_case(mx_report *r, const char *op, const char *view, bc_kind result, const uint64_t *want)
 {
+    if (!mx_is_turn(r))
+        return;
     mx_kernel k;
     uint64_t zero = 0;
     size_t bad = 0;
@@ -482,6 +498,8 @@ static void block_ids(mx_report *r)
 {
     static const uint32_t grids[][3] = {{1, 1, 1}, {7, 1, 1}, {2, 3, 5}, {1, 4, 1}, {3, 1, 6}};
     for (size_t g = 0; g < TV_COUNT(grids); g++) {
+        if (!mx_is_turn(r))
+            continue;
         mx_kernel k;
         size_t n = (size_t)grids[g][0] * grids[g][1] * grids[g][2], bad = 0;
         mx_begin(&k);

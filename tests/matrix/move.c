@@ -269,6 +269,8 @@ static void do_step(chain *c, unsigned op)
 /* steps ops; the first is the given one. */
 static void run_chain(mx_report *r, bc_kind kind, unsigned first, unsigned steps, uint64_t seed)
 {
+    if (!mx_is_turn(r))
+        return;
     chain *c = calloc(1, sizeof *c);
     uint64_t patterns[MAX_ELEMENTS];
     size_t bad = 0;
@@ -308,6 +310,8 @@ static void run_chain(mx_report *r, bc_kind kind, unsigned first, unsigned steps
 
 static void splat(mx_report *r, bc_kind kind, mx_shape shape, uint64_t seed)
 {
+    if (!mx_is_turn(r))
+        return;
     mx_kernel k;
     size_t n = mx_count(shape), bad = 0;
     uint64_t x = mx_sample(kind, seed), shown = kind == BC_TF32 ? x >> 13 : x;
@@ -332,6 +336,8 @@ static void splat(mx_report *r, bc_kind kind, mx_shape shape, uint64_t seed)
 
 static void iota(mx_report *r, bc_kind kind, size_t n)
 {
+    if (!mx_is_turn(r))
+        return;
     mx_kernel k;
     size_t bad = 0;
     mx_begin(&k);

@@ -390,6 +390,8 @@ static void draw_case(view_case *c, bc_kind kind, unsigned number)
 
 static void run_case(mx_report *r, bc_kind kind, unsigned number)
 {
+    if (!mx_is_turn(r))
+        return;
     static const char *const load_orders[] = {"weak", "weak", "relaxed device", "acquire sys"};
     static const char *const store_orders[] = {"weak", "weak", "relaxed tl_blk", "release device"};
     view_case *c = calloc(1, sizeof *c);

@@ -125,7 +125,7 @@ static bool check_size(ps_warp *w, const ps_insn *in, const ps_core_shape *s, bo
     unsigned step = pair ? 16 : s->m == 64 && !s->scale_vec ? 8 : s->scale_vec ? 8 : 16;
     bool n_fits = ws ? s->n == 64 || s->n == 128 || s->n == 256 : s->n >= step && s->n <= 256 && s->n % step == 0;
     if (s->a == PS_U8 || s->a == PS_S8)
-        n_fits = n_fits && (s->n < 32 || s->n % 16 == 0);
+        n_fits = n_fits && (pair ? s->n % 32 == 0 : s->n < 32 || s->n % 16 == 0);
     return n_fits || bad(w, in, "N", s->n);
 }
 

@@ -369,20 +369,25 @@ static bool touch(ps_warp *w, const product *p, bool adds)
     return true;
 }
 
+/* Each block of a pair has the scales of its rows of A, and those of all columns of B. */
 static bool take_scales(ps_warp *w, const product *p, const ps_insn *in, uint32_t active, unsigned lane, factors *f)
 {
     uint64_t address[2][PS_LANES];
     unsigned rows = rows_of(p);
-    double(*scale_b)[4];
     f->scale_a = ps_alloc(p->s.m, sizeof *f->scale_a);
-    f->scale_b = scale_b = ps_alloc(p->s.n, sizeof *f->scale_b);
+    f->scale_b = ps_alloc((size_t)in->vector * p->s.n, sizeof *f->scale_b);
     for (unsigned i = 0; i < 2; i++)
         ps_addresses(w, in, &in->operands[4 + i], active, address[i]);
     for (unsigned block = 0; block < in->vector; block++)
         if (!read_scales(w, p, block, (uint32_t)address[0][lane], p->s.scale_a_id, rows, f->scale_a + block * rows)
-            || !read_scales(w, p, block, (uint32_t)address[1][lane], p->s.scale_b_id, p->s.n, scale_b))
+            || !read_scales(w, p, block, (uint32_t)address[1][lane], p->s.scale_b_id, p->s.n,
+                            f->scale_b + block * p->s.n))
             return false;
-    return true;
+    bool same = in->vector == 1 || memcmp(f->scale_b, f->scale_b + p->s.n, p->s.n * sizeof *f->scale_b) == 0;
+    if (!same)
+        ps_report(w, in, (int)lane, PTXSIM_TENSOR_MEMORY, "'%s': the scales of B are not the same in both blocks",
+                  in->opcode);
+    return same;
 }
 
 /* The product's operands. False after a report. */

@@ -47,7 +47,7 @@ typedef struct work {
     uint32_t steps, rows, columns; /* of tiles: along K, and of results */
     between between;
     bool is_chain;
-    bool for_pairs; /* a chain, in the forms that pairs of thread blocks have */
+    bool for_pairs; /* in the forms that pairs of thread blocks have */
 } work;
 
 enum { MOST_ELEMENTS = 32768, MOST_WORK = 1 << 23 };
@@ -486,7 +486,7 @@ static void sizes(draw *d, work *w)
                           columns[] = {8, 16, 32, 64, 64, 128, 128, 256}, depths[] = {16, 32, 32, 64, 64, 128},
                           pair_rows[] = {64, 128, 256, 256, 256, 512}, pair_columns[] = {32, 64, 64, 128};
     uint32_t m, n, k, batch, last, most_work = w->for_pairs ? 2 * MOST_WORK : MOST_WORK;
-    bool batched = draw_chance(d, 8);
+    bool batched = draw_chance(d, w->for_pairs && !w->is_chain ? 3 : 8);
     /* more halves would need more bits than sums have */
     bool is_long = !w->is_chain && (w->between == NOTHING || w->between == ADD_ONE) && w->sort->sum != BC_F16;
     do {
@@ -667,6 +667,17 @@ void random_product_draw(uint64_t seed, random_kernel *out)
     draw d = {.out = &out->text, .state = ~seed};
     work w = {.sort = any_sort(&d)};
     w.is_chain = can_chain(w.sort) && draw_chance(&d, 4);
+    draw_work(&d, &w, out);
+}
+
+void random_pair_draw(uint64_t seed, random_kernel *out)
+{
+    draw d = {.out = &out->text, .state = ~seed};
+    work w = {.for_pairs = true};
+    bool scaled = draw_chance(&d, 2);
+    do
+        w.sort = any_sort(&d);
+    while (scaled != (w.sort->count > 0));
     draw_work(&d, &w, out);
 }
 

@@ -36,6 +36,9 @@ void random_kernel_draw(uint64_t seed, random_kernel *out);
 
 /* The same, of those that multiply matrices (draw_products.c). */
 void random_product_draw(uint64_t seed, random_kernel *out);
+/* Of these, those without chains, most of them for pairs of thread blocks: half of them with scales, others with
+   several batches. */
+void random_pair_draw(uint64_t seed, random_kernel *out);
 /* Of these, those with chains of products alone, most of them for pairs of thread blocks. */
 void random_chain_draw(uint64_t seed, random_kernel *out);
 

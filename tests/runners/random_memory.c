@@ -1,7 +1,7 @@
-/* random_memory KERNELS TARGET,... [FIRST [gpu] [products | chains]]: random kernels whose accesses to memory meet or,
-   with `products`, that multiply matrices, or with `chains`, multiply their products again, most of them in pairs of
-   thread blocks (tests/random/kernel.h), on the virtual machine and, compiled for each target, on the PTX simulator or
-   a GPU, for seeds from FIRST (1) on.
+/* random_memory KERNELS TARGET,... [FIRST [gpu] [products | pairs | chains]]: random kernels whose accesses to memory
+   meet or, with `products`, that multiply matrices, with `pairs`, most of them in pairs of thread blocks, or with
+   `chains`, multiply their products again, most of them in such pairs, too (tests/random/kernel.h), on the virtual
+   machine and, compiled for each target, on the PTX simulator or a GPU, for seeds from FIRST (1) on.
 
    What the machine's checks find something in is left out, as its results are not defined: races, accesses that no
    token orders, indices outside a view. The others must compile, and leave the same memory on both sides.
@@ -258,13 +258,14 @@ static bool has_word(int argc, char **argv, const char *word)
 int main(int argc, char **argv)
 {
     uint64_t seeds = argc > 2 ? strtoull(argv[1], NULL, 10) : 0, first = argc > 3 ? strtoull(argv[3], NULL, 10) : 1;
-    bool chains = has_word(argc, argv, "chains");
+    bool chains = has_word(argc, argv, "chains"), pairs = has_word(argc, argv, "pairs");
     tally t = {.device = has_word(argc, argv, "gpu") ? TRIAL_GPU : TRIAL_PTXSIM,
                .draw = chains                             ? random_chain_draw
+                       : pairs                            ? random_pair_draw
                        : has_word(argc, argv, "products") ? random_product_draw
                                                           : random_kernel_draw};
     if (seeds == 0 || !read_targets(argv[2], &t)) {
-        fprintf(stderr, "usage: random_memory KERNELS TARGET,... [FIRST [gpu] [products | chains]]\n");
+        fprintf(stderr, "usage: random_memory KERNELS TARGET,... [FIRST [gpu] [products | pairs | chains]]\n");
         return 2;
     }
     if (getenv("RANDOM_MEMORY_TEXT")) {
@@ -285,6 +286,8 @@ int main(int argc, char **argv)
     sums_close(&t.sums);
     if (chains)
         printf("random chains: %lu in pairs of thread blocks, %lu of them with an issuer\n", t.pairs, t.issuers);
+    if (pairs)
+        printf("random pairs: %lu in pairs of thread blocks\n", t.pairs);
     if (getenv("RANDOM_MEMORY_WRITE"))
         printf("random memory %s: %" PRIu64 " sums\n", argv[2], seeds);
     else

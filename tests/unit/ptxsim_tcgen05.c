@@ -44,7 +44,7 @@ typedef struct example {
     unsigned scale_vec, scale_id; /* of both */
 } example;
 
-enum { A_IN_LANES = 4, SCALED = 16 };
+enum { A_IN_LANES = 4, SCALED = 16, SCALED_PAIR = 21, BYTES_OF_PAIR = 22 };
 static const example examples[] = {
     {"kind::f16", F16, F16, D_F32, 128, 64, 16, 1, SWIZZLE_128, false, false, false, 0, 0},
     {"kind::f16", F16, F16, D_F16, 128, 256, 16, 1, NONE, false, false, false, 0, 0},
@@ -69,6 +69,11 @@ static const example examples[] = {
     {"kind::mxf4nvf4.block_scale.scale_vec::4X", PACKED, PACKED, D_F32, 128, 32, 64, 1, NONE, false, false, false, 4,
      0},
     {"kind::mxf8f6f4.block_scale", E5M2, E5M2, D_F32, 256, 64, 32, 2, SWIZZLE_128, false, false, false, 1, 0},
+    {"kind::mxf4.block_scale.scale_vec::2X", PACKED, PACKED, D_F32, 256, 128, 64, 2, SWIZZLE_64, false, false, false, 2,
+     2},
+    {"kind::mxf4nvf4.block_scale.scale_vec::4X", PACKED, PACKED, D_F32, 256, 256, 64, 2, SWIZZLE_32, false, false,
+     false, 4, 0},
+    {"kind::i8", S8, U8, D_S32, 256, 32, 32, 2, SWIZZLE_32, false, false, false, 0, 0},
 };
 
 /* ---- operands ---- */
@@ -193,7 +198,8 @@ enum {
     NO_INIT = 1 << 16, /* D is added to and was never written */
     OTHER_BARRIER = 1 << 17,
     SCALES_ELSEWHERE = 1 << 18, /* in lanes */
-    SCALES_DIFFER = 1 << 19     /* between the quarters of the lanes */
+    SCALES_DIFFER = 1 << 19,    /* between the quarters of the lanes, */
+    SCALES_OF_OTHERS = 1 << 20  /* and those of B between the blocks of a pair */
 };
 
 typedef struct variant {
@@ -244,6 +250,11 @@ static void write_start(bc_text *t, const example *x, unsigned faults)
         x->group == 2 ? " .reqnctapercluster 2" : "", ADDRESS_AT + 16, (unsigned)IMAGE, 4u * LANES * COLUMNS,
         (unsigned)IMAGE, (unsigned)BARRIER_AT, BARRIER_AT + 8u,
         faults & NO_PROXY ? "" : "fence.proxy.async.shared::cta;\n");
+    if (faults & SCALES_OF_OTHERS) /* the thread that has stored the first scales of B */
+        bc_text_printf(t,
+                       "setp.eq.u32 %%p2, %%t, 64; setp.ne.and.u32 %%p2, %%rk, 0, %%p2; @%%p2 st.shared.u32 [sm+%u], "
+                       "%%z; fence.proxy.async.shared::cta;\n",
+                       SCALES_AT + 1024u);
     if (faults & ALLOC_LATE)
         bc_text_printf(t, "@%%p1 tcgen05.relinquish_alloc_permit.cta_group::%u.sync.aligned;\n", x->group);
     bc_text_printf(t, "@%%p1 tcgen05.alloc.cta_group::%u.sync.aligned.shared::cta.b32 [sm+%u], %u;\n", x->group,
@@ -466,6 +477,9 @@ static const variant variants[] = {
     {"scales from another lane on", SCALES_ELSEWHERE, PTXSIM_TENSOR_MEMORY, "scales begin in lane 0", 0, 0, SCALED},
     {"scales that differ between lanes", SCALES_DIFFER, PTXSIM_TENSOR_MEMORY, "not the same in all quarters", 0, 0,
      SCALED},
+    {"scales that differ between blocks", SCALES_OF_OTHERS, PTXSIM_TENSOR_MEMORY, "not the same in both blocks", 0, 0,
+     SCALED_PAIR},
+    {"N of a pair of bytes", 0, PTXSIM_DESCRIPTOR, "as its N", 0, 2 << 17, BYTES_OF_PAIR},
 };
 
 static bool is_reported(const ptxsim *sim, const variant *v)
