@@ -113,6 +113,13 @@ static bool has_short_loads(cg_func *c)
     return false;
 }
 
+/* The blocks, or as many of them as have shared memory: registers for more would be left unused. */
+static uint32_t with_shared_memory(const cg_func *c, uint32_t blocks)
+{
+    const uint32_t room = ((uint32_t)c->target->shared_kib << 10) / (cg_shared_bytes(c) + CG_SYSTEM_SHARED);
+    return room && room < blocks ? room : blocks;
+}
+
 /* The blocks for which ptxas is to leave registers where no hint says how many. 0: it is not told. */
 static uint32_t blocks_without_hint(cg_func *c)
 {
@@ -136,7 +143,7 @@ static void remark_occupancy(cg_func *c)
 {
     uint32_t held;
     if (cg_remarks_wanted(c) && !has_hint(c))
-        remark_blocks(c, blocks_without_hint(c));
+        remark_blocks(c, with_shared_memory(c, blocks_without_hint(c)));
     if (!cg_remarks_wanted(c) || !has_hint(c) || !cg_registers_held(c, &held))
         return;
     uint32_t blocks = cg_blocks_hinted(c, wanted_beside_hint(c, held));
@@ -214,6 +221,7 @@ static void put_blocks(cg_func *c, bc_text *out)
         blocks = blocks_without_hint(c);
     if (!blocks && is_alone(c))
         blocks = 1;
+    blocks = with_shared_memory(c, blocks);
     if (blocks)
         bc_text_printf(out, ".minnctapersm %u\n", blocks < most ? blocks : most);
 }

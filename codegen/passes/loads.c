@@ -315,7 +315,7 @@ static bool choose_block_slots(const candidate *p, bool others, bool is_inner)
     cg_func *c = p->c;
     cg_ring *ring = p->ring;
     uint32_t room = cg_shared_for_ring(c, p->body, ring, ring->parts && !others ? 0 : cg_shared_for_the_rest(c));
-    cg_slot_work work = {.kind = cg_has_blocked(c, p->body) ? CG_BLOCKED : CG_PRODUCTS,
+    cg_slot_work work = {.kind = cg_kind_of_products(c, p->body),
                          .iterations = UINT32_MAX,
                          .fits = room,
                          .may_refill = !is_inner && takes_one_slot(p, room, others)};

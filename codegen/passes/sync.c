@@ -10,13 +10,16 @@
 
    Asynchronous products read shared memory through the async proxy, to which the writes of a thread are visible only
    after that thread has executed a fence. Every write that they read, and that has not been fenced on some path, is
-   fenced right after it. Data that TMA copies is visible to them already.
+   fenced right after it; but where a product stores an operand for itself, the fence behind that is enough for what its
+   threads have written before, because all of them meet once more in front of the product. Data that TMA copies is
+   visible to them already.
 
    Why it is right: `--verify-each` checks the result with another algorithm: it follows all paths from each effect to
    the first barrier, and from each write to the first fence (codegen/check/verify_sync.c). The trips of a loop over
    strips access different elements of the same tiles: scratch needs a barrier between trips, global accesses do not. */
 #include <string.h>
 
+#include "codegen/analysis/ring.h"
 #include "codegen/kernel/groups.h"
 #include "codegen/passes/pass.h"
 #include "codegen/values/effects.h"
@@ -158,13 +161,26 @@ static bool have_others(const walk *x, pending p)
     return false;
 }
 
+/* Does the op of e, a product, store an operand to scratch? The fence behind that makes what its thread has written
+   earlier visible, too, and all threads of the product meet behind it (cg_encode_operands). */
+static bool fences_itself(const walk *x, pending p, const cg_effect *e)
+{
+    uint32_t row = x->words * WORD_BITS;
+    for (uint32_t at = next_place(x, p, WRITTEN * row); at < SETS * row; at = next_place(x, p, at + 1))
+        if (x->all->effects[at % row]->op == e->op && x->all->effects[at % row]->fence)
+            return true;
+    return false;
+}
+
 /* Fences writes that asynchronous products read, right after they happen. */
 static void visit_proxies(walk *x, pending p, cg_effect *e)
 {
     uint32_t row = x->words * WORD_BITS;
+    const bool fenced = fences_itself(x, p, e);
     for (uint32_t at = next_place(x, p, WRITTEN * row); at < SETS * row; at = next_place(x, p, at + 1)) {
         cg_effect *written = x->all->effects[at % row];
-        written->fence = written->fence || cg_fence_between(written, e);
+        const bool covered = fenced && !(written->ring && cg_is_between_groups(written->ring));
+        written->fence = written->fence || (!covered && cg_fence_between(written, e));
     }
     if (e->fence)
         clear_written(x, p);

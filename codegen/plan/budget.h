@@ -89,13 +89,14 @@ const cg_group_budget *cg_group_budget_of(const cg_group_work *work, uint32_t mo
 uint32_t cg_room_beside(cg_func *c, uint32_t threads);
 
 typedef enum cg_slot_kind {
-    CG_PRODUCTS, /* loops with products: all threads read what all have copied */
-    CG_BLOCKED,  /* which multiply without an instruction */
-    CG_STREAMS,  /* loops without: each thread reads what it has copied itself */
-    CG_MAPS,     /* the same in kernels that compute element by element */
-    CG_TURNS,    /* the same, whose blocks take tiles in turn, as many as the launch leaves to each */
-    CG_NESTS,    /* the same, with other loops in them */
-    CG_STRIPS    /* loops over strips */
+    CG_PRODUCTS,      /* loops with products: all threads read what all have copied */
+    CG_BLOCKED,       /* which multiply without an instruction */
+    CG_SLOW_PRODUCTS, /* such, or of f64, that take longer than memory takes to answer */
+    CG_STREAMS,       /* loops without: each thread reads what it has copied itself */
+    CG_MAPS,          /* the same in kernels that compute element by element */
+    CG_TURNS,         /* the same, whose blocks take tiles in turn, as many as the launch leaves to each */
+    CG_NESTS,         /* the same, with other loops in them */
+    CG_STRIPS         /* loops over strips */
 } cg_slot_kind;
 
 /* A loop whose loads could be prefetched. */

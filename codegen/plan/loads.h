@@ -9,6 +9,8 @@
    cg_words_of_thread gives the number of words that a thread has of a tile. */
 const cg_ring_load *cg_ring_load_for(const cg_ring *ring, const ct_value *operand);
 uint32_t cg_words_of_thread(const cg_func *c, const bc_type *tile);
+/* The kind of a loop with that body, which has products. */
+cg_slot_kind cg_kind_of_products(const cg_func *c, const ct_block *body);
 /* The number of slots for a loop with that body: if products read all that is prefetched, and if it has both kinds of
    rings (codegen/plan/loads_budget.c). */
 cg_slot_budget cg_budget_of_products(cg_func *c, const ct_block *body, const cg_ring *ring, const cg_slot_work *work);

@@ -24,6 +24,28 @@ uint32_t cg_words_of_thread(const cg_func *c, const bc_type *tile)
     return (cg_memory_bytes(bc_elem_kind(tile)) << cg_shape_of(tile).tile_bits) / (4 * cg_threads(c));
 }
 
+/* The cycles of the body's products if none has an instruction, or all multiply f64, which takes as long; else 0. */
+static double slow_cycles(const cg_func *c, const ct_block *body)
+{
+    double rate = cg_machine_of(c->target)->issue * (1 << CG_LANE_BITS), cycles = 0;
+    for (const ct_op *op = body->first; op; op = op->next) {
+        const bc_type *left = cg_is_product(op) ? op->operands[0]->type : NULL;
+        if (left && bc_elem_kind(left) != BC_F64 && cg_product_of(c, op).instruction != CG_BY_BLOCKS)
+            return 0;
+        cycles += left ? (double)((uint64_t)left->shape[left->rank - 1] << cg_shape_of(op->results[0].type).tile_bits)
+                             / rate
+                       : 0;
+    }
+    return cycles;
+}
+
+cg_slot_kind cg_kind_of_products(const cg_func *c, const ct_block *body)
+{
+    return slow_cycles(c, body) >= cg_machine_of(c->target)->dram_latency ? CG_SLOW_PRODUCTS
+           : cg_has_blocked(c, body)                                      ? CG_BLOCKED
+                                                                          : CG_PRODUCTS;
+}
+
 /* Registers of a thread for the operands that the body computes for a product; the most of all products. */
 static uint32_t operand_words(const cg_func *c, const ct_block *body, const cg_ring *ring)
 {
