@@ -270,11 +270,13 @@ static uint32_t sums_of(const ct_block *block)
 uint32_t cg_mma_chain_warps(const cg_func *c)
 {
     enum {
-        BLOCKS = 2, /* of which the accumulators that four warps hold beside fragments take half of the registers */
+        /* of which the accumulators that four warps hold beside fragments take half of the registers, whatever a hint
+           says */
+        BLOCKS = 2,
         FOR_A_WARP = 192 << 5 /* with more, each warp has a part of the columns, and rows are spread over several
                                  warps */
     };
-    int64_t blocks = cg_hint_of(c, CG_HINT_OCCUPANCY), most = CG_REGISTERS / 2 / (blocks > BLOCKS ? blocks : BLOCKS);
+    const uint32_t most = CG_REGISTERS / 2 / BLOCKS;
     const ct_func *f = c->ir;
     uint32_t warps = 0, chosen = cg_choices_of(c)->warps;
     for (const ct_op *op = f->body->first; op; op = ct_next_op(op, f->body)) {

@@ -254,6 +254,14 @@ void cg_groups_round(const cg_splitting *x, bool maps)
         cg_set_roundings(x->c, x->places[i].product, x->places[i].ring, maps);
 }
 
+/* Registers of a consumer for a left operand that it computes: as it reads it, and as the product does. */
+static uint32_t computed_registers(const cg_splitting *x)
+{
+    enum { TWICE = 2 };
+    const cg_ring_place *p = &x->places[0];
+    return p->computes ? TWICE * cg_words_of_thread(x->c, p->product->operands[0]->type) : 0;
+}
+
 static bool is_last(const cg_splitting *x, const ct_op *product)
 {
     bool is = false;
@@ -278,6 +286,7 @@ static cg_group_work work_of(const cg_splitting *x)
                                           ? (int64_t)1 << CG_TENSOR_ROW_BITS
                                           : CG_WARPGROUP_ROWS,
                           .registers = cg_sum_registers(x->c),
+                          .computed = computed_registers(x),
                           .is_persistent = cg_is_persistent(x, &x->places[0])};
     /* those of versions without groups, too: ptxas wants the registers of an instruction to be there at launch */
     for (const ct_op *op = x->f->body->first; op; op = ct_next_op(op, x->f->body))

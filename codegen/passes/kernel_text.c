@@ -11,7 +11,7 @@
 #include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/module/spell.h"
-#include "codegen/plan/budget.h"
+#include "codegen/plan/blocks_told.h"
 #include "codegen/passes/lower.h"
 #include "codegen/passes/pass.h"
 #include "codegen/ptx/emit.h"
@@ -22,109 +22,6 @@ const char *cg_param_type(bc_kind kind)
 {
     static const char *const by_bytes[] = {[1] = "u8", [2] = "b16", [4] = "b32", [8] = "b64"};
     return by_bytes[cg_memory_bytes(kind)];
-}
-
-static bool has_hint(const cg_func *c)
-{
-    return cg_hint_of(c, CG_HINT_OCCUPANCY) && !c->groups;
-}
-
-/* Does a block have the multiprocessor to itself, in any case? Without being told, ptxas limits the registers of such a
-   kernel as if several blocks could share it, and delays loads until registers are free. */
-static bool is_alone(cg_func *c)
-{
-    return !c->groups && !cg_product_registers(c) && cg_block_is_alone(c);
-}
-
-/* The registers of a thread that the hint has to leave. */
-static uint32_t wanted_beside_hint(cg_func *c, uint32_t held)
-{
-    return cg_registers_wanted(c, held) + (cg_has_products(c->ir->body) ? 0 : cg_registers_of_masked(c));
-}
-
-static bool has_chain(const cg_func *c)
-{
-    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
-        if (cg_is_product(op) && (op->handed || cg_product_before(op)))
-            return true;
-    return false;
-}
-
-/* The blocks for which there is shared memory and, as far as is predicted, registers. */
-static uint32_t blocks_that_fit(cg_func *c)
-{
-    cg_kernel_cost k = {.machine = cg_machine_of(c->target), .shared = cg_shared_bytes(c)};
-    uint32_t held = 0;
-    if (!cg_registers_held(c, &held)) {
-        cg_no_memory(c);
-        return 0;
-    }
-    cg_fit(c, &k, held);
-    return k.blocks;
-}
-
-/* The same for a chain of products. Without being told, ptxas may take so many registers that fewer share a
-   multiprocessor. 0: there is no chain, or no room for a second block. On an H200, 27 chains that change take 0.72 to
-   1.02 of the time, 0.94 in the geometric mean; six single products 0.82 to 1.46. */
-static uint32_t blocks_of_chain(cg_func *c)
-{
-    const uint32_t blocks = has_chain(c) && !c->groups && !c->tensor ? blocks_that_fit(c) : 0;
-    return blocks > 1 ? blocks : 0;
-}
-
-/* Does a thread copy a tile of the ring in several accesses, each shorter than 16 bytes? */
-static bool has_short_copies(const cg_ring *ring)
-{
-    for (uint32_t i = 0; i < ring->load_count; i++) {
-        const cg_ring_load *load = &ring->loads[i];
-        if (load->vector_bits < cg_chunk_bits(load->op->results[0].type) && load->vector_bits < load->layout.reg_bits)
-            return true;
-    }
-    return false;
-}
-
-/* Does a load bring less than 16 bytes to a thread at a time, but at least 4, or shorter ones of several iterations? */
-static bool is_short_load(cg_func *c, const ct_op *op)
-{
-    const bc_type *tile = op->results[0].type;
-    const ct_op *loop = ct_loop_around(op);
-    uint32_t fast = 0, bits = 0;
-    if (op->opcode == OP_load_ptr_tko) {
-        const cg_ptr_op p = cg_ptr_op_of(op);
-        bits = cg_pointer_vector(c, &p, &fast);
-    } else {
-        const cg_view_op v = cg_view_op_of(op);
-        bits = cg_view_contiguous(&v, &fast) ? cg_view_vector(c, &v, fast) : 0;
-    }
-    return bits < cg_chunk_bits(tile)
-           && (cg_memory_bytes(bc_elem_kind(tile)) << bits >= CG_COPY_BYTES || (loop && loop->unrolled));
-}
-
-/* Has a thread accesses of less than 16 bytes on their way that take registers of their own, in the version that is
-   likely to run? Those of less than 4 bytes are so many that instructions limit the kernel, unless several iterations
-   are executed together, and so do copies of which a thread has one for each tile. */
-static bool has_short_loads(cg_func *c)
-{
-    for (const ct_op *op = c->ir->body->first; op && !c->is_versioned; op = ct_next_op(op, c->ir->body)) {
-        const bool is_tile = ct_is_load(op) && op->result_count && cg_shape_of(op->results[0].type).tile_bits;
-        if (op->opcode == CT_ring ? has_short_copies(op->detail) : is_tile && is_short_load(c, op))
-            return true;
-    }
-    return false;
-}
-
-/* The blocks, or as many of them as have shared memory: registers for more would be left unused. */
-static uint32_t with_shared_memory(const cg_func *c, uint32_t blocks)
-{
-    const uint32_t room = ((uint32_t)c->target->shared_kib << 10) / (cg_shared_bytes(c) + CG_SYSTEM_SHARED);
-    return room && room < blocks ? room : blocks;
-}
-
-/* The blocks for which ptxas is to leave registers where no hint says how many. 0: it is not told. */
-static uint32_t blocks_without_hint(cg_func *c)
-{
-    uint32_t blocks = c->groups ? 0 : cg_blocks_that_suit(c);
-    return blocks ? blocks : is_alone(c) ? 1 : blocks_of_chain(c);
 }
 
 static void remark_blocks(cg_func *c, uint32_t blocks)
@@ -141,18 +38,27 @@ static void remark_blocks(cg_func *c, uint32_t blocks)
 /* Reports how many blocks have registers: those that suit the kernel, or fewer than the hint requests. */
 static void remark_occupancy(cg_func *c)
 {
-    uint32_t held;
-    if (cg_remarks_wanted(c) && !has_hint(c))
-        remark_blocks(c, with_shared_memory(c, blocks_without_hint(c)));
-    if (!cg_remarks_wanted(c) || !has_hint(c) || !cg_registers_held(c, &held))
+    uint32_t held = 0;
+    const int64_t hint = cg_hint_of(c, CG_HINT_OCCUPANCY), most = c->target->threads / cg_all_threads(c);
+    if (!cg_remarks_wanted(c))
         return;
-    uint32_t blocks = cg_blocks_hinted(c, wanted_beside_hint(c, held));
-    int64_t hint = cg_hint_of(c, CG_HINT_OCCUPANCY), most = c->target->threads / cg_all_threads(c);
-    if (blocks < (hint < most ? hint : most))
+    const uint32_t blocks = cg_blocks_told(c), hinted = cg_blocks_beside_hint(c, &held);
+    if (!hint || c->groups)
+        remark_blocks(c, blocks);
+    else if (hinted < (hint < most ? hint : most))
         cg_remark(c, NULL, CG_REMARK_Occupancy, TV_REMARK_MISSED,
                   "{Blocks=%u} blocks on a multiprocessor, not the {Hint=%u} that the hint asks for: tiles take "
                   "{Held=%u} registers of a thread, some of which would be spilled",
-                  blocks ? blocks : 1, (uint32_t)hint, held);
+                  hinted ? hinted : 1, (uint32_t)hint, held);
+    else if (blocks > hinted || !blocks)
+        cg_remark(c, NULL, CG_REMARK_Occupancy, TV_REMARK_ANALYSIS,
+                  "more blocks share a multiprocessor than the {Hint=%u} that the hint asks for", (uint32_t)hint);
+    else if (blocks < hinted)
+        cg_remark(
+            c, NULL, CG_REMARK_Occupancy, TV_REMARK_ANALYSIS,
+            "no more than {Blocks=%u} of the {Hint=%u} blocks that the hint asks for have shared memory, so that a "
+            "thread may have the registers of the others",
+            blocks, (uint32_t)hint);
 }
 
 /* Reports the kernel's figures, and its largest tile. */
@@ -189,40 +95,13 @@ void cg_remark_kernel(cg_func *c)
     bc_text_release(&type);
 }
 
-static uint32_t most_of(uint32_t a, uint32_t b)
-{
-    return a > b ? a : b;
-}
-
-/* The blocks for which ptxas is to leave registers where a hint says how many. 0: it is not told. A chain has room for
-   more than some hints ask for, and nothing else uses it. Without products, ptxas takes more registers than it needs if
-   it is told of few blocks, which helps only where loads on their way take many. On an H200, 129 kernels with accesses
-   of 16 bytes take 0.82 to 1.04 of the time if it is not told, and ten others without short loads 0.79 to 0.99. */
-static uint32_t blocks_with_hint(cg_func *c, uint32_t held)
-{
-    const uint32_t hinted = cg_blocks_hinted(c, most_of(wanted_beside_hint(c, held), cg_product_registers(c)));
-    const bool are_many = hinted * cg_all_threads(c) > cg_machine_of(c->target)->threads_enough;
-    if (has_chain(c))
-        return most_of(hinted, blocks_without_hint(c));
-    return cg_has_products(c->ir->body) || are_many || has_short_loads(c) ? hinted : 0;
-}
-
 /* The limits for ptxas: registers per thread, or the number of blocks that a multiprocessor must have room for. */
 static void put_blocks(cg_func *c, bc_text *out)
 {
-    uint32_t held = 0, most = (uint32_t)c->target->threads / cg_all_threads(c), blocks = 0;
+    const uint32_t most = (uint32_t)c->target->threads / cg_all_threads(c), blocks = cg_blocks_told(c);
     if (c->groups && c->groups->launched)
         bc_text_printf(out, ".maxnreg %u\n", c->groups->launched);
-    else if (has_hint(c) && !cg_registers_held(c, &held))
-        cg_no_memory(c);
-    else if (has_hint(c))
-        blocks = blocks_with_hint(c, held);
-    else
-        blocks = blocks_without_hint(c);
-    if (!blocks && is_alone(c))
-        blocks = 1;
-    blocks = with_shared_memory(c, blocks);
-    if (blocks)
+    else if (blocks)
         bc_text_printf(out, ".minnctapersm %u\n", blocks < most ? blocks : most);
 }
 

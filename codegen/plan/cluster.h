@@ -31,7 +31,7 @@ enum { CG_ALL_OF_IT = -1, CG_NO_PART = -2 };
 /* Is the kernel started with as many tile blocks as the device runs at once? */
 bool cg_fills_device(const ct_func *f);
 /* May the hint for clusters be followed? Not where a grid of all tile blocks fills the device and no sums of products
-   need the registers of several thread blocks. */
+   need the registers of several thread blocks, or can be multiplied by a pair. */
 bool cg_may_spread(const cg_func *c);
 
 /* The part of operand i that op reads if its results are divided along `axis`: the dimension along which the operand is

@@ -2,6 +2,7 @@
    along some dimension, and goes back through the ops that compute them. */
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
+#include "codegen/plan/budget.h"
 #include "codegen/plan/cluster.h"
 
 bool cg_fills_device(const ct_func *f)
@@ -15,7 +16,8 @@ bool cg_fills_device(const ct_func *f)
 
 bool cg_may_spread(const cg_func *c)
 {
-    return cg_hint_of(c, CG_HINT_CLUSTER) > 1 && (cg_largest_product(c->ir) || cg_fills_device(c->ir));
+    const bool may_pair = c->target->features & CG_HAS_TCGEN05 && cg_largest_product(c->ir);
+    return cg_hint_of(c, CG_HINT_CLUSTER) > 1 && (may_pair || cg_least_blocks(c) > 1 || cg_fills_device(c->ir));
 }
 
 /* A value that is needed whole, or in parts. */

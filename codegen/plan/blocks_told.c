@@ -1,0 +1,174 @@
+/* How many thread blocks of a kernel a multiprocessor must have registers for, as ptxas is told. It follows from the
+   occupancy hint, unless that would waste registers or shared memory, or spill tiles. */
+#include "codegen/plan/blocks_told.h"
+
+#include "codegen/access/pointers.h"
+#include "codegen/analysis/encoding.h"
+#include "codegen/analysis/product.h"
+#include "codegen/analysis/ring.h"
+#include "codegen/analysis/view.h"
+#include "codegen/cost/cost.h"
+#include "codegen/kernel/groups.h"
+#include "codegen/kernel/limits.h"
+#include "codegen/plan/budget.h"
+#include "codegen/values/values.h"
+
+static bool has_hint(const cg_func *c)
+{
+    return cg_hint_of(c, CG_HINT_OCCUPANCY) && !c->groups;
+}
+
+/* Does a block have the multiprocessor to itself, in any case? Without being told, ptxas limits the registers of such a
+   kernel as if several blocks could share it, and delays loads until registers are free. */
+static bool is_alone(cg_func *c)
+{
+    return !c->groups && !cg_product_registers(c) && cg_block_is_alone(c);
+}
+
+static bool has_chain(const cg_func *c)
+{
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
+        if (cg_is_product(op) && (op->handed || cg_product_before(op)))
+            return true;
+    return false;
+}
+
+/* The blocks for which there is shared memory and, as far as is predicted, registers. */
+static uint32_t blocks_that_fit(cg_func *c)
+{
+    cg_kernel_cost k = {.machine = cg_machine_of(c->target), .shared = cg_shared_bytes(c)};
+    uint32_t held = 0;
+    if (!cg_registers_held(c, &held)) {
+        cg_no_memory(c);
+        return 0;
+    }
+    cg_fit(c, &k, held);
+    return k.blocks;
+}
+
+/* The same for a chain of products. Without being told, ptxas may take so many registers that fewer share a
+   multiprocessor. 0: there is no chain, or no room for a second block. On an H200, 27 chains that change take 0.72 to
+   1.02 of the time, 0.94 in the geometric mean; six single products 0.82 to 1.46. */
+static uint32_t blocks_of_chain(cg_func *c)
+{
+    const uint32_t blocks = has_chain(c) && !c->groups && !c->tensor ? blocks_that_fit(c) : 0;
+    return blocks > 1 ? blocks : 0;
+}
+
+/* Does a thread copy a tile of the ring in several accesses, each shorter than 16 bytes? */
+static bool has_short_copies(const cg_ring *ring)
+{
+    for (uint32_t i = 0; i < ring->load_count; i++) {
+        const cg_ring_load *load = &ring->loads[i];
+        if (load->vector_bits < cg_chunk_bits(load->op->results[0].type) && load->vector_bits < load->layout.reg_bits)
+            return true;
+    }
+    return false;
+}
+
+/* Does a load bring less than 16 bytes to a thread at a time, but at least 4, or shorter ones of several iterations? */
+static bool is_short_load(cg_func *c, const ct_op *op)
+{
+    const bc_type *tile = op->results[0].type;
+    const ct_op *loop = ct_loop_around(op);
+    uint32_t fast = 0, bits = 0;
+    if (op->opcode == OP_load_ptr_tko) {
+        const cg_ptr_op p = cg_ptr_op_of(op);
+        bits = cg_pointer_vector(c, &p, &fast);
+    } else {
+        const cg_view_op v = cg_view_op_of(op);
+        bits = cg_view_contiguous(&v, &fast) ? cg_view_vector(c, &v, fast) : 0;
+    }
+    return bits < cg_chunk_bits(tile)
+           && (cg_memory_bytes(bc_elem_kind(tile)) << bits >= CG_COPY_BYTES || (loop && loop->unrolled));
+}
+
+/* Has a thread accesses of less than 16 bytes on their way that take registers of their own, in the version that is
+   likely to run? Those of less than 4 bytes are so many that instructions limit the kernel, unless several iterations
+   are executed together, and so do copies of which a thread has one for each tile. */
+static bool has_short_loads(cg_func *c)
+{
+    for (const ct_op *op = c->ir->body->first; op && !c->is_versioned; op = ct_next_op(op, c->ir->body)) {
+        const bool is_tile = ct_is_load(op) && op->result_count && cg_shape_of(op->results[0].type).tile_bits;
+        if (op->opcode == CT_ring ? has_short_copies(op->detail) : is_tile && is_short_load(c, op))
+            return true;
+    }
+    return false;
+}
+
+/* The blocks for which ptxas is to leave registers where no hint says how many. 0: it is not told. */
+static uint32_t blocks_without_hint(cg_func *c)
+{
+    uint32_t blocks = c->groups ? 0 : cg_blocks_that_suit(c);
+    return blocks ? blocks : is_alone(c) ? 1 : blocks_of_chain(c);
+}
+
+static uint32_t most_of(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Does a product read an operand that threads load or compute, in the version that is likely to run? */
+static bool reads_registers(const cg_func *c)
+{
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body)) {
+        if (op->plain && !op->likely && op->regions[0]->last)
+            op = op->regions[0]->last;
+        for (uint32_t i = 0; cg_is_product(op) && i < 2; i++) {
+            const ct_op *source = cg_source_of(op->operands[i])->op;
+            if (!source || source->opcode != CT_staged || source->in_registers)
+                return true;
+        }
+    }
+    return false;
+}
+
+uint32_t cg_blocks_beside_hint(cg_func *c, uint32_t *out_held)
+{
+    if (!cg_registers_held(c, out_held)) {
+        cg_no_memory(c);
+        return 0;
+    }
+    const uint32_t wanted = cg_registers_wanted(c, *out_held), products = cg_product_registers(c);
+    return cg_blocks_hinted(c, products ? most_of(wanted, products) : wanted + cg_registers_of_masked(c));
+}
+
+/* The same for products. They have shared memory, too: registers that are left to others would be left to nobody (five
+   of six kernels that change take 0.79 to 0.92 of the time on an H200). A chain has room for more than some hints ask
+   for, and nothing else uses it. Otherwise, ptxas takes more registers than it needs if it is told of fewer blocks than
+   have room. This helps only where all operands come to shared memory: where threads load or compute some, more blocks
+   hide what they wait for (46 kernels that get more blocks take 0.72 to 1.18 of the time, 0.96 in the geometric mean,
+   and 77 others 1.00). */
+static uint32_t blocks_of_products(cg_func *c, uint32_t asked)
+{
+    const uint32_t fit = blocks_that_fit(c), hinted = asked < fit ? asked : fit;
+    if (has_chain(c))
+        return most_of(hinted, blocks_without_hint(c));
+    return hinted < fit && reads_registers(c) ? blocks_without_hint(c) : hinted;
+}
+
+/* The blocks for which ptxas is to leave registers where a hint says how many. 0: it is not told. Without products,
+   ptxas takes more registers than it needs if it is told of few blocks, which helps only where loads on their way take
+   many. On an H200, 129 kernels with accesses of 16 bytes take 0.82 to 1.04 of the time if it is not told, and ten
+   others without short loads 0.79 to 0.99. */
+static uint32_t blocks_with_hint(cg_func *c)
+{
+    uint32_t held = 0;
+    const uint32_t asked = cg_blocks_beside_hint(c, &held);
+    if (cg_has_products(c->ir->body))
+        return blocks_of_products(c, asked);
+    return asked * cg_all_threads(c) > cg_machine_of(c->target)->threads_enough || has_short_loads(c) ? asked : 0;
+}
+
+/* The blocks, or as many of them as have shared memory: registers for more would be left unused. */
+static uint32_t with_shared_memory(const cg_func *c, uint32_t blocks)
+{
+    const uint32_t room = ((uint32_t)c->target->shared_kib << 10) / (cg_shared_bytes(c) + CG_SYSTEM_SHARED);
+    return room && room < blocks ? room : blocks;
+}
+
+uint32_t cg_blocks_told(cg_func *c)
+{
+    const uint32_t blocks = has_hint(c) ? blocks_with_hint(c) : blocks_without_hint(c);
+    return with_shared_memory(c, blocks ? blocks : is_alone(c));
+}
