@@ -55,18 +55,18 @@ silent 'launches'
 "$tilevm" compile matmul.tbc --target sm_90a -o matmul.ptx || exit 2
 TILEVM_PTXAS=$here/../fakecuda/ptxas.sh "$tilevm" compile matmul.tbc --target sm_90a -o matmul.cubin || exit 2
 export FAKECUDA_TIMES=minnctapersm:280,cluster:260
-run 0 "$tilevm" bench $matmul --device cuda --compare hints:occupancy=2 --compare hints:num_ctas=2@2,3 --compare matmul.ptx \
+run 0 "$tilevm" bench $matmul --device cuda --compare hints:occupancy=8 --compare hints:num_ctas=2@2,3 --compare matmul.ptx \
     --compare matmul.cubin
-says 'hints:occupancy=2'
+says 'hints:occupancy=8'
 says '(95 % interval 1.1'
 says 'hints:num_ctas=2@2,3'
 says ': slower'
 says 'no difference that the samples show'
 says 'matmul.cubin'
-run 0 "$tilevm" bench $matmul --device cuda --compare hints:occupancy=2 --csv
+run 0 "$tilevm" bench $matmul --device cuda --compare hints:occupancy=8 --csv
 says '"cuda:0, No GPU 0 (sm_90)",warm'
 export FAKECUDA_LOCAL=minnctapersm:96
-run 0 "$tilevm" bench $matmul --device cuda --compare hints:occupancy=2
+run 0 "$tilevm" bench $matmul --device cuda --compare hints:occupancy=8
 says 'and 96 bytes of local memory: it spills'
 unset FAKECUDA_LOCAL
 for wrong in hints:occupancy=33 hints:occupancy hints:num_ctas=3 hints:warps=2 hints:occupancy=2x 'hints:' hints:occupancy=99999999999999999999; do
@@ -202,7 +202,7 @@ says 'not a GPU   '
 run 2 env FAKECUDA_DEVICES=none "$tilevm" bench $vadd --device cuda
 run 2 "$tilevm" bench $vadd --device cpu --compare matmul.ptx
 says 'matmul.ptx: not bytecode, which the CPU needs'
-run 2 "$tilevm" bench $vadd --device cpu --compare hints:occupancy=2 --max-time 0.1
+run 2 "$tilevm" bench $vadd --device cpu --compare hints:occupancy=8 --max-time 0.1
 
 # ---- usage, failures, what is left ----
 run 2 "$tilevm" bench
