@@ -124,7 +124,7 @@ run 2 "$tilevm" tune $matmul --device cpu --space none-there.json
 # ---- timed on a GPU ----
 export FAKECUDA_TIMES=minnctapersm:200,cluster:220 FAKECUDA_JITTER=3
 run 0 "$tilevm" tune $matmul --device cuda --top 12 -o best.tbc
-says 'timed on cuda:0, No GPU 0 (sm_90), caches warm: 13'
+says 'timed on cuda:0, No GPU 0 (sm_90), caches warm: 6'
 says 'best: occupancy='
 says 'the first variant takes 1.2'
 run 0 "$tilevm" disasm best.tbc
@@ -136,7 +136,7 @@ sed 's/"ranking_seconds":[^,]*,//' out > one && sed 's/"ranking_seconds":[^,]*,/
 if cmp -s one two; then passed=$((passed + 1)); else failed=$((failed + 1)); echo 'two runs differ'; fi
 # Spills are said of those that the device has loaded, before they are timed.
 run 0 env FAKECUDA_LOCAL=minnctapersm:64 "$tilevm" tune $matmul --device cuda --top 12
-says 'tilevm: note: occupancy=1, num_ctas=4: spills 64 bytes of a thread'
+says 'tilevm: note: occupancy=8, num_ctas=4: spills 64 bytes of a thread'
 says '; spills 64 bytes'
 cat > mixed.json <<'END'
 {"variants": [{"file": "k.tbc"}, {"file": "folder/short.tbc"}], "occupancy": [1, 2]}
