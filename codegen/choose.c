@@ -108,7 +108,7 @@ void cg_choose_pair(cg_func *c, const cg_watch *watch, cg_choices *room)
 /* Is there too little shared memory for one block more than are predicted? */
 static bool fills_shared(const cg_func *c, const cg_weight *w)
 {
-    return (cg_blocks_weighed(w) + 1) * (w->shared + CG_SYSTEM_SHARED) > (uint32_t)c->target->shared_kib << 10;
+    return cg_blocks_of_shared(c, w->shared) <= cg_blocks_weighed(w);
 }
 
 /* Has the block a multiprocessor to itself because two of them have too little shared memory? */

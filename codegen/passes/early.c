@@ -47,9 +47,9 @@ typedef struct purse {
 static uint32_t blocks_beside_rings(const cg_func *c, const ct_op *loop)
 {
     const cg_plan *plan = cg_plan_of(loop);
-    uint32_t used = CG_SYSTEM_SHARED + (plan ? plan->ring->slots * plan->ring->slot_bytes : 0);
+    uint32_t used = plan ? plan->ring->slots * plan->ring->slot_bytes : 0;
     used += plan && plan->beside ? plan->beside->slots * plan->beside->slot_bytes : 0;
-    return ((uint32_t)c->target->shared_kib << 10) / used;
+    return cg_blocks_of_shared(c, used);
 }
 
 /* A tile of a product whose address comes from memory is not worth a block: its address is prefetched without it, and

@@ -163,7 +163,7 @@ static uint32_t blocks_with_hint(cg_func *c)
 /* The blocks, or as many of them as have shared memory: registers for more would be left unused. */
 static uint32_t with_shared_memory(const cg_func *c, uint32_t blocks)
 {
-    const uint32_t room = ((uint32_t)c->target->shared_kib << 10) / (cg_shared_bytes(c) + CG_SYSTEM_SHARED);
+    const uint32_t room = cg_blocks_of_shared(c, cg_shared_bytes(c));
     return room && room < blocks ? room : blocks;
 }
 

@@ -499,6 +499,11 @@ static uint32_t blocks_asked_for(cg_func *c)
     return blocks < hint ? blocks : hint;
 }
 
+uint32_t cg_blocks_of_shared(const cg_func *c, uint32_t bytes)
+{
+    return ((uint32_t)c->target->shared_kib << 10) / (bytes + CG_SYSTEM_SHARED);
+}
+
 uint32_t cg_room_beside(cg_func *c, uint32_t threads)
 {
     uint32_t own = cg_threads(c), blocks = threads > own ? threads / own : 1;

@@ -85,6 +85,9 @@ typedef struct cg_group_budget {
 /* The first row that fits with at most that many blocks; NULL: such work is faster without groups. */
 const cg_group_budget *cg_group_budget_of(const cg_group_work *work, uint32_t most_blocks);
 
+/* The thread blocks for which a multiprocessor has shared memory if each takes so many bytes beside the system's. */
+uint32_t cg_blocks_of_shared(const cg_func *c, uint32_t bytes);
+
 /* Bytes of shared memory for a block if that many threads, or more if the hint says so, are to share the memory of a
    multiprocessor. */
 uint32_t cg_room_beside(cg_func *c, uint32_t threads);
