@@ -37,8 +37,8 @@ LIBS = $(PKG_LIBS) -lm -ldl
 # The library and tileiras need these; only tilevm needs cJSON.
 LIB_LIBS = $(filter-out -lcjson,$(LIBS))
 
-# A program of tests spends its time in the library and in what programs share (tests/common, ptxsim, random): optimising
-# its own code would take longer than it saves. FORTIFY_SOURCE needs optimisation.
+# A program of tests spends its time in the library and in what programs share (tests/common, ptxsim, random):
+# optimising its own code would take longer than it saves. FORTIFY_SOURCE needs optimisation.
 QUICK = $(if $(filter tests/unit/%.c tests/runners/%.c,$<),-O0 -U_FORTIFY_SOURCE)
 # But this one counts in loops of its own.
 CFLAGS_tests_unit_quotients := -O1
