@@ -152,6 +152,16 @@ static void choose_more_warps(cg_func *c, const cg_watch *watch, cg_choices *roo
     remark_held(c, best.warps, of_usual.wanted);
 }
 
+/* Have both of two warpgroups rows of the product's own? An instruction has 64, and warpgroups that share these divide
+   the columns: each of them takes the whole left operand, which for tf32 passes through registers. */
+static bool have_rows(const ct_op *product)
+{
+    const bc_type *sums = product->results[0].type;
+    const int64_t *sides = &sums->shape[sums->rank - 2];
+    return bc_elem_kind(product->operands[0]->type) != BC_TF32 || sides[0] > CG_WARPGROUP_ROWS
+           || sides[1] > CG_WARPGROUP_ROWS;
+}
+
 /* Gives a block that has a multiprocessor to itself a second warpgroup, unless the model predicts that it is slower: a
    single warp for each scheduler hides nothing, neither the wait for a slot nor what follows the loop. Where the copy
    engine feeds one warpgroup, little but products is left to hide, so that it must be clearly faster. Producers that
@@ -161,7 +171,9 @@ static void join_alone(cg_func *c, const cg_watch *watch, cg_choices *room)
 {
     enum { MORE = CG_WARPGROUP_BITS + 1 };
     cg_choices more = *cg_choices_of(c);
-    if (!(c->target->features & CG_HAS_WGMMA) || c->warp_bits != CG_WARPGROUP_BITS || !cg_product_suits(c, MORE))
+    const ct_op *product = cg_largest_product(c->ir);
+    if (!(c->target->features & CG_HAS_WGMMA) || c->warp_bits != CG_WARPGROUP_BITS || !cg_product_suits(c, MORE)
+        || !product || !have_rows(product))
         return;
     const cg_weight now = cg_weigh(c, watch, &more);
     const double worth = now.is_divided && !now.by_threads ? cg_machine_of(c->target)->worth_changing : 1;
