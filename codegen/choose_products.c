@@ -207,22 +207,68 @@ static int64_t rows_of_chain(const cg_func *c)
     return rows;
 }
 
+/* Have products of a chain keys for several parts, of which two iterations do not fit in shared memory? The pass that
+   divides them knows more. */
+static bool has_many_keys(const cg_func *c)
+{
+    enum { TWO_STAGES = 2, OPERANDS = 2 };
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body)) {
+        if (!cg_is_product(op) || !cg_product_before(op))
+            continue;
+        const bc_type *type = op->operands[1]->type;
+        const uint64_t bytes = (uint64_t)cg_memory_bytes(bc_elem_kind(type)) << cg_shape_of(type).tile_bits;
+        if (type->shape[type->rank - 2] >= 2 * CG_WARPGROUP_ROWS
+            && TWO_STAGES * OPERANDS * bytes > cg_static_shared(c->target))
+            return true;
+    }
+    return false;
+}
+
+typedef struct chain_plan {
+    cg_choices choices;
+    cg_weight weight;
+    const char *name;
+} chain_plan;
+
+/* Weighs a plan, which takes the place of the best one if the block is predicted to be faster by more than `worth`. */
+static void try_plan(cg_func *c, const cg_watch *watch, chain_plan *plan, double worth, chain_plan *best)
+{
+    plan->weight = cg_weigh(c, watch, &plan->choices);
+    const bool is_slower = best->weight.compiles && plan->weight.share * worth >= best->weight.share;
+    if (!c->failed && plan->weight.compiles && plan->weight.is_divided && !is_slower)
+        *best = *plan;
+}
+
 /* Swaps the operands of a chain of few rows, so that wgmma reads each of them once from shared memory, if the model
    predicts that this is clearly faster than what other rules have chosen; without producers, it was slower for most
-   chains that were tried. */
-static void swap_chain(cg_func *c, const cg_watch *watch, cg_choices *room)
+   chains that were tried. Keys of which two iterations do not fit are divided, with swapped operands or without, if
+   that is predicted to be faster. */
+static void choose_for_chain(cg_func *c, const cg_watch *watch, cg_choices *room)
 {
     const cg_choices usual = *cg_choices_of(c);
     if (!(c->target->features & CG_HAS_WGMMA) || usual.swap != CG_AS_DECIDED || usual.groups != CG_AS_DECIDED
-        || cg_loops_stay_plain(c) || !rows_of_chain(c) || rows_of_chain(c) >= CG_WARPGROUP_ROWS)
+        || cg_loops_stay_plain(c) || !rows_of_chain(c))
         return;
-    cg_choices swapped = usual;
-    swapped.swap = CG_IF_LEGAL;
-    const cg_weight now = cg_weigh(c, watch, &usual), then = cg_weigh(c, watch, &swapped);
-    if (c->failed || !then.compiles || !then.is_divided
-        || (now.compiles && then.share * cg_machine_of(c->target)->worth_swapping > now.share))
+    const double worth = cg_machine_of(c->target)->worth_swapping;
+    const bool swaps = rows_of_chain(c) < CG_WARPGROUP_ROWS, divides = has_many_keys(c);
+    if (!swaps && !divides)
         return;
-    cg_take_cheaper(c, room, &swapped, "swapped operands of a chain of products", &then, &now);
+    chain_plan now = {.choices = usual}, best, swapped, parts, both;
+    now.weight = cg_weigh(c, watch, &usual);
+    swapped = parts = both = best = now;
+    swapped.choices.swap = both.choices.swap = CG_IF_LEGAL;
+    parts.choices.keys = both.choices.keys = CG_IF_LEGAL;
+    swapped.name = "swapped operands of a chain of products";
+    parts.name = "keys of a chain of products in parts";
+    both.name = "keys of a chain of products in parts, as left operands";
+    if (divides)
+        try_plan(c, watch, &parts, 1, &best);
+    if (swaps)
+        try_plan(c, watch, &swapped, worth, &best);
+    if (swaps && divides)
+        try_plan(c, watch, &both, best.choices.swap ? 1 : worth, &best);
+    if (!c->failed && best.name)
+        cg_take_cheaper(c, room, &best.choices, best.name, &best.weight, &now.weight);
 }
 
 /* Divides the rows of a chain among two warpgroups instead of one if a multiprocessor then has more warps, or as many,
@@ -345,6 +391,6 @@ void cg_choose_for_products(cg_func *c, const cg_watch *watch, cg_choices *room)
     if (!takes_second_warpgroup(c, watch, room))
         choose_warps(c, watch, room);
     choose_pieces(c, watch, room);
-    swap_chain(c, watch, room);
+    choose_for_chain(c, watch, room);
     choose_correctors(c, watch, room);
 }
