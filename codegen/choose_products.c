@@ -6,7 +6,8 @@
    tried where there is a single warp for each scheduler. Loaded operands count where accesses are too short to be
    copied: each element then has a register of its own. It gets fewer warps than a hint asks for if fewer suit its
    tiles, unless the hint lets its warps be divided into groups that pay: each warp reads operands from shared memory,
-   so that more warps read more. Products of f64, whose sums take two registers each, keep them. A block that would be
+   so that more warps read more. Products of f64, whose sums take two registers each, keep them. Warps are not divided
+   into groups whose producers copy if blocks without groups are predicted to be clearly faster. A block that would be
    alone on a multiprocessor with a single warpgroup gets a second one.
 
    A chain of products with rows for two warpgroups gets two, and no producers, if a multiprocessor then has more warps
@@ -339,6 +340,28 @@ static void choose_pieces(cg_func *c, const cg_watch *watch, cg_choices *room)
         cg_take(c, room, &shorter);
 }
 
+/* ---- producers that copy ---- */
+
+/* Leaves warps undivided if the model predicts that a block whose threads all copy is clearly faster than one whose
+   producers do, and if none of these threads spills. Producers that transpose tiles or round them take as long for a
+   slot as their words take to pass through registers, however short its products are. Those of a persistent block also
+   copy for the next tile while this one is stored, which does not count for a block. */
+static void leave_undivided(cg_func *c, const cg_watch *watch, cg_choices *room)
+{
+    const cg_choices usual = *cg_choices_of(c);
+    if (usual.groups != CG_AS_DECIDED || cg_loops_stay_plain(c) || !cg_largest_product(c->ir))
+        return;
+    const cg_weight now = cg_weigh(c, watch, &usual);
+    if (!now.compiles || !now.by_threads || now.is_persistent)
+        return;
+    cg_choices whole = usual;
+    whole.groups = CG_NEVER;
+    const cg_weight then = cg_weigh(c, watch, &whole);
+    if (!c->failed && then.compiles && then.short_of <= 1
+        && then.share * cg_machine_of(c->target)->worth_changing < now.share)
+        cg_take_cheaper(c, room, &whole, "all threads copy, rather than producers", &then, &now);
+}
+
 /* ---- the correction of sums ---- */
 
 /* Gives the sum of a chain by tcgen05 to correctors if the model predicts that the block is faster then: consumers go
@@ -391,6 +414,7 @@ void cg_choose_for_products(cg_func *c, const cg_watch *watch, cg_choices *room)
     if (!takes_second_warpgroup(c, watch, room))
         choose_warps(c, watch, room);
     choose_pieces(c, watch, room);
+    leave_undivided(c, watch, room);
     choose_for_chain(c, watch, room);
     choose_correctors(c, watch, room);
 }

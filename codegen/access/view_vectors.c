@@ -100,7 +100,7 @@ static bool is_sparse(const walk *w, uint32_t t)
 static cg_val tile_start(walk *w, uint32_t t)
 {
     const ct_value *index = w->op->index[t];
-    cg_val i = cg_to_b64(w->c, bc_elem_kind(index->type), false, cg_scalar(w->c, index));
+    cg_val i = cg_to_b64(w->c, bc_elem_kind(index->type), w->op->starts_before, cg_scalar(w->c, index));
     return mul64(w->c, i, cg_const(CG_B64, (uint64_t)cg_view_step(w->op->view->type, t)));
 }
 

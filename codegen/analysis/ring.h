@@ -187,10 +187,13 @@ static inline bool cg_is_in_slice(const cg_ring *ring, const ct_op *op)
     return op->result_count && op->results[0].id < slice->known && slice->has[op->results[0].id];
 }
 
-/* The detail of a `cursor` for a load whose index along tile dimension `dim` is a loop's counter. */
+/* The detail of a `cursor` for a load whose index along tile dimension `dim` grows by the loop's step, multiplied by
+   `times` and divided by `by`, in each iteration. */
 typedef struct cg_ring_cursor {
     const cg_ring_load *load;
     uint32_t dim;
+    bool starts_before; /* the first tiles may be in front of the tensor */
+    int64_t times, by;
     cg_cursor *at; /* as lowered; NULL until then */
 } cg_ring_cursor;
 

@@ -38,6 +38,7 @@ typedef struct cg_view_op {
     bool in_turn; /* each address is computed from the previous one: fewer instructions and registers, longer latency */
     const cg_cursor *cursor; /* that holds the address; NULL: the index gives it; only if in_turn */
     bool owned;              /* only the owners of elements take part: writes, ordered loads */
+    bool starts_before;      /* the tile may start in front of the tensor: its indices have signs */
     const cg_val *when;      /* a condition that each vector's `inside` includes; NULL: none */
 } cg_view_op;
 

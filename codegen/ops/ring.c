@@ -218,13 +218,26 @@ void cg_assign_cursor(cg_func *c, const ct_op *op)
     cg_want(c, op->operands[op->operand_count - 1], &scalar);
 }
 
+/* By how much the index grows in each iteration; `by` is 1 if the step is not known. */
+static cg_val growth_of(cg_func *c, const cg_ring_cursor *cursor, cg_val step)
+{
+    if (step.known)
+        return cg_const(CG_B64, (uint64_t)((int64_t)step.bits * cursor->times / cursor->by));
+    if (cursor->times == 1)
+        return step;
+    cg_val r = cg_new(c, CG_B64);
+    cg_ins(c, "mul.lo.s64 %v, %v, %d", r, step, (int)cursor->times);
+    return r;
+}
+
 void cg_lower_cursor(cg_func *c, const ct_op *op)
 {
     cg_ring_cursor *cursor = op->detail;
     const ct_value *step = op->operands[op->operand_count - 1];
     cg_view_op v = cg_view_op_of(op);
     v.in_turn = true;
-    cg_val count = cg_to_b64(c, bc_elem_kind(step->type), true, cg_scalar(c, step));
+    v.starts_before = cursor->starts_before;
+    cg_val count = growth_of(c, cursor, cg_to_b64(c, bc_elem_kind(step->type), true, cg_scalar(c, step)));
     cursor->at = bc_new(&c->arena, cg_cursor, 1);
     if (!cursor->at) {
         cg_no_memory(c);

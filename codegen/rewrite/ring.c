@@ -2,6 +2,7 @@
 #include "codegen/rewrite/ring.h"
 
 #include "codegen/kernel/remarks.h"
+#include "codegen/rewrite/cursor.h"
 
 /* ---- what is told ---- */
 
@@ -130,83 +131,6 @@ bool cg_is_straight(const ct_block *body)
     return true;
 }
 
-/* Does the index grow with the counter? It must be the counter, or the sum of the counter and an outer value that
-   does not overflow. */
-static bool grows(const ct_value *index, const ct_block *body, const ct_value *counter)
-{
-    const ct_op *sum = index->op;
-    if (index == counter)
-        return true;
-    if (!sum || sum->opcode != OP_addi || !index->fact->ranged)
-        return false;
-    bool is_left = sum->operands[0] == counter;
-    return (is_left || sum->operands[1] == counter) && !ct_is_inside(sum->operands[is_left]->block, body);
-}
-
-/* The dimension of the copy's view along which the index grows as `counter` does; UINT32_MAX: other operands change
-   in the loop, too. */
-static uint32_t moving_dim(const ct_op *copy, const ct_block *body, const ct_value *counter)
-{
-    cg_view_op v = cg_view_op_of(copy);
-    const cg_view *tensor = v.view->view;
-    uint32_t dim = UINT32_MAX;
-    bool even = v.view->type->kind != BC_GATHER_SCATTER_VIEW && tensor->maker
-                && !ct_is_inside(tensor->maker->block, body);
-    for (uint32_t i = 0; even && i < v.index_count; i++) {
-        bool moves = grows(v.index[i], body, counter);
-        even = moves ? dim == UINT32_MAX : !ct_is_inside(v.index[i]->block, body);
-        dim = moves ? i : dim;
-    }
-    return even ? dim : UINT32_MAX;
-}
-
-/* The growing index in front of the loop, where the counter is `first`; NULL: out of memory. */
-static ct_value *first_index(cg_func *c, const ct_value *index, ct_op *loop, const ct_value *counter, ct_value *first)
-{
-    ct_map map;
-    ct_op *sum = NULL;
-    if (index == counter)
-        return first;
-    if (ct_map_new(c->ir, &map)) {
-        ct_map_set(&map, counter, first);
-        sum = ct_clone(c->ir, index->op, &map);
-    }
-    if (!sum)
-        return NULL;
-    ct_insert_before(sum, loop);
-    return &sum->results[0];
-}
-
-/* Inserts a cursor in front of the loop for a copy that every iteration executes, if the index along one dimension is
-   `counter`, or the sum of that and an outer value, and all other operands are computed before the loop. first: the
-   counter of the first iteration. */
-static void put_cursor(cg_func *c, ct_op *copy, ct_op *loop, const ct_value *counter, ct_value *first)
-{
-    const ct_block *body = loop->regions[0];
-    cg_ring_copy *detail = copy->detail;
-    if (copy->from->opcode != OP_load_view_tko)
-        return;
-    uint32_t dim = moving_dim(copy, body, counter), count = copy->from->operand_count + 1u;
-    if (dim == UINT32_MAX || copy->block != body || !cg_is_straight(body))
-        return;
-    const ct_value *index = cg_view_op_of(copy).index[dim];
-    cg_ring_cursor *cursor = bc_new(c->ir->arena, cg_ring_cursor, 1);
-    ct_op *op = ct_op_new(c->ir, CT_cursor, copy, count + 1, 1);
-    ct_value *from = first_index(c, index, loop, counter, first);
-    if (!cursor || !op || !from) {
-        cg_no_memory(c);
-        return;
-    }
-    *cursor = (cg_ring_cursor){.load = detail->load, .dim = dim};
-    op->detail = cursor;
-    for (uint32_t i = 0; i < count; i++)
-        ct_set_operand(op, i, copy->operands[i] == index ? from : copy->operands[i]);
-    ct_set_operand(op, count, loop->operands[2]);
-    op->results[0].type = &ct_own_type;
-    ct_insert_before(op, loop);
-    detail->cursor = cursor;
-}
-
 /* The counter of the loop's first iteration n later, in front of the loop. NULL: out of memory, which c records. */
 static ct_value *put_first_counter(cg_func *c, ct_op *loop, uint32_t n)
 {
@@ -222,7 +146,7 @@ static ct_value *put_first_counter(cg_func *c, ct_op *loop, uint32_t n)
 void cg_ring_find_sources(cg_func *c, ct_op *loop, const ct_value *ring)
 {
     const ct_block *body = loop->regions[0];
-    bool whole = !((const cg_ring *)ring->op->detail)->parts;
+    bool whole = !((const cg_ring *)ring->op->detail)->parts && cg_is_straight(body);
     ct_value *first = NULL;
     for (ct_op *op = body->first; op && !c->failed; op = op->next) {
         if (op->opcode != CT_copy || ct_ring_of(op) != ring || ((const cg_ring_copy *)op->detail)->map)
@@ -234,7 +158,7 @@ void cg_ring_find_sources(cg_func *c, ct_op *loop, const ct_value *ring)
             first = later ? put_first_counter(c, loop, ((const cg_distance *)later->detail)->iterations)
                           : ct_operand(loop, F_for_lower_bound);
         if (whole && first)
-            put_cursor(c, op, loop, later ? &later->results[0] : &body->args[0], first);
+            cg_put_cursor(c, op, loop, later ? &later->results[0] : &body->args[0], first);
         cg_ring_put_addresses(c, op, loop);
     }
 }
