@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+enum { LINE_CHUNK_BITS = 3 }; /* log2 of the pieces of 16 bytes in a line of memory */
+
 uint32_t cg_chunk_bits(const bc_type *tile)
 {
     bc_kind kind = bc_elem_kind(tile);
@@ -16,6 +18,24 @@ bool cg_ring_has_short(const cg_ring *ring)
         if (ring->loads[i].vector_bits < cg_chunk_bits(ring->loads[i].op->results[0].type))
             return true;
     return false;
+}
+
+cg_layout cg_ring_lines(const cg_ring_load *load, uint32_t warp_bits)
+{
+    const bc_type *tile = load->op->results[0].type;
+    const cg_shape s = cg_shape_of(tile);
+    const uint32_t longest = cg_chunk_bits(tile) + LINE_CHUNK_BITS,
+                   line = s.bits[load->fast] < longest ? s.bits[load->fast] : longest;
+    uint8_t order[CG_MAX_TILE_BITS];
+    uint32_t count = 0;
+    for (uint32_t others = 0; others < 2; others++) /* behind the bits of the contiguous dimension */
+        for (uint32_t b = 0; b < s.tile_bits; b++)
+            if ((cg_dim_mask(&s, load->fast) >> b & 1) != others)
+                order[count++] = (uint8_t)b;
+    cg_layout l = cg_layout_ordered(order, s.tile_bits, line, warp_bits);
+    l.reg_bits = (uint8_t)(l.reg_bits - line);
+    memmove(l.reg, l.reg + line, l.reg_bits * sizeof *l.reg);
+    return l;
 }
 
 static bool has_passage(const cg_ring *ring, cg_passage from, cg_passage to)

@@ -191,6 +191,7 @@ static inline bool cg_is_in_slice(const cg_ring *ring, const ct_op *op)
    `times` and divided by `by`, in each iteration. */
 typedef struct cg_ring_cursor {
     const cg_ring_load *load;
+    bool lines; /* each thread reaches the lines that it prefetches, not the pieces that it copies */
     uint32_t dim;
     bool starts_before; /* the first tiles may be in front of the tensor */
     int64_t times, by;
@@ -219,6 +220,9 @@ typedef struct cg_distance {
 uint32_t cg_chunk_bits(const bc_type *tile);
 /* Are tiles of the ring copied in pieces shorter than that? */
 bool cg_ring_has_short(const cg_ring *ring);
+/* The first elements of the tile's lines, over threads: of 128 bytes along the contiguous dimension, or whole rows of
+   the tile if these are shorter. */
+cg_layout cg_ring_lines(const cg_ring_load *load, uint32_t warp_bits);
 /* The ring of an op that has one as its operand `index`. */
 static inline cg_ring *cg_ring_of(const ct_op *op, uint32_t index)
 {

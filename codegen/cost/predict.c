@@ -286,7 +286,7 @@ static bool is_plain_version(const ct_op *op, uint32_t region)
 {
     const ct_block *block = region < op->region_count ? op->regions[region] : NULL;
     for (const ct_op *in = block ? block->first : NULL; in; in = ct_next_op(in, block))
-        if (in->plain)
+        if (in->plain || in->likely)
             return true;
     return false;
 }

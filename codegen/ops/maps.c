@@ -11,6 +11,7 @@
 
 #include "codegen/kernel/groups.h"
 #include "codegen/kernel/limits.h"
+#include "codegen/ops/grid.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/ops/slots.h"
 #include "codegen/ops/tcgen05_pair.h"
@@ -266,26 +267,6 @@ static void publish(cg_func *c, cg_tensor_maps *maps, cg_val piece)
         cg_ins(c, "fence.proxy.tensormap::generic.acquire.gpu [%v], %u", maps->maps[i].state->address, CG_MAP_BYTES);
 }
 
-static cg_val special(cg_func *c, const char *name)
-{
-    cg_val number = cg_new(c, CG_B32), wide = cg_new(c, CG_B64);
-    cg_ins(c, "mov.u32 %v, %%%s", number, name);
-    cg_ins(c, "cvt.u64.u32 %v, %v", wide, number);
-    return wide;
-}
-
-/* Does the grid have no more blocks than there are multiprocessors? The product is computed in 64 bits, because it
-   is at most 2^31 times 2^16 times 2^16. */
-static void look_at_grid(cg_func *c, cg_tensor_maps *maps)
-{
-    cg_val blocks = special(c, "nctaid.x"), small = cg_new(c, CG_PRED);
-    cg_ins(c, "mul.lo.u64 %v, %v, %v", blocks, blocks, special(c, "nctaid.y"));
-    cg_ins(c, "mul.lo.u64 %v, %v, %v", blocks, blocks, special(c, "nctaid.z"));
-    cg_ins(c, "setp.le.u64 %v, %v, %v", small, blocks, special(c, "nsmid"));
-    for (uint32_t i = 0; i < maps->count; i++)
-        maps->maps[i].state->prefetches = small;
-}
-
 void cg_assign_maps(cg_func *c, const ct_op *op)
 {
     (void)c, (void)op;
@@ -315,8 +296,9 @@ void cg_lower_maps(cg_func *c, const ct_op *op)
     for (uint32_t i = 0; i < maps->count; i++)
         find_share(c, &maps->maps[i]);
     publish(c, maps, piece);
-    if (maps->prefetches)
-        look_at_grid(c, maps);
+    const cg_val few = maps->prefetches ? cg_has_few_blocks(c) : cg_const(CG_PRED, 0);
+    for (uint32_t i = 0; i < maps->count; i++)
+        maps->maps[i].state->prefetches = few;
 }
 
 void cg_assign_unmap(cg_func *c, const ct_op *op)
@@ -430,12 +412,7 @@ void cg_copy_boxes(cg_func *c, const ct_op *op)
         cg_place_label(c, behind);
 }
 
-void cg_assign_prefetch(cg_func *c, const ct_op *op)
-{
-    (void)c, (void)op;
-}
-
-void cg_lower_prefetch(cg_func *c, const ct_op *op)
+void cg_prefetch_boxes(cg_func *c, const ct_op *op)
 {
     const cg_tensor_map *map = ((const cg_ring_copy *)op->detail)->map;
     const cg_boxes *b = &map->boxes;

@@ -6,5 +6,7 @@
 
 /* Lowers a copy that has a map. */
 void cg_copy_boxes(cg_func *c, const ct_op *op);
+/* Lowers a prefetch of a tile that has a map. */
+void cg_prefetch_boxes(cg_func *c, const ct_op *op);
 
 #endif

@@ -243,7 +243,11 @@ void cg_lower_cursor(cg_func *c, const ct_op *op)
         cg_no_memory(c);
         return;
     }
-    cg_view_cursor(c, &v, &cursor->load->layout, cg_chunk_bits(v.tile_type), cursor->dim, count, cursor->at);
+    const cg_layout lines = cg_ring_lines(cursor->load, c->warp_bits);
+    if (cursor->lines)
+        cg_view_cursor(c, &v, &lines, 0, cursor->dim, count, cursor->at);
+    else
+        cg_view_cursor(c, &v, &cursor->load->layout, cg_chunk_bits(v.tile_type), cursor->dim, count, cursor->at);
 }
 
 void cg_assign_commit(cg_func *c, const ct_op *op)

@@ -23,14 +23,17 @@
    iteration before these copies, and the loop carries what they give. A load without a ring is prefetched one iteration
    ahead into registers.
 
-   A loop whose plan says so is compiled twice: with its ring, and, for the case of a single iteration, without.
+   A loop whose plan says so is compiled twice: with its ring, and, for the case of a single iteration, without. In
+   grids with few blocks, loops with narrow products prefetch tiles to L2 for later copies (codegen/rewrite/prefetch.c).
 
    Why it is right: the loads pass has shown that nothing in the loop writes what a copy reads, and a stage is
    overwritten only after the release of the iteration that read it. */
 #include "codegen/analysis/tensor.h"
+#include "codegen/cost/cost.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/rewrite/carried.h"
 #include "codegen/rewrite/pipeline.h"
+#include "codegen/rewrite/prefetch.h"
 #include "codegen/rewrite/versions.h"
 #include "codegen/passes/pass.h"
 #include "codegen/passes/loads.h"
@@ -245,6 +248,19 @@ static ct_op *run_sources(cg_func *c, ct_op *loop, cg_ring *ring, cg_ring *besid
     return loop;
 }
 
+/* The iterations that prefetches to L2 are ahead of the ring's copies; 0: there are none. They are for a block that
+   has a multiprocessor for itself and waits for memory: few rows or columns are multiplied faster than the tiles of
+   the other operand, of which every block has its own, come from DRAM, unless a tile has as many bytes as must be
+   on their way. In grids with so few blocks, some multiprocessors have none, so that each of the others can have
+   twice its share of these bytes. */
+static uint32_t prefetched_ahead(const cg_func *c, const ct_op *loop, const cg_ring *ring)
+{
+    enum { SHARES = 2 };
+    uint32_t bytes = (uint32_t)cg_machine_of(c->target)->bytes_ahead;
+    bool waits = cg_is_narrow_ring(loop->regions[0], ring) && ring->slot_bytes < bytes;
+    return waits ? SHARES * bytes / ring->slot_bytes + 1 : 0;
+}
+
 /* Returns the loop, which may be a new one. */
 static ct_op *expand(cg_func *c, ct_op *loop, cg_ring *ring)
 {
@@ -257,6 +273,9 @@ static ct_op *expand(cg_func *c, ct_op *loop, cg_ring *ring)
     pipeline(&x);
     if (!c->failed)
         cg_ring_find_sources(c, loop, x.value);
+    const uint32_t more = prefetched_ahead(c, loop, ring);
+    if (!c->failed && more)
+        cg_put_prefetches(c, loop, ring, x.value, more);
     return loop;
 }
 

@@ -10,10 +10,12 @@
    the same order, and has the same padding where the mask is false (lift_find.c). Conditions for this that facts do not
    prove are checked at run time before the ops; if they do not hold, the original ops are executed (lift_checks.c,
    versions.c). If a check is about divisors of rows and addresses, the loads of the second version are lifted as well,
-   to views with the alignment that is known of the pointers. These loads have no copies of 16 bytes, but they compute
-   one address and one bound per row instead of one per element. */
+   to views with the alignment that is known of the pointers. Where this does not allow copies of 16 bytes, they still
+   compute one address and one bound per row instead of one per element; the others run ahead in chains of products as
+   in the first version, since launches with rows that are not aligned are as likely. */
 #include "codegen/lift/lift.h"
 
+#include "codegen/analysis/product.h"
 #include "codegen/analysis/view.h"
 #include "codegen/facts/facts.h"
 #include "codegen/kernel/limits.h"
@@ -465,6 +467,23 @@ static ct_block *lift_asked(lifting *x)
     return otherwise;
 }
 
+/* Has loads run ahead in chains of the second version, too: launches with rows that are not aligned are as likely, and
+   a block waits for the tiles of its products one after the other. With a single product, other blocks multiply
+   meanwhile, and stages would only take room from them. */
+static void let_chains_run_ahead(ct_block *second)
+{
+    for (ct_op *op = second->first; op; op = ct_next_op(op, second)) {
+        bool lifted = true;
+        uint32_t products = 0;
+        for (const ct_op *in = op->plain && op->likely ? op->regions[0]->first : NULL; in;
+             in = ct_next_op(in, op->regions[0])) {
+            lifted = lifted && in->opcode != OP_load_ptr_tko;
+            products += cg_is_product(in);
+        }
+        op->plain = op->plain && !(lifted && products > 1);
+    }
+}
+
 /* Are versions worthwhile? They are if the target has asynchronous products and may use tensor maps. */
 static bool gains(const cg_func *c)
 {
@@ -575,8 +594,10 @@ void cg_pass_lift(cg_func *c)
     x->c = c;
     ct_block *otherwise = lift_in(x, c->ir->body, false);
     lifted = x->count;
-    if (otherwise && !c->failed)
+    if (otherwise && !c->failed) {
         lift_in(x, otherwise, true);
+        let_chains_run_ahead(otherwise);
+    }
     take_all_in_order(x);
     if ((!lifted && !x->in_order) || c->failed)
         return;

@@ -14,6 +14,10 @@ cg_slot_kind cg_kind_of_products(const cg_func *c, const ct_block *body);
 /* The number of slots for a loop with that body: if products read all that is prefetched, and if it has both kinds of
    rings (codegen/plan/loads_budget.c). */
 cg_slot_budget cg_budget_of_products(cg_func *c, const ct_block *body, const cg_ring *ring, const cg_slot_work *work);
+/* Does an asynchronous instruction multiply tiles of few rows or columns, with copies as long as possible? A kernel
+   with such tiles probably has fewer blocks than there are multiprocessors. Shorter copies pass through the L1
+   cache, which gets the shared memory that stages leave. */
+bool cg_is_narrow_ring(const ct_block *body, const cg_ring *ring);
 cg_slot_budget cg_budget_with_own(cg_func *c, const ct_block *body, const cg_ring *ring, const cg_ring *own,
                                   const cg_slot_work *work);
 

@@ -138,10 +138,7 @@ cg_slot_budget cg_budget_with_own(cg_func *c, const ct_block *body, const cg_rin
     return b;
 }
 
-/* Does an asynchronous instruction multiply tiles of few rows or columns, with copies as long as possible? A kernel
-   with such tiles probably has fewer blocks than there are multiprocessors. Shorter copies pass through the L1 cache,
-   which gets the shared memory that stages leave. */
-static bool is_narrow(const ct_block *body, const cg_ring *ring)
+bool cg_is_narrow_ring(const ct_block *body, const cg_ring *ring)
 {
     const ct_op *product = cg_only_product(body);
     const bc_type *type = product ? product->results[0].type : NULL;
@@ -240,7 +237,7 @@ cg_slot_budget cg_budget_of_products(cg_func *c, const ct_block *body, const cg_
         return b;
     if (has_chain(body) && leaves_a_block(c, ring, used, work, &b.slots))
         b.why = "three stages, so that one more block shares a multiprocessor";
-    if (!is_narrow(body, ring))
+    if (!cg_is_narrow_ring(body, ring))
         return b;
     uint32_t blocks = (uint32_t)m->registers / registers_beside_sums(c) / cg_threads(c),
              enough = (uint32_t)m->bytes_ahead / work->slot_bytes + 1;

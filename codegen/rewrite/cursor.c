@@ -132,6 +132,7 @@ void cg_put_cursor(cg_func *c, ct_op *copy, ct_op *loop, const ct_value *counter
         return;
     }
     *cursor = (cg_ring_cursor){.load = detail->load,
+                               .lines = copy->opcode == CT_prefetch,
                                .dim = dim,
                                .starts_before = cg_range_of(index).low < 0 && !ct_attr_u(loop, F_for_unsigned_cmp),
                                .times = g.times,

@@ -131,8 +131,7 @@ bool cg_is_straight(const ct_block *body)
     return true;
 }
 
-/* The counter of the loop's first iteration n later, in front of the loop. NULL: out of memory, which c records. */
-static ct_value *put_first_counter(cg_func *c, ct_op *loop, uint32_t n)
+ct_value *cg_ring_first_counter(cg_func *c, ct_op *loop, uint32_t n)
 {
     ct_op *later = cg_later_new(c, loop, ct_operand(loop, F_for_lower_bound), n);
     if (!later) {
@@ -155,7 +154,7 @@ void cg_ring_find_sources(cg_func *c, ct_op *loop, const ct_value *ring)
                                                                                    : NULL;
         const ct_op *later = whether ? whether->op : NULL;
         if (whole && !first)
-            first = later ? put_first_counter(c, loop, ((const cg_distance *)later->detail)->iterations)
+            first = later ? cg_ring_first_counter(c, loop, ((const cg_distance *)later->detail)->iterations)
                           : ct_operand(loop, F_for_lower_bound);
         if (whole && first)
             cg_put_cursor(c, op, loop, later ? &later->results[0] : &body->args[0], first);

@@ -59,6 +59,8 @@ void cg_ring_stage_loads(cg_func *c, cg_ring *ring, ct_value *value);
    loop: by cursors if the index along one dimension is the counter of the copies, or the sum of that and an outer
    value, and all other operands are outer values; and by loop-invariant parts of pointers and masks. */
 void cg_ring_find_sources(cg_func *c, ct_op *loop, const ct_value *ring);
+/* The counter of the loop's first iteration n later, in front of the loop. NULL: out of memory, which c records. */
+ct_value *cg_ring_first_counter(cg_func *c, ct_op *loop, uint32_t n);
 /* Moves the loop-invariant parts of the operands of a copy through pointers in front of the loop
    (codegen/rewrite/addresses.c). */
 void cg_ring_put_addresses(cg_func *c, ct_op *copy, ct_op *loop);

@@ -74,7 +74,7 @@ struct ct_op {
     bool in_registers; /* it loads its tile to registers, where other ops read it */
     bool unrolled;     /* of a loop, by loads: it executes several iterations together, or those that are left */
     bool plain;  /* of a loop, by lift: another version of it probably runs, so that nothing is prefetched in it */
-    bool likely; /* of a plain loop, by lift: not in a loop, and as likely to run as the other version */
+    bool likely; /* of the second version's loop, by lift: not in a loop, and as likely to run as the other version */
     bool afresh; /* by lower: it computes masks or addresses of a store from a second copy of the thread's number */
     uint16_t operand_count, result_count;
     ct_value **operands, *results;
