@@ -86,6 +86,7 @@ cg_weight cg_weigh_on(cg_func *c, const cg_watch *watch, const cg_choices *choic
     w.is_pair = own.paired;
     w.is_divided = own.groups;
     w.by_threads = own.groups && !own.groups->by_maps;
+    w.is_persistent = own.takes_over;
     w.wanted = cost && !own.groups ? cost->wanted : 0;
     w.short_of = w.wanted / cg_registers_at_most(&own);
     w.warp_bits = cg_real_warp_bits(&own);

@@ -21,6 +21,7 @@ typedef struct cg_weight {
     bool is_pair;        /* two thread blocks multiply as a pair */
     bool is_divided;     /* into groups of warps, */
     bool by_threads;     /* whose producers copy, rather than tensor maps */
+    bool is_persistent;  /* a thread block computes several tile blocks */
     uint32_t resident;   /* warps of a multiprocessor that compute */
     uint32_t warp_bits;  /* log2 of those of a block */
     uint32_t shared;     /* bytes of shared memory of a block */

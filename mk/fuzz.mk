@@ -30,6 +30,8 @@ FUZZ_NAMES := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_HEADERS := $(wildcard tests/fuzz/*.h)
 FUZZ_LIBS := $(OUT)/libtools.a $(OUT)/libtilevm.a
 FUZZ_SEEDS := $(OUT)/fuzz-seeds
+# Where the commands are that make the seeds: a build without sanitizers makes the same ones, sooner.
+FUZZ_TOOLS ?= $(OUT)
 FUZZ_SECONDS ?= $(if $(FULL),60,8)
 FUZZ_NEEDS_CLANG = $(if $(findstring clang,$(CC)),, \
     $(error fuzzing needs clang: make CONFIG=fuzz CC=clang $(firstword $(GOALS))$(if \
@@ -39,17 +41,17 @@ FUZZ_INPUTS = $(FUZZ_SEEDS)/$* $(wildcard tests/fuzz/crashes/$* $(if $(FUZZ_CORP
 
 ## fuzz: build the fuzz targets (CONFIG=fuzz CC=clang)
 .PHONY: fuzz
-fuzz: $(FUZZ_NAMES:%=$(OUT)/fuzz_%)
+fuzz: $(patsubst %,$(OUT)/fuzz_%,$(call in_part,$(FUZZ_NAMES)))
 
 $(OUT)/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZ_HEADERS) $(FUZZ_LIBS)
 	$(FUZZ_NEEDS_CLANG)
-	$(Q)$(CC) $(CFLAGS_ALL) -fsanitize=fuzzer $< $(LDFLAGS_ALL) $(FUZZ_LIBS) $(LIBS) -o $@
+	$(Q)$(CC) $(CFLAGS_ALL) -fsanitize=fuzzer $< $(LDFLAGS_ALL) $(FAST_LINKER) $(FUZZ_LIBS) $(LIBS) -o $@
 
 $(OUT)/replay_%: tests/fuzz/fuzz_%.c $(FUZZ_HEADERS) $(FUZZ_LIBS)
-	$(Q)$(CC) $(CFLAGS_ALL) -DFUZZ_REPLAY $< $(LDFLAGS_ALL) $(FUZZ_LIBS) $(LIBS) -o $@
+	$(Q)$(CC) $(CFLAGS_ALL) -DFUZZ_REPLAY $< $(LDFLAGS_ALL) $(FAST_LINKER) $(FUZZ_LIBS) $(LIBS) -o $@
 
-$(FUZZ_SEEDS)/made: tests/fuzz/make_seeds.sh $(OUT)/tilevm $(OUT)/program $(BUILD)/corpus/unpacked
-	$(Q)sh $< $(OUT) $(BUILD)/corpus $(@D)
+$(FUZZ_SEEDS)/made: tests/fuzz/make_seeds.sh $(FUZZ_TOOLS)/tilevm $(FUZZ_TOOLS)/program $(BUILD)/corpus/unpacked
+	$(Q)sh $< $(FUZZ_TOOLS) $(BUILD)/corpus $(@D)
 
 ## check-fuzz-replay: replay the seeds and every crash ever found (SAN=1: with sanitizers)
 .PHONY: check-fuzz-replay

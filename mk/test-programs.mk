@@ -10,7 +10,7 @@ $(OUT)/libtools.a: $(TOOL_PARTS) $(OUT)/tilevm.list
 
 $(OUT)/unit/%: $(OUT)/obj/tests/unit/%.o $(OUT)/libtests.a $(OUT)/libtools.a $(OUT)/libtilevm.a
 	@mkdir -p $(@D)
-	$(Q)$(LINK) $^ $(LIBS) -o $@
+	$(Q)$(LINK_TEST) $^ $(LIBS) -o $@
 
 $(OUT)/mkbc: $(OUT)/obj/tests/runners/mkbc_main.o $(OUT)/libtests.a
 	$(Q)$(LINK) $^ -o $@
@@ -23,7 +23,7 @@ $(OUT)/program: $(OUT)/obj/tests/runners/program_main.o $(OUT)/libtests.a $(OUT)
 
 $(filter-out $(OUT)/mkbc $(OUT)/ptxsim $(OUT)/program,$(TEST_BIN)): $(OUT)/%: $(OUT)/obj/tests/runners/%.o \
     $(OUT)/libtests.a $(OUT)/libtools.a $(OUT)/libtilevm.a
-	$(Q)$(LINK) $^ $(LIBS) -o $@
+	$(Q)$(LINK_TEST) $^ $(LIBS) -o $@
 
 $(OUT)/matrix: $(MATRIX_OBJ) $(OUT)/libtests.a $(OUT)/libtilevm.a
 	$(Q)$(LINK) $^ $(LIBS) -o $@

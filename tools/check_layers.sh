@@ -22,21 +22,28 @@ check_system() { # check_system FILE HEADER
 }
 
 files=$(find include bytecode container vm codegen loader tools tests -name '*.[ch]' -o -name '*.def' -o -name '*.inc' 2>/dev/null | LC_ALL=C sort)
-# each CHECK EXPRESSION WHY FILE...: CHECK takes a file and what it includes, which sed's EXPRESSION finds; WHY it may not.
+# each CHECK MARK WHY FILE...: CHECK takes a file and a header that it includes, between the characters MARK; WHY it may not.
+# All files are read at once: a process for each would take most of the time.
 each() {
-    check=$1 expression=$2 why=$3
+    check=$1 mark=$2 why=$3
     shift 3
-    for file; do
-        fine=yes
-        for included in $(sed -n "s|^ *# *include *$expression.*|\\1|p" "$file"); do
-            $check "$file" "$included" && continue
-            bad "$file: may not include $included$why"
-            fine=no
-        done
-        [ $fine = yes ] && ok
+    worst=
+    passed=$((passed + $#))
+    for line in $(awk -F "[$mark]" 'NF >= 3 && $1 ~ /^ *# *include *$/ { print FILENAME ":" $2 }' "$@"); do
+        file=${line%%:*}
+        $check "$file" "${line#*:}" && continue
+        bad "$file: may not include ${line#*:}$why"
+        [ "$file" = "$worst" ] || passed=$((passed - 1))
+        worst=$file
     done
 }
-each check_system '<\([^>]*\)>' '' $files
+# lists LIST FILE: is the file a line of the list?
+lists() { case "
+$1
+" in *"
+$2
+"*) return 0 ;; *) return 1 ;; esac }
+each check_system '<>' '' $files
 
 # What one part of the code generator has for itself (docs/internals/codegen.md, "What a pass sees"): who may look into
 # it.
@@ -58,7 +65,7 @@ check_own() { # check_own FILE HEADER
     return 1
 }
 
-each check_own '"\(codegen/[^"]*\)"' ', which is private' $(printf '%s\n' $files | grep '^codegen/')
+each check_own '"' ', which is private' $(printf '%s\n' $files | grep '^codegen/')
 
 # The public headers use three standard headers and nothing else.
 for file in $(find include -name '*.h'); do
@@ -70,33 +77,49 @@ for file in $(find include -name '*.h'); do
 done
 
 # Compiler extensions have one place, and vectors theirs.
-for file in $files; do
+extension='__attribute__|__builtin_|__extension__|__typeof__'
+for file in $(grep -lE "$extension" $files); do
     case $file in bytecode/base/compiler.h | vm/kernels/mma.inc) continue ;; esac
-    if grep -nE '__attribute__|__builtin_|__extension__|__typeof__' "$file"; then
-        bad "$file: a compiler extension outside bytecode/base/compiler.h"
-    fi
+    grep -nE "$extension" "$file"
+    bad "$file: a compiler extension outside bytecode/base/compiler.h"
 done
 
 # Text for people goes through tools/tilevm/cli/show.c, which makes control characters visible. Elsewhere only texts without
 # anything of a file in them are printed: help, completions, the progress bar.
-for file in $(printf '%s\n' $files | grep '^tools/.*\.c$'); do
+print='(^|[^a-z_])(v?printf|puts|putchar|perror) *\(|f(printf|puts|putc|write) *\(.*std(out|err)'
+tools=$(printf '%s\n' $files | grep '^tools/.*\.c$')
+printing=$(grep -lE "$print" $tools)
+for file in $tools; do
     case $file in
         */cli/show.c | */main.c | */cli/options.c | */cmd/completions.c | */cli/progress.c | */cmd/reduce.c) continue ;;
     esac
-    if grep -nE '(^|[^a-z_])(v?printf|puts|putchar|perror) *\(|f(printf|puts|putc|write) *\(.*std(out|err)' "$file"; then
+    if lists "$printing" "$file"; then
+        grep -nE "$print" "$file"
         bad "$file: prints by itself; take cli_print or cli_show"
     else
         ok
     fi
 done
 
-# A header is guarded by its path and compiles alone.
-for file in $(printf '%s\n' $files | grep '\.h$'); do
-    guard=TILEVM_$(printf %s "$file" | sed -e 's|^include/tilevm/||' -e 's|^tools/tilevm/|tools/|' -e 's|\.h$||' |
-                   tr 'a-z/-' 'A-Z__')_H
-    if ! grep -q "^#ifndef $guard\$" "$file"; then
-        bad "$file: the include guard is not $guard"
-    elif ! $CC -std=c11 -D_GNU_SOURCE -I. -Iinclude -fsyntax-only -x c "$file"; then
+# A header is guarded by its path and compiles alone: one command for all, which says what is wrong where, then, if it
+# fails, one for each.
+headers=$(printf '%s\n' $files | grep '\.h$')
+compiles() { $CC -std=c11 -D_GNU_SOURCE -I. -Iinclude -fsyntax-only -x c "$@"; }
+guarded=$(awk '
+    FNR == 1 {
+        guard = FILENAME
+        sub(/^include\/tilevm\//, "", guard)
+        sub(/^tools\/tilevm\//, "tools/", guard)
+        sub(/\.h$/, "", guard)
+        gsub(/[\/-]/, "_", guard)
+        guard = "#ifndef TILEVM_" toupper(guard) "_H"
+    }
+    $0 == guard { print FILENAME }' $headers)
+compiles $headers && all_compile=yes || all_compile=
+for file in $headers; do
+    if ! lists "$guarded" "$file"; then
+        bad "$file: the include guard is not that of its path, TILEVM_FOLDER_FILE_H"
+    elif [ -z "$all_compile" ] && ! compiles "$file"; then
         bad "$file: does not compile on its own"
     else
         ok

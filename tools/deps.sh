@@ -26,19 +26,20 @@ for folder; do
     [ -d "$folder" ] || usage
 done
 
+# Of all files at once: a process for each file would take most of the time.
 includes() {
-    find "$@" -name '*.[ch]' -o -name '*.def' -o -name '*.inc' | LC_ALL=C sort | while read -r file; do
-        echo "file $file"
-        sed -n "s|^ *# *include *\"\([^\"]*\)\".*|include $file \1|p" "$file"
-    done
+    files=$(find "$@" -name '*.[ch]' -o -name '*.def' -o -name '*.inc')
+    printf 'file %s\n' $files
+    awk '/^ *# *include *"/ { split($0, part, "\""); print "include", FILENAME, part[2] }' $files
 }
 
 symbols() {
-    (cd "$objects" && find "$@" -name '*.o' 2> /dev/null) | LC_ALL=C sort | while read -r object; do
-        file=${object%.o}.c
-        [ -f "$file" ] || continue # the object of a file that is gone
-        nm -P "$objects/$object" | awk -v file="$file" '$2 == "U" { print "uses", file, $1 } $2 ~ /^[TDBRVW]$/ { print "gives", file, $1 }'
-    done
+    (cd "$objects" && find "$@" -name '*.o' 2> /dev/null) | while read -r object; do
+        [ ! -f "${object%.o}.c" ] || echo "$object" # else it is the object of a file that is gone
+    done | (cd "$objects" && xargs -r nm -A -P) | awk '
+        { sub(/\.o:$/, ".c", $1) }
+        $3 == "U" { print "uses", $1, $2 }
+        $3 ~ /^[TDBRVW]$/ { print "gives", $1, $2 }'
 }
 
 {

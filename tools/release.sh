@@ -10,6 +10,7 @@
 #                         are made of what is there.
 #   LICENSE_NAME          the licence of mk/owner.mk; without one, the release says so
 #   CJSON_SOURCE          for static commands: the file cJSON.c (`make from-debian` downloads it)
+#   XZ_PRESET             how hard xz tries, 0 to 9; the default is 6
 #   MAKE, PYTHON          programs
 set -eu
 version=$1
@@ -20,6 +21,7 @@ out=$top/dist/tilevm-$version
 work=$top/dist/work-$version
 MAKE=${MAKE:-make}
 PYTHON=${PYTHON:-python3}
+preset=${XZ_PRESET:-6}
 export LC_ALL=C TZ=UTC0
 unset MAKEFLAGS MAKELEVEL MAKEOVERRIDES
 
@@ -48,7 +50,7 @@ mkdir -p "$out" "$work/log"
 # pack ARCHIVE NAME: a folder of the work folder as an archive whose bytes depend on its contents only.
 pack() {
     tar --sort=name --owner=0 --group=0 --numeric-owner --mode=u+rwX,go+rX,go-w --mtime="@$SOURCE_DATE_EPOCH" -C "$work" -cf - "$2" \
-        | xz -6 -T1 > "$out/$1"
+        | xz "-$preset" -T1 > "$out/$1"
 }
 # build WHAT ARGUMENTS...: make in the copy of the commit.
 build() {
@@ -64,7 +66,7 @@ build() {
 git archive --prefix="$name/" HEAD | tar -C "$work" -xf -
 if wanted source; then
     say PACK "$name.tar.xz"
-    git archive --prefix="$name/" --format=tar HEAD | xz -6 -T1 > "$out/$name.tar.xz"
+    git archive --prefix="$name/" --format=tar HEAD | xz "-$preset" -T1 > "$out/$name.tar.xz"
 fi
 if wanted wheel; then
     build wheel wheel PYTHON="$PYTHON"

@@ -55,6 +55,7 @@ typedef struct cg_func {
     cg_value *values;                  /* `layouts`: by ct_value.id */
     const struct cg_kernel_cost *cost; /* `cost`: codegen/cost/cost.h; NULL: not requested */
     uint32_t local_bytes;              /* `strips`: local memory of a thread for values that are kept between loops */
+    uint32_t again_bytes;              /* `loads`: of rows that several loops read (codegen/plan/again.h); 0: none */
     struct cg_sharing *sharing;        /* `shared`, `sync`: effects on memory: codegen/values/effects.h */
 
     /* The private state of parts; NULL until the part begins. Only files that include the header named can see its

@@ -58,7 +58,9 @@ static void store_part(cg_func *c, void *user, const cg_pointer_part *part)
     cg_val stored[CG_MAX_VECTOR];
     for (uint32_t i = 0; i < part->count; i++)
         stored[i] = m->regs[part->reg[i]];
-    cg_store_vector(c, &part->access, part->count, stored);
+    cg_access access = part->access;
+    access.passes = c->again_bytes != 0;
+    cg_store_vector(c, &access, part->count, stored);
 }
 
 void cg_lower_load_ptr_tko(cg_func *c, const ct_op *op)

@@ -267,6 +267,7 @@ static void store_vector(cg_func *c, void *user, const cg_tile_vector *vector)
     cg_val stored[CG_MAX_VECTOR];
     for (uint32_t i = 0; i < vector->count; i++)
         stored[i] = m->regs[vector->reg[i]];
+    access.passes = c->again_bytes != 0;
     cg_store_vector(c, &access, vector->count, stored);
 }
 

@@ -22,6 +22,7 @@
 #include "codegen/analysis/turned.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
+#include "codegen/plan/again.h"
 #include "codegen/plan/budget.h"
 #include "codegen/passes/loads.h"
 #include "codegen/passes/pass.h"
@@ -409,6 +410,7 @@ static void find_streams(cg_func *c, const ct_block *block, bool products)
 void cg_pass_loads(cg_func *c)
 {
     bool products = false;
+    cg_find_again(c);
     cg_unroll_loops(c);
     for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
         products = products || cg_is_product(op);

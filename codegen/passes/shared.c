@@ -16,6 +16,7 @@
 #include "codegen/kernel/limits.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/passes/pass.h"
+#include "codegen/plan/again.h"
 #include "codegen/values/effects.h"
 #include "codegen/values/strips.h"
 
@@ -297,6 +298,9 @@ void cg_pass_shared(cg_func *c)
     land_products(c);
     place_scratch(c, s);
     place_rings(c, s);
+    uint32_t bytes = cg_shared_bytes(c), taken = bytes;
+    cg_leave_room_for_again(c, &taken);
+    s->scratch_bytes = taken > bytes ? taken : s->scratch_bytes;
 }
 
 void cg_dump_shared(cg_func *c, bc_text *out)

@@ -122,6 +122,10 @@ typedef struct cg_slot_budget {
 cg_slot_budget cg_slot_budget_of(cg_func *c, const cg_slot_work *work);
 
 /* Tiles that are kept for later loops (codegen/plan/keep.c). */
+enum {
+    CG_LONG_ROWS = 1 << 16, /* as many tiles as a row of usual length has, if these are more than CG_RING_SLOTS, or */
+    CG_SHORT_ROWS           /* fewer */
+};
 typedef struct cg_kept_row {
     uint32_t least, most;   /* tiles */
     uint32_t ahead, fewest; /* slots of other loads: wanted, needed */

@@ -11,9 +11,9 @@
 #include "codegen/analysis/shared.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
+#include "codegen/plan/again.h"
 #include "codegen/plan/budget.h"
 #include "codegen/plan/loads.h"
-#include "codegen/tile/same.h"
 
 enum {
     MOST_LOOKED = 2 * CG_KEPT_LOOPS, /* at, for those */
@@ -36,29 +36,6 @@ static cg_ring *ring_of(const ct_op *loop)
 
 /* ---- what is the same ---- */
 
-static bool have_same_range(const ct_op *a, const ct_op *b)
-{
-    bool same = ct_attr_u(a, F_for_unsigned_cmp) == ct_attr_u(b, F_for_unsigned_cmp);
-    for (uint32_t i = 0; same && i < 3; i++)
-        same = ct_is_same(a->operands[i], b->operands[i]);
-    return same;
-}
-
-/* Tokens are ignored here, because the order of accesses is checked elsewhere. */
-static bool load_same(const ct_op *a, const ct_op *first, const ct_op *b, const ct_op *other)
-{
-    bool same = a->opcode == b->opcode && a->results[0].type == b->results[0].type;
-    uint32_t at = 0;
-    for (uint32_t i = 0; same && i < a->operand_count; i++) {
-        if (a->operands[i]->type->kind == BC_TOKEN)
-            continue;
-        while (at < b->operand_count && b->operands[at]->type->kind == BC_TOKEN)
-            at++;
-        same = at < b->operand_count && ct_is_same_in(a->operands[i], first, b->operands[at++], other);
-    }
-    return same;
-}
-
 static bool lie_alike(const cg_ring_load *a, const cg_ring_load *b)
 {
     return a->fast == b->fast && a->own_bytes == b->own_bytes && cg_layout_equal(&a->layout, &b->layout);
@@ -79,7 +56,7 @@ static uint32_t find_load(const chain *x, const cg_ring_load *load, const ct_op 
     uint32_t i = 0;
     while (i < ring->load_count
            && (taken[i] || !lie_alike(load, &ring->loads[i])
-               || !load_same(load->op, x->loops[0], ring->loads[i].op, other)))
+               || !cg_load_same(load->op, x->loops[0], ring->loads[i].op, other)))
         i++;
     return i < ring->load_count && !cg_order_holds_back(x->c, other->block, ring->loads[i].op) ? i : NONE;
 }
@@ -116,7 +93,7 @@ static chain chain_of(cg_func *c, ct_op *first)
     uint32_t looked = 0;
     for (ct_op *op = first->next; op && x.count < CG_KEPT_LOOPS && looked < MOST_LOOKED; op = op->next) {
         uint32_t before = x.count;
-        if (may_keep(op) && have_same_range(first, op)) {
+        if (may_keep(op) && cg_have_same_range(first, op)) {
             add_loop(&x, op);
             looked++;
         }
@@ -223,14 +200,30 @@ static uint32_t room_of(const chain *x, uint32_t threads, uint32_t scratch)
     return room > BESIDE + scratch ? room - BESIDE - scratch : 0;
 }
 
+/* The tiles that must fit; 0: the row is not for rows of `taken` iterations. While warps are chosen, plans are compared
+   without rows of usual length: they leave fewer blocks, by as much for every number of warps. */
+static uint32_t least_of(const chain *x, const cg_kept_row *row, uint32_t taken)
+{
+    const bool suits = row->least == CG_LONG_ROWS ? taken > CG_RING_SLOTS : taken < CG_RING_SLOTS;
+    if (row->least != CG_LONG_ROWS && row->least != CG_SHORT_ROWS)
+        return row->least;
+    return suits && !x->c->is_weighed && taken <= row->most ? taken : 0;
+}
+
 /* others: the largest slot of the loops' other loads, in bytes. */
 static slots slots_to_keep(const chain *x, const cg_ring *kept, uint32_t others, uint32_t scratch)
 {
     slots s = {0};
     const cg_kept_row *row;
-    for (size_t i = 0; (row = cg_kept_row_at(i)); i++)
-        for (uint32_t ahead = row->ahead; ahead >= row->fewest && !s.kept; ahead--)
-            s = slots_in(x, row, kept, others, ahead, room_of(x, row->threads, scratch));
+    const uint32_t taken = cg_iterations_taken(x->loops[0], kept->loads[0].op->results[0].type);
+    for (size_t i = 0; (row = cg_kept_row_at(i)); i++) {
+        cg_kept_row own = *row;
+        own.least = least_of(x, row, taken);
+        for (uint32_t ahead = row->ahead; own.least && ahead >= row->fewest && !s.kept; ahead--)
+            s = slots_in(x, &own, kept, others, ahead, room_of(x, row->threads, scratch));
+    }
+    if (s.kept >= taken)
+        x->c->again_bytes = 0;
     bool enough = s.kept >= 2
                   && (cg_iterations_of(x->loops[0]) == UINT32_MAX || s.kept >= cg_iterations_of(x->loops[0]));
     return enough ? s : (slots){0};

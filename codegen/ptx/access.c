@@ -276,8 +276,9 @@ void cg_store_vector(cg_func *c, const cg_access *a, uint32_t count, const cg_va
     for (uint32_t w = 0; w < s.words; w++)
         words[w] = pack(c, &s, regs + w * s.per_word);
     put_predicate(c, a->predicate);
-    bc_text_printf(&c->emit->body, "%sst%s.%s%s.%s%u ", a->predicate.known ? "\t" : " ", a->order, a->space,
-                   vector_suffix(s.words), s.word_bits == 8 ? "u" : "b", s.word_bits);
+    bc_text_printf(&c->emit->body, "%sst%s.%s%s%s.%s%u ", a->predicate.known ? "\t" : " ", a->order, a->space,
+                   a->passes && !*a->order ? ".cs" : "", vector_suffix(s.words), s.word_bits == 8 ? "u" : "b",
+                   s.word_bits);
     cg_put_address(&c->emit->body, a);
     bc_text_puts(&c->emit->body, ", ");
     put_words(&c->emit->body, words, s.words);

@@ -14,6 +14,7 @@ typedef struct cg_access {
     cg_val address;    /* of the vector's first element, less offset */
     int64_t offset;
     cg_val predicate; /* whether to access at all */
+    bool passes;      /* a weak store that should leave L2 before what was read (PTX ISA, st.cs) */
 } cg_access;
 
 /* The suffix of an access, for example ".relaxed.gpu"; "" for a weak one. */

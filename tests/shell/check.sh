@@ -184,12 +184,13 @@ fi
 # The unit tests have ptxas look at PTX, which is what most of their time goes to: once is enough for the same text. So it
 # is for most launches on the simulator; their number is no multiple of that of the parts, so each kind has its turn.
 once="PTXAS= $(in_parts 7 TEST_TURNS)"
+seeds="FUZZ_TOOLS=$BUILD/release"
 if build build-sanitized CONFIG=asan tests; then
     run fixtures-sanitized CONFIG=asan check-fixtures "$(in_parts 4)"
     run unit-sanitized CONFIG=asan check-unit $once
     run property-sanitized CONFIG=asan check-property
     run random-sanitized CONFIG=asan check-random ROUND="$round"
-    run fuzz-replay CONFIG=asan check-fuzz-replay
+    run fuzz-replay CONFIG=asan check-fuzz-replay $seeds
     run batches-sanitized CONFIG=asan check-batches
     run matrix-sanitized CONFIG=asan check-matrix
     run ptx-sanitized CONFIG=asan PTX_TARGETS=sm_90a check-ptx "$(in_parts 3)"
@@ -220,7 +221,8 @@ if command -v clang > /dev/null; then
     if ! is_turn 2 3; then
         later fuzz-smoke
     elif echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | clang -fsanitize=fuzzer,address -x c - -o "$logs/fuzzer" 2> "$logs/fuzzer.log"; then
-        build build-fuzz CC=clang CONFIG=fuzz fuzz && build fuzz-smoke CC=clang CONFIG=fuzz fuzz-smoke "$(in_parts 4)"
+        part=$(in_parts 4)
+        build build-fuzz CC=clang CONFIG=fuzz fuzz "$part" && build fuzz-smoke CC=clang CONFIG=fuzz fuzz-smoke "$part" $seeds
     else
         skip fuzz-smoke "clang has no libFuzzer (libclang-rt-14-dev)"
     fi

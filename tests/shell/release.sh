@@ -1,6 +1,7 @@
 #!/bin/sh
 # `make release`, reduced to what needs no compiler: made twice, in two folders at two times, and compared; and what it refuses.
-# That builds give the same bytes is for reproducible.sh and deb.sh. Ends with `release: N passed, N failed`.
+# That builds give the same bytes is for reproducible.sh and deb.sh. Archives are packed quickly: what matters is that
+# they are alike. Ends with `release: N passed, N failed`.
 #
 #   release.sh FOLDER      FOLDER is made
 set -u
@@ -11,7 +12,7 @@ for needed in git python3 xz; do
 done
 git -C "$top" rev-parse -q --verify HEAD > /dev/null 2>&1 || { echo "release: skipped, this is no checkout of git"; exit 0; }
 rm -rf "$1" && mkdir -p "$1" && cd "$1" || exit 2
-export HOME="$PWD" GIT_CONFIG_NOSYSTEM=1 RELEASE_PARTS=source
+export HOME="$PWD" GIT_CONFIG_NOSYSTEM=1 RELEASE_PARTS=source XZ_PRESET=0
 unset LICENSE_NAME MAKEFLAGS MAKELEVEL
 version=$(sed -n 's/^.define TV_VERSION "\(.*\)"/\1/p' "$top/include/tilevm/tilevm.h")
 name=tilevm-$version
