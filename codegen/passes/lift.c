@@ -15,7 +15,6 @@
    in the first version, since launches with rows that are not aligned are as likely. */
 #include "codegen/lift/lift.h"
 
-#include "codegen/analysis/product.h"
 #include "codegen/analysis/view.h"
 #include "codegen/facts/facts.h"
 #include "codegen/kernel/limits.h"
@@ -467,23 +466,6 @@ static ct_block *lift_asked(lifting *x)
     return otherwise;
 }
 
-/* Has loads run ahead in chains of the second version, too: launches with rows that are not aligned are as likely, and
-   a block waits for the tiles of its products one after the other. With a single product, other blocks multiply
-   meanwhile, and stages would only take room from them. */
-static void let_chains_run_ahead(ct_block *second)
-{
-    for (ct_op *op = second->first; op; op = ct_next_op(op, second)) {
-        bool lifted = true;
-        uint32_t products = 0;
-        for (const ct_op *in = op->plain && op->likely ? op->regions[0]->first : NULL; in;
-             in = ct_next_op(in, op->regions[0])) {
-            lifted = lifted && in->opcode != OP_load_ptr_tko;
-            products += cg_is_product(in);
-        }
-        op->plain = op->plain && !(lifted && products > 1);
-    }
-}
-
 /* Are versions worthwhile? They are if the target has asynchronous products and may use tensor maps. */
 static bool gains(const cg_func *c)
 {
@@ -596,7 +578,7 @@ void cg_pass_lift(cg_func *c)
     lifted = x->count;
     if (otherwise && !c->failed) {
         lift_in(x, otherwise, true);
-        let_chains_run_ahead(otherwise);
+        cg_let_chains_run_ahead(otherwise);
     }
     take_all_in_order(x);
     if ((!lifted && !x->in_order) || c->failed)

@@ -7,6 +7,7 @@
    do not depend stay in front. Loops of the second version are marked plain, so that nothing is prepared for them. */
 #include "codegen/rewrite/versions.h"
 
+#include "codegen/analysis/product.h"
 #include "codegen/kernel/limits.h"
 
 /* ---- ops that stay in front ---- */
@@ -149,4 +150,18 @@ void cg_note_likely(const ct_block *otherwise)
         nested = nested || (op->plain && ct_loop_around(op));
     for (ct_op *op = otherwise->first; op && !nested; op = ct_next_op(op, otherwise))
         op->likely = op->plain;
+}
+
+void cg_let_chains_run_ahead(ct_block *second)
+{
+    for (ct_op *op = second->first; op; op = ct_next_op(op, second)) {
+        bool lifted = true;
+        uint32_t products = 0;
+        for (const ct_op *in = op->plain && op->likely ? op->regions[0]->first : NULL; in;
+             in = ct_next_op(in, op->regions[0])) {
+            lifted = lifted && in->opcode != OP_load_ptr_tko;
+            products += cg_is_product(in);
+        }
+        op->plain = op->plain && !(lifted && products > 1);
+    }
 }
