@@ -12,7 +12,7 @@
    warps if its own would share rows and fewer leave room for more blocks. Stages are counted before scratch is known: a
    block that would be alone on a multiprocessor because of its scratch has fewer stages, so that a second one has room,
    since nothing else runs while its warps wait at a barrier; and one that carries sums has one fewer if a further block
-   then has room.
+   then has room. If accesses are short, stages also leave some of the memory to L1, which shares it with them.
 
    A map without such a hint gets more warps, up to 16, as long as fewer than half of the threads that a
    multiprocessor can have are predicted to be there and each step brings more of them. If these are too few still,
@@ -317,28 +317,59 @@ static cg_weight fill_with_rows(cg_func *c, const cg_watch *watch, cg_choices *r
 /* Gives the rings of a block fewer stages if that makes room for another block: stages are counted before it is known
    how much scratch is beside them. A block that has a multiprocessor to itself may lose several stages. Where loops
    carry sums, one stage yields: until a loop ends, its threads do nothing but wait for what they add, and other blocks
-   do so at other times. Not so where blocks read rows again, because L2 holds the rows of few, or scan. A number that
-   is asked for remains. */
-static void make_room(cg_func *c, const cg_watch *watch, cg_choices *room, const cg_weight *now)
+   do so at other times. Not so where blocks read rows again, because L2 holds the rows of few, or scan. Returns what is
+   predicted for a block. */
+static cg_weight make_room(cg_func *c, const cg_watch *watch, cg_choices *room, const cg_weight *now)
 {
     const bool alone = is_alone(c, now),
                one = fills_shared(c, now) && carries_tiles(c) && reads_once(c) && !cg_scans(c);
     const uint32_t least = alone ? CG_SLOTS_IN_FLIGHT : now->stages - 1;
     cg_choices fewer = *cg_choices_of(c);
     cg_weight then = *now;
-    if (fewer.stages || now->stages <= CG_SLOTS_IN_FLIGHT || !(alone || one))
-        return;
+    if (now->stages <= CG_SLOTS_IN_FLIGHT || !(alone || one))
+        return *now;
     for (fewer.stages = now->stages - 1; fewer.stages >= least; fewer.stages--) {
         then = cg_weigh(c, watch, &fewer);
         if (then.resident > now->resident)
             break;
     }
     if (c->failed || then.resident <= now->resident)
-        return;
+        return *now;
     cg_take(c, room, &fewer);
     cg_remark(c, NULL, CG_REMARK_ChosenByCost, TV_REMARK_PASSED,
               "at most {Stages=%u} stages: scratch beside more of them would leave no room for a further block",
               fewer.stages);
+    return then;
+}
+
+/* Does the shared memory of all blocks leave L1 only the smallest part of the memory that both share? */
+static bool crowds_cache(const cg_func *c, const cg_weight *w)
+{
+    return (double)cg_blocks_weighed(w) * (w->shared + CG_SYSTEM_SHARED)
+           > cg_machine_of(c->target)->shared_beside_kib * 1024;
+}
+
+/* Gives rings fewer stages if they leave L1 more room then, and as many blocks share a multiprocessor. Copies of less
+   than 16 bytes pass through L1, and so do the loads of the version for rows that are not aligned. A line that is on
+   its way has its place there, so that a small L1 limits how many are, and drops lines before all of them is read. */
+static void leave_cache(cg_func *c, const cg_watch *watch, cg_choices *room, const cg_weight *now)
+{
+    cg_choices fewer = *cg_choices_of(c);
+    if (!now->has_short || !now->stages || !crowds_cache(c, now))
+        return;
+    for (fewer.stages = now->stages - 1; fewer.stages >= CG_SLOTS_IN_FLIGHT; fewer.stages--) {
+        const cg_weight then = cg_weigh(c, watch, &fewer);
+        if (c->failed || then.resident != now->resident)
+            return;
+        if (crowds_cache(c, &then))
+            continue;
+        cg_take(c, room, &fewer);
+        cg_remark(
+            c, NULL, CG_REMARK_ChosenByCost, TV_REMARK_PASSED,
+            "at most {Stages=%u} stages: short accesses pass through L1, for which more of them leave little room",
+            fewer.stages);
+        return;
+    }
 }
 
 void cg_choose_warps(cg_func *c, const cg_watch *watch, cg_choices *room)
@@ -359,5 +390,8 @@ void cg_choose_warps(cg_func *c, const cg_watch *watch, cg_choices *room)
         now = yield_to_own(c, watch, room, now);
     }
     now = fill_with_rows(c, watch, room, now);
-    make_room(c, watch, room, &now);
+    if (cg_choices_of(c)->stages)
+        return; /* a number that is asked for remains */
+    now = make_room(c, watch, room, &now);
+    leave_cache(c, watch, room, &now);
 }

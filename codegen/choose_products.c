@@ -153,6 +153,16 @@ static void choose_more_warps(cg_func *c, const cg_watch *watch, cg_choices *roo
     remark_held(c, best.warps, of_usual.wanted);
 }
 
+/* Have both of two warpgroups rows of the product's own? An instruction has 64, and warpgroups that share these divide
+   the columns: each of them takes the whole left operand, which for tf32 passes through registers. */
+static bool have_rows(const ct_op *product)
+{
+    const bc_type *sums = product->results[0].type;
+    const int64_t *sides = &sums->shape[sums->rank - 2];
+    return bc_elem_kind(product->operands[0]->type) != BC_TF32 || sides[0] > CG_WARPGROUP_ROWS
+           || sides[1] > CG_WARPGROUP_ROWS;
+}
+
 /* Gives a block that has a multiprocessor to itself a second warpgroup, unless the model predicts that it is slower: a
    single warp for each scheduler hides nothing, neither the wait for a slot nor what follows the loop. Where the copy
    engine feeds one warpgroup, little but products is left to hide, so that it must be clearly faster. Producers that
@@ -162,7 +172,9 @@ static void join_alone(cg_func *c, const cg_watch *watch, cg_choices *room)
 {
     enum { MORE = CG_WARPGROUP_BITS + 1 };
     cg_choices more = *cg_choices_of(c);
-    if (!(c->target->features & CG_HAS_WGMMA) || c->warp_bits != CG_WARPGROUP_BITS || !cg_product_suits(c, MORE))
+    const ct_op *product = cg_largest_product(c->ir);
+    if (!(c->target->features & CG_HAS_WGMMA) || c->warp_bits != CG_WARPGROUP_BITS || !cg_product_suits(c, MORE)
+        || !product || !have_rows(product))
         return;
     const cg_weight now = cg_weigh(c, watch, &more);
     const double worth = now.is_divided && !now.by_threads ? cg_machine_of(c->target)->worth_changing : 1;
@@ -196,22 +208,68 @@ static int64_t rows_of_chain(const cg_func *c)
     return rows;
 }
 
+/* Have products of a chain keys for several parts, of which two iterations do not fit in shared memory? The pass that
+   divides them knows more. */
+static bool has_many_keys(const cg_func *c)
+{
+    enum { TWO_STAGES = 2, OPERANDS = 2 };
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body)) {
+        if (!cg_is_product(op) || !cg_product_before(op))
+            continue;
+        const bc_type *type = op->operands[1]->type;
+        const uint64_t bytes = (uint64_t)cg_memory_bytes(bc_elem_kind(type)) << cg_shape_of(type).tile_bits;
+        if (type->shape[type->rank - 2] >= 2 * CG_WARPGROUP_ROWS
+            && TWO_STAGES * OPERANDS * bytes > cg_static_shared(c->target))
+            return true;
+    }
+    return false;
+}
+
+typedef struct chain_plan {
+    cg_choices choices;
+    cg_weight weight;
+    const char *name;
+} chain_plan;
+
+/* Weighs a plan, which takes the place of the best one if the block is predicted to be faster by more than `worth`. */
+static void try_plan(cg_func *c, const cg_watch *watch, chain_plan *plan, double worth, chain_plan *best)
+{
+    plan->weight = cg_weigh(c, watch, &plan->choices);
+    const bool is_slower = best->weight.compiles && plan->weight.share * worth >= best->weight.share;
+    if (!c->failed && plan->weight.compiles && plan->weight.is_divided && !is_slower)
+        *best = *plan;
+}
+
 /* Swaps the operands of a chain of few rows, so that wgmma reads each of them once from shared memory, if the model
    predicts that this is clearly faster than what other rules have chosen; without producers, it was slower for most
-   chains that were tried. */
-static void swap_chain(cg_func *c, const cg_watch *watch, cg_choices *room)
+   chains that were tried. Keys of which two iterations do not fit are divided, with swapped operands or without, if
+   that is predicted to be faster. */
+static void choose_for_chain(cg_func *c, const cg_watch *watch, cg_choices *room)
 {
     const cg_choices usual = *cg_choices_of(c);
     if (!(c->target->features & CG_HAS_WGMMA) || usual.swap != CG_AS_DECIDED || usual.groups != CG_AS_DECIDED
-        || cg_loops_stay_plain(c) || !rows_of_chain(c) || rows_of_chain(c) >= CG_WARPGROUP_ROWS)
+        || cg_loops_stay_plain(c) || !rows_of_chain(c))
         return;
-    cg_choices swapped = usual;
-    swapped.swap = CG_IF_LEGAL;
-    const cg_weight now = cg_weigh(c, watch, &usual), then = cg_weigh(c, watch, &swapped);
-    if (c->failed || !then.compiles || !then.is_divided
-        || (now.compiles && then.share * cg_machine_of(c->target)->worth_swapping > now.share))
+    const double worth = cg_machine_of(c->target)->worth_swapping;
+    const bool swaps = rows_of_chain(c) < CG_WARPGROUP_ROWS, divides = has_many_keys(c);
+    if (!swaps && !divides)
         return;
-    cg_take_cheaper(c, room, &swapped, "swapped operands of a chain of products", &then, &now);
+    chain_plan now = {.choices = usual}, best, swapped, parts, both;
+    now.weight = cg_weigh(c, watch, &usual);
+    swapped = parts = both = best = now;
+    swapped.choices.swap = both.choices.swap = CG_IF_LEGAL;
+    parts.choices.keys = both.choices.keys = CG_IF_LEGAL;
+    swapped.name = "swapped operands of a chain of products";
+    parts.name = "keys of a chain of products in parts";
+    both.name = "keys of a chain of products in parts, as left operands";
+    if (divides)
+        try_plan(c, watch, &parts, 1, &best);
+    if (swaps)
+        try_plan(c, watch, &swapped, worth, &best);
+    if (swaps && divides)
+        try_plan(c, watch, &both, best.choices.swap ? 1 : worth, &best);
+    if (!c->failed && best.name)
+        cg_take_cheaper(c, room, &best.choices, best.name, &best.weight, &now.weight);
 }
 
 /* Divides the rows of a chain among two warpgroups instead of one if a multiprocessor then has more warps, or as many,
@@ -357,6 +415,6 @@ void cg_choose_for_products(cg_func *c, const cg_watch *watch, cg_choices *room)
         choose_warps(c, watch, room);
     choose_pieces(c, watch, room);
     leave_undivided(c, watch, room);
-    swap_chain(c, watch, room);
+    choose_for_chain(c, watch, room);
     choose_correctors(c, watch, room);
 }

@@ -262,7 +262,7 @@ static uint32_t sums_of(const ct_block *block)
     enum { MOST = 1 << 20 };
     uint32_t sum = 0;
     for (const ct_op *op = block->first; op && sum < MOST; op = op->next)
-        if (cg_is_product(op) && !cg_is_product(cg_maker_of(op->operands[2])))
+        if (cg_is_product(op) && !cg_is_product(cg_maker_of(cg_source_of(op->operands[2]))))
             sum += (uint32_t)1 << cg_shape_of(op->results[0].type).tile_bits;
     return sum;
 }

@@ -9,6 +9,11 @@
 /* Divides the kernel. */
 void cg_cluster_split(cg_spreading *x);
 
+/* The type of a part of `whole`, the same one for the same arguments; types: those that were asked for. NULL: out of
+   memory. */
+typedef struct cg_parted cg_parted;
+const bc_type *cg_parted_type(ct_func *f, cg_parted **types, const bc_type *whole, uint32_t axis, uint32_t parts);
+
 /* The block's rank. blocks: their number, as a 64-bit value. NULL: out of memory. */
 ct_value *cg_build_rank(ct_builder *b, ct_value *blocks);
 /* Distributes the iterations of a persistent kernel's loop over that many blocks, each of which computes whole tiles.

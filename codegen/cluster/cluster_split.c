@@ -11,11 +11,11 @@
 #include "codegen/cluster/cluster.h"
 
 /* A type, and its part along a dimension. */
-typedef struct parted {
+struct cg_parted {
     const bc_type *whole, *part;
     uint32_t axis;
-    struct parted *next;
-} parted;
+    struct cg_parted *next;
+};
 
 typedef struct splitting {
     cg_spreading *x;
@@ -25,7 +25,7 @@ typedef struct splitting {
     uint32_t count;   /* of original values */
     ct_value **part;  /* by id of these: the value that holds the part */
     ct_value **finer; /* by id of an index: the same position in a view with smaller tiles */
-    parted *types;
+    cg_parted *types;
     ct_value *rank, *wide_rank,
         *wide_blocks; /* the block's rank (NULL: only the first part is computed); as i64; the number of blocks */
 } splitting;
@@ -38,20 +38,26 @@ static void *fail(splitting *s)
 
 /* ---- types ---- */
 
-static const bc_type *part_type(splitting *s, const bc_type *whole, uint32_t axis)
+const bc_type *cg_parted_type(ct_func *f, cg_parted **types, const bc_type *whole, uint32_t axis, uint32_t parts)
 {
-    for (const parted *p = s->types; p; p = p->next)
+    for (const cg_parted *p = *types; p; p = p->next)
         if (p->whole == whole && p->axis == axis)
             return p->part;
-    parted *made = bc_new(s->f->arena, parted, 1);
-    const bc_type *type = ct_part_type(s->f, whole, axis, s->x->blocks);
-    if (!made || !type) {
-        fail(s);
-        return whole;
-    }
-    *made = (parted){.whole = whole, .part = type, .axis = axis, .next = s->types};
-    s->types = made;
+    cg_parted *made = bc_new(f->arena, cg_parted, 1);
+    const bc_type *type = ct_part_type(f, whole, axis, parts);
+    if (!made || !type)
+        return NULL;
+    *made = (cg_parted){.whole = whole, .part = type, .axis = axis, .next = *types};
+    *types = made;
     return type;
+}
+
+static const bc_type *part_type(splitting *s, const bc_type *whole, uint32_t axis)
+{
+    const bc_type *type = cg_parted_type(s->f, &s->types, whole, axis, s->x->blocks);
+    if (!type)
+        fail(s);
+    return type ? type : whole;
 }
 
 static void make_part(splitting *s, ct_value *v, uint32_t axis)

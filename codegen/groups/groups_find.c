@@ -424,15 +424,27 @@ static bool runs_ahead(const cg_splitting *x)
     return true;
 }
 
-/* If a ring would have a single slot, which cannot be filled while it is read, results are stored in smaller pieces
-   if that makes room for another slot. */
+/* The pieces of results, of at most `most` bytes, beside which the single ring of a block that is alone on its
+   multiprocessor has the most slots; several blocks have as many together, and beside several rings, pieces leave each
+   of these a slot that is filled while another one is read. A piece more costs a block once what a slot more saves in
+   each iteration. */
+static uint32_t pieces_of_results(const cg_splitting *x, uint32_t most, uint32_t least)
+{
+    uint32_t best = most, slots = 0;
+    for (uint32_t pieces = most; pieces >= CG_LEAST_OF_RESULTS; pieces /= 2) {
+        uint32_t own = share_room(x, room_for_rings(x, pieces), least) && runs_ahead(x) ? x->places[0].ring->slots : 0;
+        if (own && slots && (x->count > 1 || x->budget->blocks > 1))
+            break;
+        best = own > slots ? pieces : best;
+        slots = own > slots ? own : slots;
+    }
+    return best;
+}
+
 static bool share_beside_results(const cg_splitting *x, uint32_t least)
 {
-    uint32_t most = CG_MOST_OF_RESULTS / x->budget->blocks;
-    for (uint32_t pieces = most; pieces >= CG_LEAST_OF_RESULTS; pieces /= 2)
-        if (share_room(x, room_for_rings(x, pieces), least) && runs_ahead(x))
-            return true;
-    return share_room(x, room_for_rings(x, most), least);
+    const uint32_t pieces = pieces_of_results(x, CG_MOST_OF_RESULTS / x->budget->blocks, least);
+    return share_room(x, room_for_rings(x, pieces), least);
 }
 
 /* Can the products be computed that leave roundings to their rings? Some of them may have been planned untransposed,

@@ -34,6 +34,7 @@ typedef struct cg_choices {
     cg_decision spread;     /* rows of scaled products over those of tcgen05, if they are fewer: CG_NEVER */
     cg_decision correction; /* of sums by warps of their own, on targets with tcgen05: CG_IF_LEGAL */
     cg_decision pieces;     /* of 4 and 8 bytes behind pointers, which are copied for products: CG_IF_LEGAL */
+    cg_decision keys;       /* of a chain of products in parts, if two iterations do not fit: CG_IF_LEGAL */
     cg_decision registers;  /* prefetching into registers: CG_NEVER */
     const cg_assumption *assumed;
     uint32_t assumed_count;

@@ -209,11 +209,11 @@ static bool are_alone(const quotients *x)
 }
 
 /* Do the test and the second way pay? Of one divisor each, separate divisions take about as many instructions, but wait
-   for each other. That is no matter where many warps wait for memory; those of kernels with products are few. */
+   for each other. That is no matter where many warps wait for memory; those of kernels with products are few. Each
+   minimum or maximum of the test has as many operands that wait for nothing. */
 static bool pays(const quotients *x)
 {
-    enum { MANY = 16 };
-    return !are_alone(x) || (x->count >= MANY && cg_has_products(x->c->ir->body));
+    return !are_alone(x) || (x->count >= LANES && cg_has_products(x->c->ir->body));
 }
 
 /* False: a constant is not ordinary. */

@@ -14,7 +14,8 @@
    than four tiles fit (128x128x128), because warp specialisation needs four stages, and to products by mma.sync whose
    tiles come by tensor maps, for which two stages are enough. Other products have rings that hold K slices of a tile.
    The tiles may be those of a batch, with leading dimensions of one that a reshape drops in front of the product, and
-   may start at any distance from each other.
+   may start at any distance from each other. The keys of a chain of products come in parts, too, if
+   codegen/choose_products.c asks for it (codegen/cluster/keys.c).
 
    Why it is right: the loop carries only the sums and tokens, since the rest of its body is executed again for each
    slice; weak loads of scalars, such as an index from a table, give the same again, because nothing in the loop writes,
@@ -29,6 +30,7 @@
 #include "codegen/analysis/ring.h"
 #include "codegen/analysis/turned.h"
 #include "codegen/analysis/view.h"
+#include "codegen/cluster/keys.h"
 #include "codegen/facts/facts.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/plan/budget.h"
@@ -371,6 +373,7 @@ void cg_pass_cut(cg_func *c)
         return;
     for (ct_op *op = c->ir->body->first, *next; op && !c->failed; op = next) {
         cutting x = {.c = c, .loop = op};
+        any = cg_divide_keys(c, op) || any;
         next = ct_next_op(op, c->ir->body);
         if (!is_wanted(&x))
             continue;

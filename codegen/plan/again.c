@@ -1,9 +1,9 @@
 /* How many blocks should share a multiprocessor if each reads its rows several times. Whatever the first loop reads
    stays in L2 for the loops that follow, if there is room for the rows of all blocks that run at a time. So no more
-   blocks run than that, as long as enough threads remain to hide latency (CG_THREADS_AGAIN) and enough bytes are on
-   their way; unused shared memory keeps others out. How long rows are is mostly known at launch only, when code and
-   shared memory are there already; then they are taken to have CG_ROW_TAKEN elements. What the last loop writes passes
-   through L2 as well, and is as much as what is read for about half of the time: it takes a third of the room.
+   blocks run than that, as long as enough threads remain to hide latency (CG_THREADS_AGAIN); unused shared memory keeps
+   others out. How long rows are is mostly known at launch only, when code and shared memory are there already; then
+   they are taken to have CG_ROW_TAKEN elements. What the last loop writes passes through L2 as well, and is as much as
+   what is read for about half of the time: it takes a third of the room.
 
    Loads whose accesses are shorter than a thread's elements, because nothing promises that they are aligned, keep
    their blocks: there, instructions take longer than memory.
@@ -55,11 +55,15 @@ uint32_t cg_iterations_taken(const ct_op *loop, const bc_type *tile)
 
 static bool loads_again(const ct_op *load, const ct_op *first)
 {
-    for (const ct_op *other = first->next; other; other = other->next)
-        if (other->opcode == OP_for && cg_have_same_range(first, other))
-            for (const ct_op *op = other->regions[0]->first; op; op = op->next)
-                if (ct_is_load(op) && cg_load_same(load, first, op, other))
-                    return true;
+    uint32_t loops = 1;
+    for (const ct_op *other = first->next; other && loops < CG_KEPT_LOOPS; other = other->next) {
+        if (other->opcode != OP_for)
+            continue;
+        loops++;
+        for (const ct_op *op = other->regions[0]->first; op && cg_have_same_range(first, other); op = op->next)
+            if (ct_is_load(op) && cg_load_same(load, first, op, other))
+                return true;
+    }
     return false;
 }
 
@@ -77,8 +81,10 @@ static bool is_short(cg_func *c, ct_op *load)
 static uint64_t bytes_again(cg_func *c, const ct_op *loop)
 {
     uint64_t bytes = 0;
-    for (ct_op *op = loop->regions[0]->first; op; op = op->next) {
+    uint32_t loads = 0;
+    for (ct_op *op = loop->regions[0]->first; op && loads < CG_RING_LOADS; op = op->next) {
         const bc_type *tile = ct_is_load(op) ? op->results[0].type : NULL;
+        loads += tile != NULL;
         if (!tile || !tile->rank || !cg_memory_bytes(bc_elem_kind(tile)) || !loads_again(op, loop))
             continue;
         if (is_short(c, op))
@@ -100,7 +106,9 @@ static bool multiplies(const cg_func *c)
 void cg_find_again(cg_func *c)
 {
     uint64_t most = 0;
-    for (const ct_op *op = c->ir->body->first; op && !multiplies(c); op = ct_next_op(op, c->ir->body)) {
+    if (multiplies(c))
+        return;
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body)) {
         const uint64_t bytes = op->opcode == OP_for && op->next ? bytes_again(c, op) : 0;
         most = bytes > most ? bytes : most;
     }

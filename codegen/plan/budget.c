@@ -50,7 +50,7 @@ static uint64_t sums_of(const cg_func *c, const ct_block *block)
 {
     uint64_t all = 0, most = 0;
     for (const ct_op *op = block->first; op; op = op->next)
-        if (cg_is_product(op) && !(op->operands[2]->op && cg_is_product(op->operands[2]->op))) {
+        if (cg_is_product(op) && !cg_is_product(cg_maker_of(cg_source_of(op->operands[2])))) {
             uint64_t sum = (uint64_t)1 << cg_shape_of(op->results[0].type).tile_bits;
             all += sum;
             most = sum > most ? sum : most;

@@ -40,6 +40,9 @@ int cg_cluster_reads(const cg_spreading *x, const ct_op *op, uint32_t i, uint32_
 /* Is the op a store of a tile? out_value: the index of that operand. */
 bool cg_cluster_is_store(const ct_op *op, uint32_t *out_value);
 
+/* Can parts of the result of an op be computed, or accessed through its view, with the parts of its operands? */
+bool cg_cluster_has_parts(const ct_op *op);
+
 /* Records why the kernel cannot be divided in this way; returns false. */
 bool cg_cluster_refuse(cg_spreading *x, const ct_op *op, const char *why);
 /* Determines the form in which blocks have every value. False: the kernel cannot be divided in this way. */

@@ -141,8 +141,7 @@ static bool has_equal_parts(const ct_op *op)
     return ct_is_splat(op) && ct_attr_of(op, F_constant_value)->blob->len == once;
 }
 
-/* Can blocks compute their parts of an op without operands, or access theirs through the op's view? */
-static bool has_parts(const ct_op *op)
+bool cg_cluster_has_parts(const ct_op *op)
 {
     if (op->opcode == OP_constant)
         return has_equal_parts(op);
@@ -224,7 +223,7 @@ static bool want_operands(search *s, const ct_op *op, bool parted, uint32_t axis
 
 static bool want_made(search *s, const ct_op *op, bool parted, uint32_t axis)
 {
-    if (parted && !has_parts(op))
+    if (parted && !cg_cluster_has_parts(op))
         return cg_cluster_refuse(s->x, op, "it cannot be divided");
     if (!parted && cg_is_product(op))
         return cg_cluster_refuse(s->x, op, "every thread block would compute all of it");
@@ -287,7 +286,7 @@ static bool find_store(search *s, const ct_op *op, uint32_t value)
     cg_spreading *x = s->x;
     const ct_value *v = op->operands[value];
     const char *why = x->why; /* a reason against one dimension does not count if another one is possible */
-    for (uint32_t n = 0; n < v->type->rank && has_parts(op); n++) {
+    for (uint32_t n = 0; n < v->type->rank && cg_cluster_has_parts(op); n++) {
         uint32_t axis = x->columns ? v->type->rank - 1 - n : n;
         if (v->type->shape[axis] < x->blocks)
             continue;
