@@ -26,7 +26,7 @@ $(OUT)/libtests.list: FORCE
 $(OUT)/obj/%.o: %.c $(OUT)/flags
 	@mkdir -p $(@D)
 	$(if $(Q),@echo "  CC    $<")
-	$(Q)$(CC) $(CFLAGS_ALL) $(QUICK) $(CFLAGS_$(subst /,_,$(basename $<))) -MMD -MP -c $< -o $@
+	$(Q)$(CC) $(CFLAGS_ALL) $(QUICK) $(SANITIZED) $(CFLAGS_$(subst /,_,$(basename $<))) -MMD -MP -c $< -o $@
 
 # The rule fixtures as C, for `tilevm explain`.
 $(OUT)/gen/rule_examples.c: tools/embed_examples.sh $(wildcard tests/rules tests/rules/*.test)

@@ -42,6 +42,9 @@ LIB_LIBS = $(filter-out -lcjson,$(LIBS))
 QUICK = $(if $(filter tests/unit/%.c tests/runners/%.c,$<),-O0 -U_FORTIFY_SOURCE)
 # But this one counts in loops of its own.
 CFLAGS_tests_unit_quotients := -O1
+# With sanitizers, gcc compiles these folders in three quarters of the time with -Og, and tests run no slower.
+SANITIZED = $(if $(filter asan,$(CONFIG)),$(if $(filter $(SANITIZED_OG),$<),-Og))
+SANITIZED_OG := $(addsuffix /%.c,bytecode container codegen loader tools)
 
 # The loops of the virtual machine, once per instruction set (vm/kernels/kernels.inc). Nothing observes traps or errno
 # there, and strips of memory hold whatever type the kernel says.
