@@ -273,7 +273,8 @@ static bool is_last(const cg_splitting *x, const ct_op *product)
 static cg_group_work work_of(const cg_splitting *x)
 {
     const bc_type *first = x->places[0].product->results[0].type;
-    bool is_chain = x->count > 1 || x->places[0].last != x->places[0].product;
+    bool is_chain = x->count > 1 || x->places[0].last != x->places[0].product,
+         in_tensor = cg_is_chain_in_tensor(x->c, x->places[0].product->block);
     cg_group_work work = {.consumers = cg_threads(x->c),
                           .kind = cg_ring_puts(x->places[0].ring)          ? CG_PUT
                                   : x->places[0].product->way == CT_TURNED ? CG_TURNED
@@ -282,11 +283,10 @@ static cg_group_work work_of(const cg_splitting *x)
                                   : x->places[0].computes                  ? CG_COMPUTED
                                                                            : CG_ONE,
                           .rows = first->shape[first->rank - 2],
-                          .own_rows = cg_is_chain_in_tensor(x->c, x->places[0].product->block)
-                                          ? (int64_t)1 << CG_TENSOR_ROW_BITS
-                                          : CG_WARPGROUP_ROWS,
+                          .own_rows = in_tensor ? (int64_t)1 << CG_TENSOR_ROW_BITS : CG_WARPGROUP_ROWS,
                           .registers = cg_sum_registers(x->c),
                           .computed = computed_registers(x),
+                          .launched = in_tensor ? CG_MOVE_REGISTERS : 0,
                           .is_persistent = cg_is_persistent(x, &x->places[0])};
     /* those of versions without groups, too: ptxas wants the registers of an instruction to be there at launch */
     for (const ct_op *op = x->f->body->first; op; op = ct_next_op(op, x->f->body))

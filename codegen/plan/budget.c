@@ -453,7 +453,7 @@ static bool fits(const row *r, const cg_group_work *w)
         return false;
     return r->consumers == w->consumers && r->kind == w->kind && w->rows >= r->rows && w->columns >= r->least_columns
            && w->columns <= r->most_columns && (r->persistent == ANY || w->is_persistent == (r->persistent == YES))
-           && (!r->budget.maps || w->maps)
+           && (!r->budget.maps || w->maps) && (!r->budget.launched || r->budget.launched >= w->launched)
            && (r->kind != CG_CHAIN || w->rows <= (w->consumers >> (CG_WARPGROUP_BITS + CG_LANE_BITS)) * w->own_rows);
 }
 

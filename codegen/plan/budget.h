@@ -70,6 +70,7 @@ typedef struct cg_group_work {
     int64_t own_rows;      /* of a chain: that a warpgroup may have, so that each row is in one warp */
     uint32_t registers;    /* of a consumer, for its sums and operands (cg_sum_registers) */
     uint32_t computed;     /* more of them, for an operand that it computes */
+    uint32_t launched;     /* of a thread at launch, for the largest instruction, at least */
     bool is_persistent;    /* the loops stand in another one */
     bool maps;             /* all tiles can come by tensor maps, and that pays (codegen/groups/maps.h) */
 } cg_group_work;

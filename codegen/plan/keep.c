@@ -201,10 +201,12 @@ static uint32_t room_of(const chain *x, uint32_t threads, uint32_t scratch)
 }
 
 /* The tiles that must fit; 0: the row is not for rows of `taken` iterations. While warps are chosen, plans are compared
-   without rows of usual length: they leave fewer blocks, by as much for every number of warps. */
+   without rows of usual length: they leave fewer blocks, by as much for every number of warps. Short rows make room for
+   a second block where two have enough threads; others keep rows that are longer than usual, too. */
 static uint32_t least_of(const chain *x, const cg_kept_row *row, uint32_t taken)
 {
-    const bool suits = row->least == CG_LONG_ROWS ? taken > CG_RING_SLOTS : taken < CG_RING_SLOTS;
+    const bool large = 2 * cg_threads(x->c) >= row->threads,
+               suits = row->least == CG_LONG_ROWS ? taken > CG_RING_SLOTS : taken < CG_RING_SLOTS && large;
     if (row->least != CG_LONG_ROWS && row->least != CG_SHORT_ROWS)
         return row->least;
     return suits && !x->c->is_weighed && taken <= row->most ? taken : 0;
