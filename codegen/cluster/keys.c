@@ -56,6 +56,8 @@ static const ct_op *combining(const ct_op *reduce)
     return reduce->operand_count == 1 && is_one ? op : NULL;
 }
 
+/* May a tile come in parts? Loads in an order, and those that anything waits for, may not; they have no slots either,
+   so that the plan would not be taken. */
 static bool may_divide(const dividing *x, const ct_op *op)
 {
     if (!op || op->region_count || !op->result_count || op->opcode >= OP_LIMIT || !cg_cluster_has_parts(op))
