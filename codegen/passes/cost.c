@@ -7,18 +7,12 @@
 
 #include "codegen/kernel/remarks.h"
 #include "codegen/passes/pass.h"
-#include "codegen/values/effects.h"
-
-static uint32_t shared_bytes(const cg_func *c)
-{
-    const cg_sharing *s = c->sharing;
-    uint32_t rings = s->ring_bytes ? s->rings_at + s->ring_bytes : 0;
-    return rings > s->scratch_bytes ? rings : s->scratch_bytes;
-}
+#include "codegen/values/values.h"
 
 static const cg_kernel_cost *predict(cg_func *c)
 {
-    const cg_kernel_cost *cost = cg_predict(c, c->launch ? c->launch : &(cg_launch){.params = NULL}, shared_bytes(c));
+    const cg_kernel_cost *cost =
+        cg_predict(c, c->launch ? c->launch : &(cg_launch){.params = NULL}, cg_shared_bytes(c));
     if (!cost)
         cg_no_memory(c);
     return cost;

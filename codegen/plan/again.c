@@ -67,14 +67,17 @@ static bool loads_again(const ct_op *load, const ct_op *first)
     return false;
 }
 
+static uint64_t bytes_of(const bc_type *tile)
+{
+    return (uint64_t)cg_memory_bytes(bc_elem_kind(tile)) << cg_shape_of(tile).tile_bits;
+}
+
 /* Has an access of the load fewer bytes than 16, although its thread has more? */
 static bool is_short(cg_func *c, ct_op *load)
 {
-    const bc_type *tile = load->results[0].type;
-    const uint64_t own = ((uint64_t)cg_memory_bytes(bc_elem_kind(tile)) << cg_shape_of(tile).tile_bits) / cg_threads(c);
     cg_early_plan p = {.distance = 0};
     cg_early_measure(c, load, &p);
-    return p.access < CG_ACCESS_BYTES && p.access < own;
+    return p.access < CG_ACCESS_BYTES && p.access < bytes_of(load->results[0].type) / cg_threads(c);
 }
 
 /* The bytes of rows that the loop reads first, and later loops again; 0, too, if accesses are short. */
@@ -89,24 +92,15 @@ static uint64_t bytes_again(cg_func *c, const ct_op *loop)
             continue;
         if (is_short(c, op))
             return 0;
-        bytes += ((uint64_t)cg_memory_bytes(bc_elem_kind(tile)) << cg_shape_of(tile).tile_bits)
-                 * cg_iterations_taken(loop, tile);
+        bytes += bytes_of(tile) * cg_iterations_taken(loop, tile);
     }
     return bytes;
-}
-
-static bool multiplies(const cg_func *c)
-{
-    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
-        if (cg_is_product(op))
-            return true;
-    return false;
 }
 
 void cg_find_again(cg_func *c)
 {
     uint64_t most = 0;
-    if (multiplies(c))
+    if (cg_has_products(c->ir->body))
         return;
     for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body)) {
         const uint64_t bytes = op->opcode == OP_for && op->next ? bytes_again(c, op) : 0;

@@ -105,19 +105,11 @@ static void tell(const cg_func *c, const ct_op *loop, uint32_t bits)
                       1u << bits);
 }
 
-static bool multiplies(const cg_func *c)
-{
-    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
-        if (cg_is_product(op))
-            return true;
-    return false;
-}
-
 void cg_unroll_loops(cg_func *c)
 {
     bool changed = false;
     if (c->strip_bits || c->is_weighed || cg_loops_stay_plain(c) || cg_choices_of(c)->registers == CG_NEVER
-        || multiplies(c))
+        || cg_has_products(c->ir->body))
         return;
     for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
         bool is_narrow = false;
