@@ -8,7 +8,8 @@
    Loads whose accesses are shorter than a thread's elements, because nothing promises that they are aligned, keep
    their blocks: there, instructions take longer than memory.
 
-   Why it is right: no value depends on how many blocks share a multiprocessor. */
+   Why it is right: no value depends on how many blocks share a multiprocessor, nor on how a store is cached (st.cs:
+   PTX ISA, "Cache Operators"). */
 #include "codegen/plan/again.h"
 
 #include "codegen/analysis/product.h"
