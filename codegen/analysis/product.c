@@ -255,9 +255,7 @@ static bool is_chained(const ct_op *op)
     return false;
 }
 
-/* The elements of the results that the products of a block hold at a time; products that add to the same sum count
-   once. */
-static uint32_t sums_of(const ct_block *block)
+uint32_t cg_sums_held(const ct_block *block)
 {
     enum { MOST = 1 << 20 };
     uint32_t sum = 0;
@@ -267,15 +265,23 @@ static uint32_t sums_of(const ct_block *block)
     return sum;
 }
 
+uint32_t cg_warps_of_rows(const ct_block *body)
+{
+    uint32_t fewest = CG_MAX_TILE_BITS;
+    for (const ct_op *op = body->first; op; op = op->next) {
+        const bc_type *type = cg_is_product(op) ? op->results[0].type : NULL;
+        uint32_t bits = type ? cg_log2_up((uint64_t)type->shape[type->rank - 2]) : fewest;
+        fewest = bits < fewest ? bits : fewest;
+    }
+    uint32_t warps = fewest - CG_ATOM_ROW_BITS;
+    return cg_sums_held(body) >> warps > CG_SUMS_OF_A_WARP ? UINT32_MAX : warps;
+}
+
 uint32_t cg_mma_chain_warps(const cg_func *c)
 {
-    enum {
-        /* of which the accumulators that four warps hold beside fragments take half of the registers, whatever a hint
-           says */
-        BLOCKS = 2,
-        FOR_A_WARP = 192 << 5 /* with more, each warp has a part of the columns, and rows are spread over several
-                                 warps */
-    };
+    /* of which the accumulators that four warps hold beside fragments take half of the registers, whatever a hint
+       says */
+    enum { BLOCKS = 2 };
     const uint32_t most = CG_REGISTERS / 2 / BLOCKS;
     const ct_func *f = c->ir;
     uint32_t warps = 0, chosen = cg_choices_of(c)->warps;
@@ -285,12 +291,12 @@ uint32_t cg_mma_chain_warps(const cg_func *c)
             continue;
         const bc_type *result = cg_result(op, 0)->type, *other = cg_result(before, 0)->type;
         uint32_t m = cg_log2_up((uint64_t)result->shape[result->rank - 2]);
-        uint32_t held = sums_of(op->block),
+        uint32_t held = cg_sums_held(op->block),
                  pair = ((uint32_t)1 << cg_shape_of(result).tile_bits) + ((uint32_t)1 << cg_shape_of(other).tile_bits);
         held = held > pair ? held : pair;
         uint32_t wanted = chosen ? cg_log2_up(chosen) : held > most ? 3 : 2;
         uint32_t rows = m < 4 ? 0 : wanted < m - 4 ? wanted : m - 4;
-        wanted = rows >= CG_WARPGROUP_BITS && held >> rows > FOR_A_WARP ? wanted : rows;
+        wanted = rows >= CG_WARPGROUP_BITS && held >> rows > CG_SUMS_OF_A_WARP ? wanted : rows;
         warps = wanted > warps ? wanted : warps;
     }
     return warps < 2 ? 0 : warps;

@@ -8,6 +8,9 @@
 enum { CG_ATOM_ROW_BITS = 4 }; /* log2 of the rows that mma.sync multiplies */
 /* log2 of a warpgroup's warps; for asynchronous products of mixed signs */
 enum { CG_WARPGROUP_BITS = 2, CG_PTX_OF_MIXED = 84 };
+/* The most elements of sums that a warp of a chain has. With more, each warp has a part of the columns, and rows are
+   spread over several warps. */
+enum { CG_SUMS_OF_A_WARP = 192 << CG_LANE_BITS };
 /* log2 of the elements of K that a blocked product takes at a time; of the fewest elements that a thread has of it */
 enum { CG_BLOCK_K_BITS = 2, CG_BLOCK_LEAST_BITS = 2 };
 /* log2 of the elements along K and the columns that an asynchronous product sums up where it adds up */
@@ -229,6 +232,13 @@ cg_feed cg_mma_feed(cg_func *c, const ct_op *op, uint32_t index, const cg_layout
 /* How the product reads an operand that it encodes itself, with the last dimension contiguous or not. */
 cg_feed cg_scratch_feed(const cg_product *p, bool left, bool along_last);
 
+/* The elements of the results that the products of a block hold at a time; products that add to the same sum count
+   once. */
+uint32_t cg_sums_held(const ct_block *block);
+/* log2 of the warps that have rows of their own in every product of a chain, if they can hold its sums; otherwise
+   UINT32_MAX. Warpgroups that share the rows of a product would each read its left operand, for fewer columns: an
+   instruction with fewer than 64 takes as long. */
+uint32_t cg_warps_of_rows(const ct_block *body);
 /* log2 of the preferred number of warps for a function with products that pass their results to other products in
    registers; 0: it has no such products. */
 uint32_t cg_mma_chain_warps(const cg_func *c);
