@@ -310,6 +310,18 @@ static uint32_t find_members(cg_func *c, const cg_ptr_op *p, const cg_layout *l,
     return bits;
 }
 
+uint32_t cg_equal_registers(const ct_value *v, const cg_layout *l)
+{
+    cg_shape s = cg_shape_of(v->type);
+    uint32_t equal = 0, at = 0;
+    for (uint32_t d = 0; v->fact->axes && d < s.rank; d++)
+        at |= (((uint32_t)1 << (v->fact->axes[d].same < s.bits[d] ? v->fact->axes[d].same : s.bits[d])) - 1)
+              << s.shift[d];
+    for (uint32_t i = 0; i < l->reg_bits; i++)
+        equal |= l->reg[i] & ~at ? 0 : (uint32_t)1 << i;
+    return equal;
+}
+
 uint32_t cg_pointer_members(cg_func *c, const cg_ptr_op *p, const cg_layout *l, uint32_t *out_pointers)
 {
     uint8_t reg_bit[CG_MAX_REG_BITS];

@@ -33,6 +33,9 @@ void cg_want_pointers(cg_func *c, const cg_ptr_op *p, const cg_layout *l);
 /* A remark on how they are reached in l. */
 void cg_pointer_remark(cg_func *c, const ct_op *op, const cg_ptr_op *p, const cg_layout *l);
 
+/* Bits of a register's number in l that make no difference for v, as the facts say: along which its elements are equal,
+   as those of a mask. */
+uint32_t cg_equal_registers(const ct_value *v, const cg_layout *l);
 /* Bits of a register's number in l that make no difference for the accesses, of which each has the pointer and the mask
    of its first element: in the mask (returned), and in the pointers (*out_pointers). */
 uint32_t cg_pointer_members(cg_func *c, const cg_ptr_op *p, const cg_layout *l, uint32_t *out_pointers);

@@ -75,6 +75,8 @@ double cg_flops_of(cg_func *c, const ct_op *op);
 double cg_flops_peak(cg_func *c, const cg_machine *machine, const ct_op *product);
 /* The largest number of 32-bit registers of a thread that hold tiles at any op. False: out of memory. */
 bool cg_registers_held(cg_func *c, uint32_t *out_registers);
+/* Are pointers among them, of which a loop needs several for the accesses of a thread? */
+bool cg_keeps_addresses(cg_func *c);
 /* The same; also calls the function for each op, from the last one to the first, with the registers that hold tiles
    while the op executes. */
 typedef void cg_held_fn(void *user, const ct_op *op, uint32_t registers);

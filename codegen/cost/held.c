@@ -10,8 +10,9 @@
 
 typedef struct holding {
     cg_func *c;
-    bool *held; /* by value id */
-    bool *anew; /* by value id: it is recomputed at each use; NULL: layouts exist, and say so */
+    bool *held;          /* by value id */
+    bool *anew;          /* by value id: it is recomputed at each use; NULL: layouts exist, and say so */
+    uint32_t *addresses; /* by value id: the pointers of the tile that a thread keeps in a loop; or NULL */
     uint64_t bits, most;
     cg_held_fn *tell; /* NULL: only the maximum is needed */
     void *user;
@@ -47,6 +48,8 @@ static uint64_t bits_of(const holding *x, const ct_value *v)
         return x->anew[v->id] ? 0 : (uint64_t)cg_class_bits(cg_elem_class(v->type)) << cg_shape_of(v->type).tile_bits;
     const cg_value *value = cg_value_of(x->c, v);
     bool is_read = is_in_slot(v) || cg_encoding_of(v); /* by products, from shared memory */
+    if (value->form == CG_LAZY && x->addresses)
+        return (uint64_t)cg_class_bits(cg_elem_class(v->type)) * x->addresses[v->id];
     return value->form == CG_TILE && !is_read ? element_bits(x, v) << value->home->reg_bits : 0;
 }
 
@@ -116,6 +119,36 @@ static void go_back(holding *x, const ct_block *block)
     }
 }
 
+/* The pointers in front of the loop of which those of an access in it are sums. NULL: there are none. */
+static const ct_value *pointers_in_front(const ct_value *pointers, const ct_op *loop)
+{
+    while (pointers->op && pointers->op->opcode == OP_offset && ct_is_inside(pointers->op->block, loop->regions[0]))
+        pointers = ct_operand(pointers->op, F_offset_ptr);
+    return pointers->op && !ct_is_inside(pointers->op->block, loop->regions[0]) ? pointers : NULL;
+}
+
+/* Finds the pointers in front of loops that a thread keeps, to which it adds in each iteration: ptxas keeps one for
+   each access whose address is not another one and a constant. Loops that carry nothing store what they compute: then,
+   ptxas computes most of them anew. */
+static void find_addresses(holding *x)
+{
+    for (const ct_op *op = x->c->ir->body->first; op; op = ct_next_op(op, x->c->ir->body)) {
+        const ct_op *loop = op->opcode == OP_load_ptr_tko ? ct_loop_around(op) : NULL;
+        if (!loop || loop->opcode != OP_for || loop->operand_count == ct_first_carried(loop))
+            continue;
+        const cg_ptr_op p = cg_ptr_op_of(op);
+        const ct_value *front = pointers_in_front(p.pointers, loop);
+        const cg_layout *l = cg_value_of(x->c, cg_result(op, 0))->home;
+        uint32_t together;
+        if (!front || !front->type->rank || !l)
+            continue;
+        cg_pointer_members(x->c, &p, l, &together);
+        const uint32_t kept = cg_layout_regs(l) >> cg_count_bits(together | cg_equal_registers(front, l));
+        if (kept > x->addresses[front->id])
+            x->addresses[front->id] = kept;
+    }
+}
+
 /* Pointers that a loop carries are recomputed: the canonical pass derives them from the counter. */
 static void find_anew_pointers(const holding *x, const ct_op *loop)
 {
@@ -154,14 +187,38 @@ bool cg_bits_held(cg_func *c, uint64_t *out_bits)
     return true;
 }
 
+/* Beside products, the usual number of other registers contains addresses. In strips, they are not looked for. */
+static bool find_held(holding *x)
+{
+    cg_func *c = x->c;
+    x->held = bc_new(&c->arena, bool, c->ir->value_count + 1u);
+    x->addresses = bc_new(&c->arena, uint32_t, c->ir->value_count + 1u);
+    if (!x->held || !x->addresses)
+        return false;
+    if (!c->strip_bits && !cg_has_products(c->ir->body))
+        find_addresses(x);
+    go_back(x, c->ir->body);
+    return true;
+}
+
 bool cg_registers_along(cg_func *c, cg_held_fn *tell, void *user, uint32_t *out_most)
 {
-    holding x = {.c = c, .tell = tell, .user = user, .held = bc_new(&c->arena, bool, c->ir->value_count + 1u)};
-    if (!x.held)
+    holding x = {.c = c, .tell = tell, .user = user};
+    if (!find_held(&x))
         return false;
-    go_back(&x, c->ir->body);
     *out_most = (uint32_t)((x.most + 31) / 32);
     return true;
+}
+
+bool cg_keeps_addresses(cg_func *c)
+{
+    holding x = {.c = c};
+    bool keeps = false;
+    if (!find_held(&x))
+        cg_no_memory(c);
+    for (uint32_t i = 0; x.addresses && i < c->ir->value_count; i++)
+        keeps = keeps || x.addresses[i] > 1;
+    return keeps;
 }
 
 bool cg_registers_held(cg_func *c, uint32_t *out_registers)

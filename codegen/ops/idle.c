@@ -26,20 +26,6 @@ static uint32_t equal_operands(const ct_op *op, const cg_layout *l, const cg_val
     return idle;
 }
 
-/* Those that make none for the result, as the facts say: along which its elements are equal, as those of a mask. */
-static uint32_t equal_bits(const ct_op *op, const cg_layout *l)
-{
-    const ct_value *v = cg_result(op, 0);
-    cg_shape s = cg_shape_of(v->type);
-    uint32_t equal = 0, at = 0;
-    for (uint32_t d = 0; v->fact->axes && d < s.rank; d++)
-        at |= (((uint32_t)1 << (v->fact->axes[d].same < s.bits[d] ? v->fact->axes[d].same : s.bits[d])) - 1)
-              << s.shift[d];
-    for (uint32_t i = 0; i < l->reg_bits; i++)
-        equal |= l->reg[i] & ~at ? 0 : (uint32_t)1 << i;
-    return equal;
-}
-
 /* Those that make none for what the uses of v do with it in l, the only layout in which it is read. */
 static uint32_t unread_bits(cg_func *c, const ct_value *v, const cg_layout *l, uint32_t depth)
 {
@@ -63,5 +49,5 @@ static uint32_t unread_bits(cg_func *c, const ct_value *v, const cg_layout *l, u
 uint32_t cg_idle_bits(cg_func *c, const ct_op *op, const cg_layout *l, const cg_val *const *operands)
 {
     uint32_t unread = c->strip_bits ? 0 : unread_bits(c, cg_result(op, 0), l, CG_UNREAD_DEPTH);
-    return equal_operands(op, l, operands) | equal_bits(op, l) | unread;
+    return equal_operands(op, l, operands) | cg_equal_registers(cg_result(op, 0), l) | unread;
 }

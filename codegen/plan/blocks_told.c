@@ -55,6 +55,17 @@ static uint32_t blocks_of_chain(cg_func *c)
     return blocks > 1 ? blocks : 0;
 }
 
+/* The same where a thread keeps an address for each access of a loop, and too few threads therefore have registers.
+   Without being told, ptxas looks for registers for one block more, does not find them, and delays loads all the same.
+   0: enough threads have registers, or no such loop limits their number. */
+static uint32_t blocks_of_addresses(cg_func *c)
+{
+    if (c->groups || !cg_keeps_addresses(c))
+        return 0;
+    const uint32_t blocks = blocks_that_fit(c);
+    return blocks * cg_all_threads(c) < cg_machine_of(c->target)->threads_enough ? blocks : 0;
+}
+
 /* Does a thread copy a tile of the ring in several accesses, each shorter than 16 bytes? */
 static bool has_short_copies(const cg_ring *ring)
 {
@@ -100,7 +111,9 @@ static bool has_short_loads(cg_func *c)
 static uint32_t blocks_without_hint(cg_func *c)
 {
     uint32_t blocks = c->groups ? 0 : cg_blocks_that_suit(c);
-    return blocks ? blocks : is_alone(c) ? 1 : blocks_of_chain(c);
+    if (!blocks)
+        blocks = is_alone(c) ? 1 : blocks_of_chain(c);
+    return blocks ? blocks : blocks_of_addresses(c);
 }
 
 static uint32_t most_of(uint32_t a, uint32_t b)
