@@ -386,6 +386,7 @@ cg_product cg_product_of(const cg_func *c, const ct_op *op)
                     .rhs = operands[1],
                     .c = operands[2],
                     .result = cg_result(op, 0),
+                    .falling = op->falling,
                     .paired = op->paired};
     if ((op->way == CT_TURNED || op->way == CT_DIRECT) && p.in == BC_F32) /* rounded by the product, or before it */
         p.in = BC_TF32;
