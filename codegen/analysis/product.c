@@ -390,6 +390,7 @@ cg_product cg_product_of(const cg_func *c, const ct_op *op)
                     .rhs = operands[1],
                     .c = operands[2],
                     .result = cg_result(op, 0),
+                    .falling = op->falling,
                     .paired = op->paired,
                     .held = op->held};
     const bool rounds = op->way == CT_TURNED || op->way == CT_DIRECT || op->way == CT_FRAGMENTS;

@@ -89,6 +89,7 @@ typedef struct cg_product {
                                     are none */
     uint8_t k_bit[CG_MAX_TILE_BITS],
         m_bit[CG_MAX_TILE_BITS]; /* reordered: bits of K and M, in the instruction's order */
+    uint32_t falling;            /* log2 of the parts of K that are multiplied from the last one to the first */
     bool adds_up;                /* the instruction's sums start from zero and are added in f32, which has more bits */
     uint32_t along_m, along_n;   /* log2 of the warps that share M, N */
     uint32_t held;               /* ct_op.held */
@@ -174,6 +175,11 @@ bool cg_async_fits(const cg_product *p);
 /* Would the target's instruction keep fewer bits of the product's sums than their type has, although the product
    does not allow that? Source: memory reference, section 7.1 (`fast_acc`). */
 bool cg_cuts_sums(const cg_func *c, const ct_op *op);
+/* The step along K that is multiplied as the one with that number, of 2^bits. */
+static inline uint32_t cg_step_in_order(const cg_product *p, uint32_t number, uint32_t bits)
+{
+    return number ^ (((1u << p->falling) - 1) << (bits - p->falling));
+}
 /* For a product whose sums are added in f32, with 2^step_bits instructions along K: the number of instructions per
    sum. */
 static inline uint32_t cg_steps_added_up(const cg_product *p, uint32_t step_bits)

@@ -204,7 +204,8 @@ static void multiply_with_atom(cg_func *c, const ct_op *op, const cg_product *p,
     cg_take_fragments(c, &f);
     if (!async)
         cg_remark_mma(c, op, p);
-    for (uint32_t part = 0; part < (uint32_t)1 << f.parts && !c->failed; part++) {
+    for (uint32_t number = 0; number < (uint32_t)1 << f.parts && !c->failed; number++) {
+        const uint32_t part = cg_step_in_order(p, number << step_bits, step_bits + f.parts) >> step_bits;
         cg_encode_operands(c, op, p, &f, async, part);
         if (async)
             cg_multiply_async(c, op, p, f.operands, sums[0]);

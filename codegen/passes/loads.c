@@ -214,7 +214,8 @@ static ct_op *first_async(cg_func *c, const ct_block *body)
 static ct_op *product_of_all(const candidate *k)
 {
     bool all = !k->ring->async && cg_is_straight(k->body) && k->ring->load_count == 2;
-    return all ? cg_only_product(k->body) : NULL;
+    ct_op *product = all ? cg_only_product(k->body) : NULL;
+    return product && !product->falling ? product : NULL;
 }
 
 /* Splits the load into 2^parts K slices along the upper bits of K; K begins at bit `low` of the operand's index.

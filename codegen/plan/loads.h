@@ -67,6 +67,8 @@ void cg_find_streams(cg_func *c, ct_op *loop, bool products);
 
 /* In kernels without products: unrolls loops whose threads load little in an iteration (codegen/plan/unroll.c). */
 void cg_unroll_loops(cg_func *c);
+/* Has a loop over K take several steps together if they are short. False: it is unchanged. */
+bool cg_lengthen_steps(cg_func *c, ct_op *loop);
 
 /* May the load be prefetched into slots from which each thread reads its own copies (codegen/plan/streams.c)? */
 cg_condition cg_stream_obstacle;
