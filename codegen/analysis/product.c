@@ -343,11 +343,14 @@ bool cg_async_fits(const cg_product *p)
     return fits_row(p, CG_BY_WGMMA);
 }
 
-/* Does wgmma multiply tf32 from scratch in less time than mma.sync? Beside a loop that is divided into groups, another
-   loop has one block on a multiprocessor, which waits longer for it if rows along K are shorter than a line. */
+/* Does wgmma multiply tf32 from scratch in less time than mma.sync? It reads the left operand from shared memory for
+   each step along K, which takes as long as 32 columns do, while mma.sync rounds what it reads from the ring. Beside a
+   loop that is divided into groups, another loop has one block on a multiprocessor, which waits longer for it if rows
+   along K are shorter than a line. */
 static bool suits_scratch(const cg_func *c, const cg_product *p)
 {
-    return p->in == BC_TF32 && (!c->groups || cg_memory_bytes(p->in) << p->k >= CG_LINE_BYTES);
+    enum { COLUMNS = 5 /* log2 */ };
+    return p->in == BC_TF32 && p->n >= COLUMNS && (!c->groups || cg_memory_bytes(p->in) << p->k >= CG_LINE_BYTES);
 }
 
 /* Can an asynchronous instruction compute the product, which has an atom? */
@@ -367,6 +370,7 @@ static cg_instruction instruction_of(const cg_func *c, const ct_op *op, cg_produ
         return fits_row(p, CG_BY_TCGEN05) && !cg_tcgen05_obstacle(c, p) ? CG_BY_TCGEN05 : CG_BY_MMA;
     return op->way == CT_TURNED                                       ? CG_BY_TURNED_WGMMA
            : op->way == CT_REORDERED                                  ? CG_BY_REORDERED_MMA
+           : op->way == CT_FRAGMENTS                                  ? CG_BY_MMA
            : is_async(c, op, p)                                       ? CG_BY_WGMMA
            : fits_row(p, CG_BY_TCGEN05) && !cg_tcgen05_obstacle(c, p) ? CG_BY_TCGEN05
                                                                       : CG_BY_MMA;
@@ -387,8 +391,10 @@ cg_product cg_product_of(const cg_func *c, const ct_op *op)
                     .c = operands[2],
                     .result = cg_result(op, 0),
                     .falling = op->falling,
-                    .paired = op->paired};
-    if ((op->way == CT_TURNED || op->way == CT_DIRECT) && p.in == BC_F32) /* rounded by the product, or before it */
+                    .paired = op->paired,
+                    .held = op->held};
+    const bool rounds = op->way == CT_TURNED || op->way == CT_DIRECT || op->way == CT_FRAGMENTS;
+    if (rounds && p.in == BC_F32) /* by the product, or before it */
         p.in = BC_TF32;
     p.acc = bc_elem_kind(p.c->type);
     p.scaled = op->opcode == OP_mmaf_scaled;

@@ -92,6 +92,7 @@ typedef struct cg_product {
     uint32_t falling;            /* log2 of the parts of K that are multiplied from the last one to the first */
     bool adds_up;                /* the instruction's sums start from zero and are added in f32, which has more bits */
     uint32_t along_m, along_n;   /* log2 of the warps that share M, N */
+    uint32_t held;               /* ct_op.held */
     struct cg_scales *scales;    /* as lowered: codegen/ops/mma.h; NULL until then */
 } cg_product;
 
@@ -219,8 +220,11 @@ cg_layout cg_block_layout(const cg_func *c, const cg_product *p);
 cg_layout cg_lines_layout(const cg_product *p, bool left, uint32_t k, const cg_layout *l);
 /* The layout of A as fragments: four registers for an instruction, with one element of tf32 or two of 16 bits each. */
 cg_layout cg_fragment_layout(const cg_func *c, const cg_product *p);
-/* The same for a product by wgmma, independent of its operands; false: the op has no such fragments. */
-bool cg_mma_fragment_layout(const cg_func *c, const ct_op *op, cg_layout *out);
+/* The same of B for mma.sync: two registers for each 8 columns. */
+cg_layout cg_right_fragment_layout(const cg_func *c, const cg_product *p);
+/* Either of the two, by the operand's index, if threads compute it as fragments, or wgmma can take A as such, which is
+   independent of its operands; false: the op has no such fragments. */
+bool cg_mma_fragment_layout(const cg_func *c, const ct_op *op, uint32_t index, cg_layout *out);
 /* The layout in which scales of A (left) or B are wanted. */
 cg_layout cg_scale_layout(const cg_func *c, const cg_product *p, bool left);
 /* The layout of the accumulator of an asynchronous product, independent of its operands; false: the op is no such

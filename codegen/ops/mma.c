@@ -145,8 +145,10 @@ static void assign_product(cg_func *c, const ct_op *op)
             cg_find_order(c, p, &read[0]);
         if (cg_left_in_tensor(c, op))
             read[0] = cg_tensor_left_layout(c, p);
-        else if (reordered || wants_fragments(c, op, p, &read[0]))
+        else if (reordered || op->held & 1 || wants_fragments(c, op, p, &read[0]))
             read[0] = cg_fragment_layout(c, p);
+        if (op->held & 2)
+            read[1] = cg_right_fragment_layout(c, p);
         for (uint32_t i = 0; p->scaled && i < 2; i++)
             read[2 + i] = cg_scale_layout(c, p, i == 0);
         assign_together(c, op, p);

@@ -37,6 +37,7 @@ typedef enum ct_way {
     CT_AS_IT_IS,  /* by what its shape and types allow */
     CT_DIRECT,    /* by loads: asynchronously, from its bytes or tf32 where the ring has them */
     CT_TURNED,    /* by loads: asynchronously, transposed (codegen/ops/mma_turned.c) */
+    CT_FRAGMENTS, /* by loads: by mma.sync, whose fragments are made of tiles in the ring (codegen/plan/fragments.c) */
     CT_REORDERED, /* by flip: K and rows counted as threads hold the left operand (codegen/analysis/reordered.h) */
 } ct_way;
 
@@ -67,8 +68,9 @@ struct ct_op {
     bool in_place;  /* by groups, skew: it adds to the registers of its accumulator, which nothing else reads */
     bool as_words;  /* by groups, overlap: its left operand, which does not change in the loop, is taken as the words in
                        which it is */
-    bool paired; /* by cluster: its right operand has only this thread block's half of the columns; the other block of
+    bool paired;  /* by cluster: its right operand has only this thread block's half of the columns; the other block of
                       the pair has the other half */
+    uint8_t held; /* by loads: bits of the operands that threads compute as fragments from tiles of the ring */
     uint8_t falling; /* by cut: log2 of the parts of K that are multiplied from the last one to the first */
     uint8_t way;     /* ct_way: by loads, flip; of an ftof, CT_TURNED: left to a product or to copies */
     /* Of a `staged`, by expand, ahead: */
