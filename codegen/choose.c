@@ -14,13 +14,14 @@
    since nothing else runs while its warps wait at a barrier; and one that carries sums has one fewer if a further block
    then has room. If accesses are short, stages also leave some of the memory to L1, which shares it with them.
 
-   A map without such a hint gets more warps, up to 16, as long as fewer than half of the threads that a
-   multiprocessor can have are predicted to be there and each step brings more of them. If these are too few still,
-   its rings have two stages, provided that this brings more. A map whose ring leaves no room for a second block has
-   up to 32 warps, if their registers suffice: 16 are the most for others because all warps of a block wait for the
-   last one, but while this one waits, nothing else computes. A reduction without a hint gets more, up to eight, in
-   the same way, as long as each warp has results of its own, because otherwise more warps exchange more, and if
-   accesses are shorter than 16 bytes, so that instructions limit it.
+   A map without loops that would have more than the usual warps goes in strips if copies of 16 bytes bring these. A
+   map without such a hint gets more warps, up to 16, as long as fewer than half of the threads that a multiprocessor
+   can have are predicted to be there and each step brings more of them. If these are too few still, its rings have two
+   stages, provided that this brings more. A map whose ring leaves no room for a second block has up to 32 warps, if
+   their registers suffice: 16 are the most for others because all warps of a block wait for the last one, but while
+   this one waits, nothing else computes. A reduction without a hint gets more, up to eight, in the same way, as long
+   as each warp has results of its own, because otherwise more warps exchange more, and if accesses are shorter than 16
+   bytes, so that instructions limit it.
 
    Why any choice is right: passes keep the meaning of a kernel for every number of warps. */
 #include "codegen/choose.h"
@@ -144,14 +145,30 @@ static bool carries_tiles(const cg_func *c)
 
 /* ---- maps ---- */
 
-/* Is it a map whose warps no hint says? */
-static bool is_free_map(const cg_func *c)
+static bool is_weighed_map(const cg_func *c)
 {
     uint32_t count = 0;
     for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
         if (++count > CG_WEIGHED_OPS)
             return false;
-    return cg_is_map(c) && !cg_hint_of(c, CG_HINT_WARPS) && !cg_loops_stay_plain(c);
+    return cg_is_map(c) && !cg_loops_stay_plain(c);
+}
+
+/* Lets a map without loops that has more warps than usual go in strips instead, if copies of 16 bytes bring them. Its
+   threads then have their addresses and bounds computed once, and the next strip on its way, where a block of many
+   warps begins with a wait. Shorter copies take more instructions than that saves. */
+static void go_in_strips(cg_func *c, const cg_watch *watch, cg_choices *room)
+{
+    cg_choices next = *cg_choices_of(c);
+    next.strips = CG_IF_LEGAL;
+    if (c->strip_bits || next.warps || cg_real_warp_bits(c) <= CG_USUAL_WARPS || cg_has_loops(c))
+        return;
+    const cg_weight then = cg_weigh(c, watch, &next);
+    if (c->failed || !then.compiles || then.warp_bits == cg_real_warp_bits(c) || !then.is_fed || then.has_short)
+        return;
+    cg_take(c, room, &next);
+    cg_remark(c, NULL, CG_REMARK_ChosenByCost, TV_REMARK_PASSED,
+              "strips of tiles, whose loads run ahead, instead of more warps");
 }
 
 /* Are there predicted to be fewer than half of the threads that a multiprocessor can have? */
@@ -160,12 +177,13 @@ static bool has_few_threads(const cg_func *c, const cg_weight *now)
     return now->resident && now->resident < c->target->threads / 2 >> CG_LANE_BITS;
 }
 
-/* Takes the next choices if they bring more warps to a multiprocessor. Where blocks take tiles in turn, as many blocks
+/* Takes the next choices if they bring more warps to a multiprocessor, and do not take the slots away by which tiles
+   come: without them, ptxas decides how many loads are on their way. Where blocks take tiles in turn, as many blocks
    must be left, which the stages of a ring limit. */
 static bool brings_more(cg_func *c, const cg_watch *watch, const cg_choices *next, cg_weight *now, cg_choices *best)
 {
     cg_weight then = cg_weigh(c, watch, next);
-    if (!then.compiles || then.resident <= now->resident)
+    if (!then.compiles || then.resident <= now->resident || (now->is_fed && !then.is_fed))
         return false;
     if (cg_has_turns(c) && (!now->shared || then.resident < 2 * now->resident))
         return false;
@@ -375,8 +393,10 @@ static void leave_cache(cg_func *c, const cg_watch *watch, cg_choices *room, con
 
 void cg_choose_warps(cg_func *c, const cg_watch *watch, cg_choices *room)
 {
-    if (is_free_map(c)) {
-        fill_with_map(c, watch, room);
+    if (is_weighed_map(c)) {
+        go_in_strips(c, watch, room);
+        if (!cg_hint_of(c, CG_HINT_WARPS))
+            fill_with_map(c, watch, room);
         return;
     }
     if (!is_reduction(c)) {

@@ -11,12 +11,14 @@
    Maps without loops whose tiles are rows go in strips. Other maps, in loops or on tiles of several dimensions, get
    more warps, also than a hint says. But those without loops go in strips, too, if a block of 16 warps would be alone
    on a multiprocessor because of its registers: all its warps load at first, and compute afterwards, and memory is
-   idle meanwhile. This requires that they load whole tiles, since rows that are broadcast would pass through shared
-   memory in each strip (seven such maps took 1.4 to 2.4 times as long on an H200). Eight of the twelve maps of twenty
-   seeds that change are 0.97 to 1.45 times as fast, 1.06 in the geometric mean. And without loops, a hint may let
-   values of 64 bits take twice the registers: a quarter of the threads keeps their arithmetic busy. (On an H200, a map
-   of 32 by 128 elements of f32 with a hint for four warps takes 67 µs with 16 warps and 93 with four; one of 16 by 256
-   of f64 with eight, 21.1 and 22.6 with 16.)
+   idle meanwhile. Where copies of 16 bytes bring each strip ahead of the one before, they do so in any case
+   (codegen/choose.c), unless they store in another order than that of rows, of which a strip has a part. This requires
+   that they load whole tiles, since rows that are broadcast would pass through shared memory in each strip (seven such
+   maps took 1.4 to 2.4 times as long on an H200). Eight of the twelve maps of twenty seeds that change are 0.97 to
+   1.45 times as fast, 1.06 in the geometric mean. And without loops, a hint may let values of 64 bits take twice the
+   registers: a quarter of the threads keeps their arithmetic busy. (On an H200, a map of 32 by 128 elements of f32
+   with a hint for four warps takes 67 µs with 16 warps and 93 with four; one of 16 by 256 of f64 with eight, 21.1 and
+   22.6 with 16.)
 
    Rows whose pointers are not promised to be multiples of 4 bytes are divided among more warps, up to 16, rather than
    into strips, if each thread then has the registers of a kernel in two versions (codegen/passes/align.c): accesses may
@@ -254,7 +256,15 @@ static bool loads_whole_tiles(const cg_func *c, uint32_t tile_bits)
     return true;
 }
 
-bool cg_is_alone_by_warps(cg_func *c, uint32_t tile_bits, uint32_t at_once)
+static bool stores_by_rows(const cg_func *c)
+{
+    for (const ct_op *op = c->ir->body->first; op; op = op->next)
+        if (op->opcode < OP_LIMIT && bc_op_in(op->opcode, BC_OPS(ACCESS)) && !goes_by_rows(op))
+            return false;
+    return true;
+}
+
+bool cg_is_better_in_strips(cg_func *c, uint32_t tile_bits, uint32_t at_once)
 {
     enum { TWO_BLOCKS = 2 };
     const cg_machine *m = cg_machine_of(c->target);
@@ -262,6 +272,8 @@ bool cg_is_alone_by_warps(cg_func *c, uint32_t tile_bits, uint32_t at_once)
     threads = threads < most ? threads : most;
     if (!cg_is_map(c) || !loads_whole_tiles(c, tile_bits))
         return false;
+    if (cg_choices_of(c)->strips == CG_IF_LEGAL)
+        return stores_by_rows(c);
     double wanted = held_of_element(c, tile_bits) * (double)((uint64_t)1 << (tile_bits - threads)) + m->registers_few;
     return TWO_BLOCKS * wanted * (double)(1u << threads) > m->registers;
 }

@@ -274,7 +274,7 @@ static warps choose_warps(const cg_func *c, tiles t)
     return (warps){.bits = !is_hinted || is_too_much ? warps_that_suit(&t) : hint};
 }
 
-static bool has_loops(const cg_func *c)
+bool cg_has_loops(const cg_func *c)
 {
     for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
         if (ct_is_loop(op))
@@ -311,11 +311,11 @@ void cg_set_warps(cg_func *c)
     bool by_strips = cg_is_strip_map(c), is_hinted = hinted_warps(c, &hint);
     if (!chosen.strip_bits && !cg_choices_of(c)->warps && (t.most || !is_hinted)) /* a hint yields to tiles only */
         chosen.bits = cg_warps_of_accesses(c, t.most, chosen.bits);
-    bool as_hinted = is_hinted && !by_strips && !has_loops(c);
+    bool as_hinted = is_hinted && !by_strips && !cg_has_loops(c);
     uint32_t part = chosen.bits + CG_LANE_BITS,
              at_once = part < t.most ? cg_elements_at_once(c, t.most, as_hinted) : t.most;
     uint32_t divided = 0;
-    bool by_warps = !by_strips && (chosen.strip_bits || !cg_is_alone_by_warps(c, t.most, at_once));
+    bool by_warps = !by_strips && (chosen.strip_bits || !cg_is_better_in_strips(c, t.most, at_once));
     if (part + at_once < t.most && by_strips && !chosen.strip_bits && cg_divides_among_warps(c, t.most, &divided)) {
         chosen.bits = larger(chosen.bits, divided);
     } else if (part + at_once < t.most && !by_warps) { /* maps: more strips with fewer elements */

@@ -33,9 +33,10 @@ bool cg_is_map(const cg_func *c);
 bool cg_takes_turns(const ct_op *loop);
 /* Has the kernel such a loop? */
 bool cg_has_turns(const cg_func *c);
-/* Is it a map that can go in strips instead, and does a block with as many warps as its tiles need leave no registers
-   for a second one? */
-bool cg_is_alone_by_warps(cg_func *c, uint32_t tile_bits, uint32_t at_once);
+bool cg_has_loops(const cg_func *c);
+/* Is it a map that can go in strips instead of having as many warps as its tiles need, and is this chosen, or would a
+   block with that many leave no registers for a second one? */
+bool cg_is_better_in_strips(cg_func *c, uint32_t tile_bits, uint32_t at_once);
 /* Should the tiles of that map be divided among more warps rather than into strips, and among how many (log2)? */
 bool cg_divides_among_warps(cg_func *c, uint32_t tile_bits, uint32_t *out_warps);
 /* Is it a map that may finish some elements, in strips, before it begins the next ones? */
