@@ -121,7 +121,7 @@ static const example examples[] = {
     {&e4m3, 32, 32, 64, AS_IS, AS_IS, "sm_89", "add.rn.f32", "cvt.rn.f16x2", NULL, 0},
     {&e4m3, 32, 32, 64, AS_IS, AS_IS, "sm_120a", "e4m3.e4m3", "add.rn.f32", NULL, 0},
     {&i8, 128, 32, 64, AS_IS, PERMUTED, "sm_90a", "m64n32k32.s32.s8.s8", "mma.sync", NULL, 0},
-    {&i8, 64, 64, 32, AS_IS, AS_IS, "sm_90a", "mma.sync", "wgmma", NULL, 0}, /* one step along K */
+    {&i8, 32, 64, 32, AS_IS, AS_IS, "sm_90a", "mma.sync", "wgmma", NULL, 0}, /* one step along K */
     {&tf32, 128, 64, 64, AS_IS, BY_VIEW, "sm_90a", "m64n64k8.f32.tf32.tf32", "mma.sync", NULL, 0},
     {&e4m3, 32, 128, 128, BY_VIEW, AS_IS, "sm_90a", "wgmma.mma_async", NULL, NULL, 0},
     {&e4m3, 32, 64, 64, BY_VIEW, AS_IS, "sm_90a", "mma.sync", "wgmma", NULL, 0}, /* too short for producers */
