@@ -125,8 +125,8 @@ cg_val cg_low_half(cg_func *c, cg_val x)
     return r;
 }
 
-/* bf16 is f32's upper half. The lower half of a word is shifted there: ptxas does that on the pipe of multiplications if
-   the one of selections has more to do, which a selection of bytes would go to. */
+/* bf16 is f32's upper half. The lower half of a word is shifted there: ptxas does that on the pipe of multiplications
+   if the one of selections has more to do, which a selection of bytes would go to. */
 cg_val cg_to_f32(cg_func *c, bc_kind kind, cg_val x)
 {
     cg_val wide = cg_new(c, CG_B32);
