@@ -367,13 +367,14 @@ static bool crowds_cache(const cg_func *c, const cg_weight *w)
            > cg_machine_of(c->target)->shared_beside_kib * 1024;
 }
 
-/* Gives rings fewer stages if they leave L1 more room then, and as many blocks share a multiprocessor. Copies of less
-   than 16 bytes pass through L1, and so do the loads of the version for rows that are not aligned. A line that is on
-   its way has its place there, so that a small L1 limits how many are, and drops lines before all of them is read. */
+/* Gives rings fewer stages if they leave L1 more room then, as many blocks share a multiprocessor, and most of what is
+   read needs it: copies of less than 16 bytes pass through L1, and so do the loads of the version for rows that are not
+   aligned. A line that is on its way has its place there, so that a small L1 limits how many are, and drops lines
+   before all of them is read. */
 static void leave_cache(cg_func *c, const cg_watch *watch, cg_choices *room, const cg_weight *now)
 {
     cg_choices fewer = *cg_choices_of(c);
-    if (!now->has_short || !now->stages || !crowds_cache(c, now))
+    if (!now->is_short || !now->stages || !crowds_cache(c, now))
         return;
     for (fewer.stages = now->stages - 1; fewer.stages >= CG_SLOTS_IN_FLIGHT; fewer.stages--) {
         const cg_weight then = cg_weigh(c, watch, &fewer);

@@ -225,6 +225,17 @@ static bool has_many_keys(const cg_func *c)
     return false;
 }
 
+/* Are keys of a chain its values, too? Then several products read the same tile. */
+static bool are_values(const cg_func *c)
+{
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
+        for (const ct_op *before = op->block->first; cg_is_product(op) && cg_product_before(op) && before != op;
+             before = before->next)
+            if (cg_is_product(before) && cg_source_of(before->operands[1]) == cg_source_of(op->operands[1]))
+                return true;
+    return false;
+}
+
 typedef struct chain_plan {
     cg_choices choices;
     cg_weight weight;
@@ -243,14 +254,15 @@ static void try_plan(cg_func *c, const cg_watch *watch, chain_plan *plan, double
 /* Swaps the operands of a chain of few rows, so that wgmma reads each of them once from shared memory, if the model
    predicts that this is clearly faster than what other rules have chosen; without producers, it was slower for most
    chains that were tried. Keys of which two iterations do not fit are divided, with swapped operands or without, if
-   that is predicted to be faster. */
+   that is predicted to be faster. If keys are also values, they remain whole with swapped operands only if that is
+   predicted to be clearly faster: while products read their single slot, nothing is copied. */
 static void choose_for_chain(cg_func *c, const cg_watch *watch, cg_choices *room)
 {
     const cg_choices usual = *cg_choices_of(c);
     if (!(c->target->features & CG_HAS_WGMMA) || usual.swap != CG_AS_DECIDED || usual.groups != CG_AS_DECIDED
         || cg_loops_stay_plain(c) || !rows_of_chain(c))
         return;
-    const double worth = cg_machine_of(c->target)->worth_swapping;
+    double worth = cg_machine_of(c->target)->worth_swapping;
     const bool swaps = rows_of_chain(c) < CG_WARPGROUP_ROWS, divides = has_many_keys(c);
     if (!swaps && !divides)
         return;
@@ -264,10 +276,12 @@ static void choose_for_chain(cg_func *c, const cg_watch *watch, cg_choices *room
     both.name = "keys of a chain of products in parts, as left operands";
     if (divides)
         try_plan(c, watch, &parts, 1, &best);
+    if (swaps && divides)
+        try_plan(c, watch, &both, worth, &best);
+    if (best.choices.swap)
+        worth = are_values(c) ? cg_machine_of(c->target)->worth_changing : 1;
     if (swaps)
         try_plan(c, watch, &swapped, worth, &best);
-    if (swaps && divides)
-        try_plan(c, watch, &both, best.choices.swap ? 1 : worth, &best);
     if (!c->failed && best.name)
         cg_take_cheaper(c, room, &best.choices, best.name, &best.weight, &now.weight);
 }

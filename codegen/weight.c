@@ -40,13 +40,14 @@ static bool reads_own_slots(const cg_func *c)
     return reads && !c->is_versioned;
 }
 
-/* Are tiles loaded ahead in accesses shorter than 16 bytes, or possibly, where there are two versions for that? */
-static bool has_short_accesses(const cg_func *c)
+/* Bytes of memory that stages are of, in accesses shorter than 16 bytes or in others. */
+static uint64_t bytes_ahead(const cg_func *c, bool is_short)
 {
+    uint64_t bytes = 0;
     for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
-        if (op->opcode == CT_ring && cg_ring_has_short(op->detail))
-            return true;
-    return c->is_versioned;
+        if (op->opcode == CT_ring)
+            bytes += cg_ring_memory_bytes(op->detail, is_short);
+    return bytes;
 }
 
 static bool adds_up(const cg_func *c)
@@ -94,7 +95,9 @@ cg_weight cg_weigh_on(cg_func *c, const cg_watch *watch, const cg_choices *choic
     w.resident = cost ? cost->blocks << w.warp_bits : 0;
     for (uint32_t i = 0; cost && i < cost->loop_count; i++)
         w.stages = cost->loops[i].stages > w.stages ? cost->loops[i].stages : w.stages;
-    w.has_short = cost && has_short_accesses(&own);
+    const uint64_t in_short = cost ? bytes_ahead(&own, true) : 0;
+    w.has_short = cost && (in_short || own.is_versioned);
+    w.is_short = cost && (in_short > bytes_ahead(&own, false) || own.is_versioned);
     w.is_fed = cost && reads_own_slots(&own);
     if (own.status == TV_NO_MEMORY || own.arena.failed)
         cg_no_memory(c);

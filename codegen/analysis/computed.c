@@ -74,6 +74,9 @@ bool cg_computed_from(const ct_value *operand, const ct_op *load, const cg_layou
 bool cg_fragments_from(const cg_func *c, const ct_op *product, const ct_op *load, cg_layout *out)
 {
     cg_layout fragments;
-    return cg_mma_fragment_layout(c, product, &fragments)
-           && cg_computed_from(product->operands[0], load, &fragments, out);
+    for (uint32_t i = 0; i < 2; i++)
+        if (cg_mma_fragment_layout(c, product, i, &fragments)
+            && cg_computed_from(product->operands[i], load, &fragments, out))
+            return true;
+    return false;
 }

@@ -13,7 +13,7 @@ cg_encoding cg_encoding_new(uint32_t rows, uint32_t columns, uint32_t batch, uin
                                         [CG_FEED_WORDS] = {0, 1, 2},
                                         [CG_FEED_SECONDS] = {1, 2, 3},
                                         [CG_FEED_FOURTHS] = {4, 2, 3},
-                                        [CG_FEED_DOUBLES] = {CG_NO_ROW_BIT, 0, 1},
+                                        [CG_FEED_ELEMENTS] = {CG_NO_ROW_BIT, 0, 1},
                                         [CG_FEED_ACROSS] = {0, 1, 2},
                                         [CG_FEED_VECTORS] = {0, CG_PANEL_BIT, 0}};
     /* log2 of the rows of an instruction, and of the lanes that have a row in each of its columns */

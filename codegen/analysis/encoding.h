@@ -15,7 +15,8 @@ typedef enum cg_feed {
     CG_FEED_WORDS,        /* 4-byte elements: four rows at a time, a lane reads two or four neighbours of each */
     CG_FEED_SECONDS,      /* every second of 16 rows at a time */
     CG_FEED_FOURTHS,      /* every fourth of 32 rows at a time */
-    CG_FEED_DOUBLES,      /* 8-byte elements: half a warp reads four neighbours in each of four rows */
+    CG_FEED_ELEMENTS,     /* element by element: of 8 bytes, half a warp reads four neighbours in each of four rows; of
+                             4 bytes, a warp reads eight */
     CG_FEED_VECTORS,      /* eight rows at a time, of each four chunks whose numbers differ in two bits */
     CG_FEED_ONE,          /* one row at a time, several chunks of it */
     CG_FEED_ACROSS,       /* threads transpose the tile on its way to shared memory; then eight rows at a time */

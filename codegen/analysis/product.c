@@ -255,9 +255,7 @@ static bool is_chained(const ct_op *op)
     return false;
 }
 
-/* The elements of the results that the products of a block hold at a time; products that add to the same sum count
-   once. */
-static uint32_t sums_of(const ct_block *block)
+uint32_t cg_sums_held(const ct_block *block)
 {
     enum { MOST = 1 << 20 };
     uint32_t sum = 0;
@@ -267,15 +265,23 @@ static uint32_t sums_of(const ct_block *block)
     return sum;
 }
 
+uint32_t cg_warps_of_rows(const ct_block *body)
+{
+    uint32_t fewest = CG_MAX_TILE_BITS;
+    for (const ct_op *op = body->first; op; op = op->next) {
+        const bc_type *type = cg_is_product(op) ? op->results[0].type : NULL;
+        uint32_t bits = type ? cg_log2_up((uint64_t)type->shape[type->rank - 2]) : fewest;
+        fewest = bits < fewest ? bits : fewest;
+    }
+    uint32_t warps = fewest - CG_ATOM_ROW_BITS;
+    return cg_sums_held(body) >> warps > CG_SUMS_OF_A_WARP ? UINT32_MAX : warps;
+}
+
 uint32_t cg_mma_chain_warps(const cg_func *c)
 {
-    enum {
-        /* of which the accumulators that four warps hold beside fragments take half of the registers, whatever a hint
-           says */
-        BLOCKS = 2,
-        FOR_A_WARP = 192 << 5 /* with more, each warp has a part of the columns, and rows are spread over several
-                                 warps */
-    };
+    /* of which the accumulators that four warps hold beside fragments take half of the registers, whatever a hint
+       says */
+    enum { BLOCKS = 2 };
     const uint32_t most = CG_REGISTERS / 2 / BLOCKS;
     const ct_func *f = c->ir;
     uint32_t warps = 0, chosen = cg_choices_of(c)->warps;
@@ -285,12 +291,12 @@ uint32_t cg_mma_chain_warps(const cg_func *c)
             continue;
         const bc_type *result = cg_result(op, 0)->type, *other = cg_result(before, 0)->type;
         uint32_t m = cg_log2_up((uint64_t)result->shape[result->rank - 2]);
-        uint32_t held = sums_of(op->block),
+        uint32_t held = cg_sums_held(op->block),
                  pair = ((uint32_t)1 << cg_shape_of(result).tile_bits) + ((uint32_t)1 << cg_shape_of(other).tile_bits);
         held = held > pair ? held : pair;
         uint32_t wanted = chosen ? cg_log2_up(chosen) : held > most ? 3 : 2;
         uint32_t rows = m < 4 ? 0 : wanted < m - 4 ? wanted : m - 4;
-        wanted = rows >= CG_WARPGROUP_BITS && held >> rows > FOR_A_WARP ? wanted : rows;
+        wanted = rows >= CG_WARPGROUP_BITS && held >> rows > CG_SUMS_OF_A_WARP ? wanted : rows;
         warps = wanted > warps ? wanted : warps;
     }
     return warps < 2 ? 0 : warps;
@@ -337,11 +343,14 @@ bool cg_async_fits(const cg_product *p)
     return fits_row(p, CG_BY_WGMMA);
 }
 
-/* Does wgmma multiply tf32 from scratch in less time than mma.sync? Beside a loop that is divided into groups, another
-   loop has one block on a multiprocessor, which waits longer for it if rows along K are shorter than a line. */
+/* Does wgmma multiply tf32 from scratch in less time than mma.sync? It reads the left operand from shared memory for
+   each step along K, which takes as long as 32 columns do, while mma.sync rounds what it reads from the ring. Beside a
+   loop that is divided into groups, another loop has one block on a multiprocessor, which waits longer for it if rows
+   along K are shorter than a line. */
 static bool suits_scratch(const cg_func *c, const cg_product *p)
 {
-    return p->in == BC_TF32 && (!c->groups || cg_memory_bytes(p->in) << p->k >= CG_LINE_BYTES);
+    enum { COLUMNS = 5 /* log2 */ };
+    return p->in == BC_TF32 && p->n >= COLUMNS && (!c->groups || cg_memory_bytes(p->in) << p->k >= CG_LINE_BYTES);
 }
 
 /* Can an asynchronous instruction compute the product, which has an atom? */
@@ -361,6 +370,7 @@ static cg_instruction instruction_of(const cg_func *c, const ct_op *op, cg_produ
         return fits_row(p, CG_BY_TCGEN05) && !cg_tcgen05_obstacle(c, p) ? CG_BY_TCGEN05 : CG_BY_MMA;
     return op->way == CT_TURNED                                       ? CG_BY_TURNED_WGMMA
            : op->way == CT_REORDERED                                  ? CG_BY_REORDERED_MMA
+           : op->way == CT_FRAGMENTS                                  ? CG_BY_MMA
            : is_async(c, op, p)                                       ? CG_BY_WGMMA
            : fits_row(p, CG_BY_TCGEN05) && !cg_tcgen05_obstacle(c, p) ? CG_BY_TCGEN05
                                                                       : CG_BY_MMA;
@@ -380,8 +390,11 @@ cg_product cg_product_of(const cg_func *c, const ct_op *op)
                     .rhs = operands[1],
                     .c = operands[2],
                     .result = cg_result(op, 0),
-                    .paired = op->paired};
-    if ((op->way == CT_TURNED || op->way == CT_DIRECT) && p.in == BC_F32) /* rounded by the product, or before it */
+                    .falling = op->falling,
+                    .paired = op->paired,
+                    .held = op->held};
+    const bool rounds = op->way == CT_TURNED || op->way == CT_DIRECT || op->way == CT_FRAGMENTS;
+    if (rounds && p.in == BC_F32) /* by the product, or before it */
         p.in = BC_TF32;
     p.acc = bc_elem_kind(p.c->type);
     p.scaled = op->opcode == OP_mmaf_scaled;

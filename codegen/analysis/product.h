@@ -8,6 +8,9 @@
 enum { CG_ATOM_ROW_BITS = 4 }; /* log2 of the rows that mma.sync multiplies */
 /* log2 of a warpgroup's warps; for asynchronous products of mixed signs */
 enum { CG_WARPGROUP_BITS = 2, CG_PTX_OF_MIXED = 84 };
+/* The most elements of sums that a warp of a chain has. With more, each warp has a part of the columns, and rows are
+   spread over several warps. */
+enum { CG_SUMS_OF_A_WARP = 192 << CG_LANE_BITS };
 /* log2 of the elements of K that a blocked product takes at a time; of the fewest elements that a thread has of it */
 enum { CG_BLOCK_K_BITS = 2, CG_BLOCK_LEAST_BITS = 2 };
 /* log2 of the elements along K and the columns that an asynchronous product sums up where it adds up */
@@ -86,8 +89,10 @@ typedef struct cg_product {
                                     are none */
     uint8_t k_bit[CG_MAX_TILE_BITS],
         m_bit[CG_MAX_TILE_BITS]; /* reordered: bits of K and M, in the instruction's order */
+    uint32_t falling;            /* log2 of the parts of K that are multiplied from the last one to the first */
     bool adds_up;                /* the instruction's sums start from zero and are added in f32, which has more bits */
     uint32_t along_m, along_n;   /* log2 of the warps that share M, N */
+    uint32_t held;               /* ct_op.held */
     struct cg_scales *scales;    /* as lowered: codegen/ops/mma.h; NULL until then */
 } cg_product;
 
@@ -170,6 +175,11 @@ bool cg_async_fits(const cg_product *p);
 /* Would the target's instruction keep fewer bits of the product's sums than their type has, although the product
    does not allow that? Source: memory reference, section 7.1 (`fast_acc`). */
 bool cg_cuts_sums(const cg_func *c, const ct_op *op);
+/* The step along K that is multiplied as the one with that number, of 2^bits. */
+static inline uint32_t cg_step_in_order(const cg_product *p, uint32_t number, uint32_t bits)
+{
+    return number ^ (((1u << p->falling) - 1) << (bits - p->falling));
+}
 /* For a product whose sums are added in f32, with 2^step_bits instructions along K: the number of instructions per
    sum. */
 static inline uint32_t cg_steps_added_up(const cg_product *p, uint32_t step_bits)
@@ -210,8 +220,11 @@ cg_layout cg_block_layout(const cg_func *c, const cg_product *p);
 cg_layout cg_lines_layout(const cg_product *p, bool left, uint32_t k, const cg_layout *l);
 /* The layout of A as fragments: four registers for an instruction, with one element of tf32 or two of 16 bits each. */
 cg_layout cg_fragment_layout(const cg_func *c, const cg_product *p);
-/* The same for a product by wgmma, independent of its operands; false: the op has no such fragments. */
-bool cg_mma_fragment_layout(const cg_func *c, const ct_op *op, cg_layout *out);
+/* The same of B for mma.sync: two registers for each 8 columns. */
+cg_layout cg_right_fragment_layout(const cg_func *c, const cg_product *p);
+/* Either of the two, by the operand's index, if threads compute it as fragments, or wgmma can take A as such, which is
+   independent of its operands; false: the op has no such fragments. */
+bool cg_mma_fragment_layout(const cg_func *c, const ct_op *op, uint32_t index, cg_layout *out);
 /* The layout in which scales of A (left) or B are wanted. */
 cg_layout cg_scale_layout(const cg_func *c, const cg_product *p, bool left);
 /* The layout of the accumulator of an asynchronous product, independent of its operands; false: the op is no such
@@ -229,6 +242,13 @@ cg_feed cg_mma_feed(cg_func *c, const ct_op *op, uint32_t index, const cg_layout
 /* How the product reads an operand that it encodes itself, with the last dimension contiguous or not. */
 cg_feed cg_scratch_feed(const cg_product *p, bool left, bool along_last);
 
+/* The elements of the results that the products of a block hold at a time; products that add to the same sum count
+   once. */
+uint32_t cg_sums_held(const ct_block *block);
+/* log2 of the warps that have rows of their own in every product of a chain, if they can hold its sums; otherwise
+   UINT32_MAX. Warpgroups that share the rows of a product would each read its left operand, for fewer columns: an
+   instruction with fewer than 64 takes as long. */
+uint32_t cg_warps_of_rows(const ct_block *body);
 /* log2 of the preferred number of warps for a function with products that pass their results to other products in
    registers; 0: it has no such products. */
 uint32_t cg_mma_chain_warps(const cg_func *c);

@@ -218,13 +218,40 @@ cg_layout cg_fragment_layout(const cg_func *c, const cg_product *p)
     return p->instruction == CG_BY_REORDERED_MMA ? cg_in_order(p, &l, true) : l;
 }
 
-bool cg_mma_fragment_layout(const cg_func *c, const ct_op *op, cg_layout *out)
+/* Of each 8 or 16 columns, a lane has the lower and the upper half of K; then registers count K, and columns. */
+cg_layout cg_right_fragment_layout(const cg_func *c, const cg_product *p)
+{
+    enum { ROWS = 3 };
+    cg_layout l = {.tile_bits = (uint8_t)(p->k + p->n + p->batch), .warp_bits = (uint8_t)c->warp_bits};
+    uint32_t one = 1, beside = p->atom.element_bits, columns = p->n - p->along_n;
+    if (beside)
+        l.reg[l.reg_bits++] = one << p->n;
+    l.reg[l.reg_bits++] = one << (p->n + 2 + beside);
+    if (columns > ROWS)
+        l.reg[l.reg_bits++] = one << ROWS;
+    for (uint32_t i = 3 + beside; i < p->k; i++)
+        l.reg[l.reg_bits++] = one << (p->n + i);
+    for (uint32_t i = ROWS + 1; i < columns; i++)
+        l.reg[l.reg_bits++] = one << i;
+    for (uint32_t i = 0; i < p->batch; i++)
+        l.reg[l.reg_bits++] = one << (p->n + p->k + i);
+    l.lane[0] = one << (p->n + beside);
+    l.lane[1] = one << (p->n + beside + 1);
+    for (uint32_t i = 0; i < ROWS; i++)
+        l.lane[2 + i] = one << i;
+    for (uint32_t i = 0; i < p->along_n; i++)
+        l.warp[p->along_m + i] = one << (columns + i);
+    return l;
+}
+
+bool cg_mma_fragment_layout(const cg_func *c, const ct_op *op, uint32_t index, cg_layout *out)
 {
     cg_product p = cg_product_of(c, op);
-    if (p.instruction != CG_BY_WGMMA || p.atom.element_bits > 1)
+    bool held = p.held >> index & 1;
+    if (!held && (index || p.instruction != CG_BY_WGMMA || p.atom.element_bits > 1))
         return false;
     split_warps(c, &p);
-    *out = cg_fragment_layout(c, &p);
+    *out = index ? cg_right_fragment_layout(c, &p) : cg_fragment_layout(c, &p);
     return true;
 }
 
@@ -320,9 +347,11 @@ cg_feed cg_mma_feed(cg_func *c, const ct_op *op, uint32_t index, const cg_layout
     if (cg_has_trait(&p, CG_TRANSPOSES) && (index || !along_k))
         return index ? cg_turned_feed(&p, along_k) : CG_FEED_ACROSS;
     if (p.in == BC_F64)
-        return CG_FEED_DOUBLES;
+        return CG_FEED_ELEMENTS;
     if (op->way == CT_DIRECT && !along_k && bc_elem_kind(cg_source_of(op->operands[index])->type) == BC_F32)
         return CG_FEED_ACROSS; /* producers transpose what they round */
+    if (p.in == BC_TF32 && p.instruction == CG_BY_MMA && !along_k)
+        return CG_FEED_ELEMENTS;
     if (p.atom.element_bits == 1)
         return halves_feed(&p, index, along_k);
     return other_feed(&p, index, along_k, along_last);
@@ -333,7 +362,7 @@ cg_feed cg_scratch_feed(const cg_product *p, bool left, bool along_last)
     if (p->instruction == CG_BY_BLOCKS)
         return along_last == left ? CG_FEED_FOURTHS : CG_FEED_ONE;
     if (p->in == BC_F64)
-        return CG_FEED_DOUBLES;
+        return CG_FEED_ELEMENTS;
     if (p->instruction == CG_BY_REORDERED_MMA)
         return CG_FEED_VECTORS;
     return (left ? p->row_pairs : p->pairs) ? CG_FEED_PAIRS : CG_FEED_ROWS;

@@ -12,12 +12,15 @@ uint32_t cg_chunk_bits(const bc_type *tile)
     return bc_kind_memory_bytes(kind) ? 4 - tv_trailing_zeros(bc_kind_memory_bytes(kind)) : 5;
 }
 
-bool cg_ring_has_short(const cg_ring *ring)
+uint64_t cg_ring_memory_bytes(const cg_ring *ring, bool is_short)
 {
-    for (uint32_t i = 0; i < ring->load_count; i++)
-        if (ring->loads[i].vector_bits < cg_chunk_bits(ring->loads[i].op->results[0].type))
-            return true;
-    return false;
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < ring->load_count; i++) {
+        const bc_type *tile = ring->loads[i].op->results[0].type;
+        if ((ring->loads[i].vector_bits < cg_chunk_bits(tile)) == is_short)
+            bytes += (uint64_t)cg_memory_bytes(bc_elem_kind(tile)) << cg_shape_of(tile).tile_bits;
+    }
+    return bytes;
 }
 
 cg_layout cg_ring_lines(const cg_ring_load *load, uint32_t warp_bits)

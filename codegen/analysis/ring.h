@@ -218,8 +218,8 @@ typedef struct cg_distance {
 
 /* log2 of the elements in 16 bytes of memory. */
 uint32_t cg_chunk_bits(const bc_type *tile);
-/* Are tiles of the ring copied in pieces shorter than that? */
-bool cg_ring_has_short(const cg_ring *ring);
+/* Bytes of memory that a stage is of, in pieces shorter than that, or in others. */
+uint64_t cg_ring_memory_bytes(const cg_ring *ring, bool is_short);
 /* The first elements of the tile's lines, over threads: of 128 bytes along the contiguous dimension, or whole rows of
    the tile if these are shorter. */
 cg_layout cg_ring_lines(const cg_ring_load *load, uint32_t warp_bits);

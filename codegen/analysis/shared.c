@@ -34,7 +34,7 @@ static uint64_t product_bytes(const cg_func *c, const ct_op *op, const cg_ring *
     uint32_t step = p.instruction == CG_BY_ELEMENT ? 0 : p.atom.k_bits;
     uint64_t bytes = p.instruction == CG_BY_TCGEN05 ? cg_tensor_bytes(c) : 0;
     for (uint32_t i = 0; i < op->operand_count; i++)
-        if (i < 2 && !is_fed(ring, cg_source_of(op->operands[i])->op))
+        if (i < 2 && !(op->held >> i & 1) && !is_fed(ring, cg_source_of(op->operands[i])->op))
             bytes += (tile_bytes(op->operands[i]) >> (p.k - step)) + cg_traits_of(p.instruction)->align;
         else if (i >= COLUMNS && !cg_has_atom(&p))
             bytes += tile_bytes(op->operands[i]) + ALIGN;

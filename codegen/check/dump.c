@@ -106,8 +106,12 @@ static void say_product(const ct_op *op, const cg_k_part *part, bc_text *out)
         bc_text_printf(out, "%sin place", out->len ? ", " : "");
     if (op->paired)
         bc_text_printf(out, "%sof a pair", out->len ? ", " : "");
-    static const char *const ways[] = {
-        [CT_DIRECT] = "read in place", [CT_TURNED] = "transposed", [CT_REORDERED] = "reordered"};
+    if (op->falling)
+        bc_text_printf(out, "%sparts of K from the last one of %u on", out->len ? ", " : "", 1u << op->falling);
+    static const char *const ways[] = {[CT_DIRECT] = "read in place",
+                                       [CT_TURNED] = "transposed",
+                                       [CT_FRAGMENTS] = "fragments made of the ring",
+                                       [CT_REORDERED] = "reordered"};
     if (op->way != CT_AS_IT_IS)
         bc_text_printf(out, "%s%s", out->len ? ", " : "", ways[op->way]);
 }

@@ -47,7 +47,7 @@ static bool check_load(const checking *x, const cg_ring *ring, const cg_ring_loa
         return is_faulty(x, "a load of its ring has no place of its own in a slot");
     if (!groups && (cg_is_put(load) || load->passage == CG_ROUNDED_BY_MAP))
         return is_faulty(x, "a tile of its ring is put or rounded without producers");
-    if (load->computed && (!groups || cg_is_put(load)))
+    if (load->computed && (!(groups || load->computed->held) || cg_is_put(load)))
         return is_faulty(x, "consumers read a tile of its ring that no group brings as it is in memory");
     if (load->to_all && ring->role == CG_RING_OF_MAPS && !x->c->cluster)
         return is_faulty(x, "a tile of its ring goes to all blocks of no cluster");
@@ -145,7 +145,7 @@ static bool check_way(const checking *x, const ct_op *op)
         return is_faulty(x, "it is computed in a way that only products have");
     cg_product p = cg_product_of(x->c, op);
     if (is_async ? !cg_has_trait(&p, CG_ASYNCHRONOUS) || !cg_async_takes(x->c, op, &p)
-                 : p.instruction != CG_BY_REORDERED_MMA)
+                 : p.instruction != (op->way == CT_FRAGMENTS ? CG_BY_MMA : CG_BY_REORDERED_MMA))
         return is_faulty(x, "it has a way that no instruction goes");
     return true;
 }

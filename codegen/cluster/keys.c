@@ -318,7 +318,7 @@ static int64_t keys_of(const dividing *x)
 }
 
 /* The keys of a part: an instruction's rows or columns for each of the warpgroups that share rows. With fewer columns,
-   it takes as long. */
+   it takes as long. With swapped operands, keys are its rows, and a single warpgroup has all columns. */
 static int64_t keys_of_part(const dividing *x)
 {
     const uint32_t bits = x->c->warp_bits, groups = bits > CG_WARPGROUP_BITS ? 1u << (bits - CG_WARPGROUP_BITS) : 1;
@@ -327,7 +327,8 @@ static int64_t keys_of_part(const dividing *x)
         if (ends_chain(x, op) && op->results[0].type->shape[0] > rows)
             rows = op->results[0].type->shape[0];
     const int64_t own = rows / CG_WARPGROUP_ROWS;
-    return groups > own ? groups / own * CG_WARPGROUP_ROWS : CG_WARPGROUP_ROWS;
+    const bool are_columns = cg_choices_of(x->c)->swap != CG_IF_LEGAL;
+    return are_columns && groups > own ? groups / own * CG_WARPGROUP_ROWS : CG_WARPGROUP_ROWS;
 }
 
 bool cg_divide_keys(cg_func *c, ct_op *loop)

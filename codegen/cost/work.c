@@ -36,6 +36,11 @@ static double held_by_warps(cg_func *c, const ct_value *v)
     return bits > CG_LANE_BITS ? (double)((uint64_t)1 << (bits - CG_LANE_BITS)) : 1;
 }
 
+static double elements_of(const ct_value *v)
+{
+    return bc_is_tile(v->type) ? (double)((uint64_t)1 << cg_shape_of(v->type).tile_bits) : 0;
+}
+
 static void add_instructions(const cg_machine *m, double issue, double half, double special, cg_work *w)
 {
     w->cycles[CG_ISSUE] += issue / m->issue;
@@ -196,10 +201,25 @@ static double chain_of(const cg_machine *m, const cg_product *p, uint32_t parts,
 static void add_stores(const cg_machine *m, const ct_op *op, const cg_product *p, cg_work *w)
 {
     for (uint32_t i = 0; i < 2; i++) {
-        bool in_registers = !cg_encoding_of(op->operands[i])
+        bool in_registers = !cg_encoding_of(op->operands[i]) && !(p->held >> i & 1)
                             && !(i == 0 && (p->chained || p->instruction == CG_BY_REORDERED_MMA));
         w->cycles[CG_SHARED_MEMORY] += in_registers ? bytes_of(op->operands[i]->type) / m->shared_bytes : 0;
         w->latency += in_registers ? 2 * m->barrier : 0;
+    }
+}
+
+/* A product that rounds f32 in its fragments does so in each warp that reads them, whose lanes load single elements
+   where rows do not run along K. */
+static void add_roundings(const cg_machine *m, const ct_op *op, const cg_product *p, uint32_t parts, cg_work *w)
+{
+    const uint32_t others[] = {p->along_n, p->along_m};
+    for (uint32_t i = 0; i < 2 && op->way == CT_FRAGMENTS; i++) {
+        const ct_op *staged = cg_staged_behind(op->operands[i]);
+        if (!staged || bc_elem_kind(staged->results[0].type) != BC_F32)
+            continue;
+        bool by_elements = ((const cg_ring_load *)staged->detail)->feed == CG_FEED_ELEMENTS;
+        double all = elements_of(op->operands[i]) * (double)(1u << others[i]) / (double)(1u << (CG_LANE_BITS + parts));
+        add_instructions(m, by_elements ? 2 * all : all, all, 0, w);
     }
 }
 
@@ -235,12 +255,14 @@ static void add_product(cg_func *c, const cg_machine *m, const ct_op *op, cg_wor
         return;
     }
     w->cycles[CG_TENSOR_CORES] += all * (1u << spread) / tensor_rate(m, &p, p.in, is_async);
-    w->cycles[CG_SHARED_MEMORY] += operand_bytes(&p, is_async, left * (1u << spread), right) / m->shared_bytes;
+    w->cycles[CG_SHARED_MEMORY] +=
+        operand_bytes(&p, is_async, p.held & 1 ? 0 : left * (1u << spread), p.held & 2 ? 0 : right) / m->shared_bytes;
     w->cycles[CG_SHARED_MEMORY] += spilled_cycles(c, m, op, &p, parts);
     double of_an_mma = p.in == BC_F64 ? OF_AN_MMA_OF_F64 : OF_AN_MMA;
     w->cycles[CG_ISSUE] += is_async ? 0 : all / of_an_mma * 1.5 / m->issue; /* and half a load of fragments for each
                                                                                instruction */
     w->latency = is_async ? m->product_latency : chain_of(m, &p, parts, w->cycles[CG_TENSOR_CORES]);
+    add_roundings(m, op, &p, parts, w);
     if (p.scaling && p.scaling->after)
         add_scaled_blocks(m, &p, parts, w);
     add_stores(m, op, &p, w);
@@ -251,11 +273,6 @@ double cg_flops_peak(cg_func *c, const cg_machine *machine, const ct_op *product
     cg_product p = settled_product(c, product);
     double rate = cg_has_atom(&p) ? tensor_rate(machine, &p, p.in, cg_mma_is_async(c, product)) : 0;
     return 2 * rate * machine->multiprocessors * machine->tensor_ghz * 1e9;
-}
-
-static double elements_of(const ct_value *v)
-{
-    return bc_is_tile(v->type) ? (double)((uint64_t)1 << cg_shape_of(v->type).tile_bits) : 0;
 }
 
 static bool gives_floats(const ct_op *op)

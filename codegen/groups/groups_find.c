@@ -385,7 +385,8 @@ static void add_slot(cg_ring *ring, uint32_t number, uint32_t room, uint32_t *us
 }
 
 /* Adds a slot to each ring in turn, the last ring first, as long as there is room. False: there is too little for
-   `least` slots of any ring. */
+   `least` slots of any ring, or of one whose tiles two products read, keys that are also values: a single slot would be
+   filled while neither of them multiplies. */
 static bool share_room(const cg_splitting *x, uint32_t room, uint32_t least)
 {
     uint32_t used = bytes_behind(x);
@@ -409,10 +410,14 @@ static bool share_room(const cg_splitting *x, uint32_t room, uint32_t least)
         for (uint32_t i = 0; i < x->row_count; i++)
             add_slot(x->rows[i].ring, slots, room, &used);
     }
-    for (uint32_t i = 0; i < x->count; i++)
-        if (x->places[i].ring->slots >= least)
-            return true;
-    return false;
+    bool is_any = false;
+    for (uint32_t i = 0; i < x->count; i++) {
+        bool has_least = x->places[i].ring->slots >= least;
+        if (!has_least && x->places[i].last != x->places[i].product)
+            return false;
+        is_any = is_any || has_least;
+    }
+    return is_any;
 }
 
 /* Does each ring have at least two slots? */
@@ -443,7 +448,8 @@ static uint32_t pieces_of_results(const cg_splitting *x, uint32_t most, uint32_t
 
 static bool share_beside_results(const cg_splitting *x, uint32_t least)
 {
-    const uint32_t pieces = pieces_of_results(x, CG_MOST_OF_RESULTS / x->budget->blocks, least);
+    const uint32_t most = CG_MOST_OF_RESULTS / x->budget->blocks,
+                   pieces = x->c->cluster && !x->c->paired ? most : pieces_of_results(x, most, least);
     return share_room(x, room_for_rings(x, pieces), least);
 }
 

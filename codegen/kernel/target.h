@@ -29,14 +29,15 @@ enum {
     CG_HAS_HALF_PAIRS = 1 << 18, /* conversions of two f32 to two f16 or bf16 */
     CG_HAS_MIN_MAX = 1 << 19,    /* min and max of f16, and those that propagate NaN */
     CG_HAS_REDUX = 1 << 20,
-    CG_RAN_ON_HARDWARE = 1 << 21,  /* our tests have run on such a GPU */
-    CG_HAS_MAPS_FOR_MMA = 1 << 22, /* tensor maps made in the kernel, setmaxnreg; products by mma.sync are the only
+    CG_RAN_ON_HARDWARE = 1 << 21,   /* our tests have run on such a GPU */
+    CG_HAS_MAPS_FOR_MMA = 1 << 22,  /* tensor maps made in the kernel, setmaxnreg; products by mma.sync are the only
                                         ones that can read what TMA brings */
-    CG_HAS_MULTICAST = 1 << 23,    /* bulk copies to all blocks of a cluster, at full speed */
+    CG_HAS_MULTICAST = 1 << 23,     /* bulk copies to all blocks of a cluster, at full speed */
+    CG_HAS_TF32_ROUNDING = 1 << 24, /* conversions of f32 to tf32 that round to nearest even */
     CG_ALL_OF_SM_80 = CG_HAS_CP_ASYNC | CG_HAS_LONG_MMA | CG_HAS_BF16 | CG_HAS_HALF_PAIRS | CG_HAS_MIN_MAX
                       | CG_HAS_REDUX,
     CG_ALL_OF_SM_90 = CG_ALL_OF_SM_80 | CG_HAS_F8 | CG_HAS_BF16_ARITH | CG_HAS_CLUSTERS | CG_HAS_GDC
-                      | CG_HAS_RED_VECTORS | CG_HAS_STMATRIX
+                      | CG_HAS_RED_VECTORS | CG_HAS_STMATRIX | CG_HAS_TF32_ROUNDING
 };
 
 typedef struct cg_target {

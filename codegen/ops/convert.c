@@ -204,16 +204,19 @@ cg_val cg_from_f32(cg_func *c, bc_kind kind, const char *rounding, cg_val x)
     return narrow;
 }
 
+cg_val cg_to_tf32(cg_func *c, cg_val x)
+{
+    cg_val rounded = cg_new(c, CG_B32);
+    cg_ins(c, "cvt.rn.tf32.f32 %v, %r", rounded, x);
+    return rounded;
+}
+
 /* The upper 19 bits, rounded to nearest by the instruction, which gives the same word for every number and every NaN
    (docs/reference/numerics.md); otherwise as integers: a carry goes to the exponent. */
 static cg_val f32_to_tf32(cg_func *c, bc_RoundingMode mode, cg_val x)
 {
-    enum { FIRST_WITH_INSTRUCTION = 90 };
-    if (mode == BC_RoundingMode_nearest_even && c->target->sm >= FIRST_WITH_INSTRUCTION) {
-        cg_val rounded = cg_new(c, CG_B32);
-        cg_ins(c, "cvt.rn.tf32.f32 %v, %r", rounded, x);
-        return rounded;
-    }
+    if (mode == BC_RoundingMode_nearest_even && c->target->features & CG_HAS_TF32_ROUNDING)
+        return cg_to_tf32(c, x);
     cg_val sum = x;
     if (mode == BC_RoundingMode_nearest_away) {
         sum = word2(c, "add.u32", x, word(0x1000));

@@ -145,8 +145,10 @@ static void assign_product(cg_func *c, const ct_op *op)
             cg_find_order(c, p, &read[0]);
         if (cg_left_in_tensor(c, op))
             read[0] = cg_tensor_left_layout(c, p);
-        else if (reordered || wants_fragments(c, op, p, &read[0]))
+        else if (reordered || op->held & 1 || wants_fragments(c, op, p, &read[0]))
             read[0] = cg_fragment_layout(c, p);
+        if (op->held & 2)
+            read[1] = cg_right_fragment_layout(c, p);
         for (uint32_t i = 0; p->scaled && i < 2; i++)
             read[2 + i] = cg_scale_layout(c, p, i == 0);
         assign_together(c, op, p);
@@ -202,7 +204,8 @@ static void multiply_with_atom(cg_func *c, const ct_op *op, const cg_product *p,
     cg_take_fragments(c, &f);
     if (!async)
         cg_remark_mma(c, op, p);
-    for (uint32_t part = 0; part < (uint32_t)1 << f.parts && !c->failed; part++) {
+    for (uint32_t number = 0; number < (uint32_t)1 << f.parts && !c->failed; number++) {
+        const uint32_t part = cg_step_in_order(p, number << step_bits, step_bits + f.parts) >> step_bits;
         cg_encode_operands(c, op, p, &f, async, part);
         if (async)
             cg_multiply_async(c, op, p, f.operands, sums[0]);

@@ -24,7 +24,8 @@ typedef struct cg_operand {
     cg_val base;             /* when lowered: the address in shared memory */
     const cg_val *fragments; /* when lowered: the registers with fragments */
     uint32_t k;              /* bits of K in the encoding or the fragments */
-    bool across;             /* K counts the rows of the encoding: ldmatrix.trans reads it */
+    bool across;             /* K counts the rows of the encoding: ldmatrix.trans reads it, */
+    bool by_elements;        /* or lanes load its elements one by one, as ldmatrix moves those of 16 bits */
     cg_layout lanes; /* places in the encoding: those at which the lanes of an ldmatrix.x4 point, or those that a
                         blocked product reads, where registers count K, then the thread's rows or columns */
 } cg_operand;

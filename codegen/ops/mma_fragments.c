@@ -2,6 +2,7 @@
    itself. Source: PTX ISA, "Warp-level matrix instructions", fragment figures. */
 #include <string.h>
 
+#include "codegen/ops/map.h"
 #include "codegen/ops/mma.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/memory.h"
@@ -17,9 +18,10 @@ static void load_fragments(cg_func *c, const cg_operand *o, uint32_t part, cg_va
            out[1], out[2], out[3], place.address, (int)place.offset);
 }
 
-/* The same for f64, element by element; if B has only eight columns, they are used again as the second eight. */
+/* The same element by element; if B has only eight columns, they are used again as the second eight. */
 static void load_elements(cg_func *c, const cg_operand *o, uint32_t part, cg_val *out)
 {
+    const uint32_t bits = 8 * o->encoding.bytes;
     for (uint32_t i = 0; i < 4; i++) {
         if (i == 2 && !o->lanes.reg[1]) {
             out[2] = out[0];
@@ -27,9 +29,18 @@ static void load_elements(cg_func *c, const cg_operand *o, uint32_t part, cg_val
             return;
         }
         cg_place place = cg_flat_place(c, o->base, o->encoding.bytes, &o->lanes, part << 2 | i);
-        out[i] = cg_new(c, CG_B64);
-        cg_ins(c, "ld.shared.b64 %v, [%v+%d]", out[i], place.address, (int)place.offset);
+        out[i] = cg_new(c, bits == 64 ? CG_B64 : CG_B32);
+        cg_ins(c, "ld.shared.b%u %v, [%v+%d]", bits, out[i], place.address, (int)place.offset);
     }
+}
+
+/* Loads the elements of a fragment of 16-bit words, or longer ones, and rounds those that are f32 in the ring. */
+static void load_words(cg_func *c, const cg_product *p, const cg_operand *o, uint32_t part, cg_val *out)
+{
+    const bool rounds = p->in == BC_TF32 && bc_elem_kind(cg_source_of(o->v)->type) == BC_F32;
+    (o->by_elements ? load_elements : load_fragments)(c, o, part, out);
+    for (uint32_t i = 0; rounds && i < 4; i++)
+        out[i] = cg_to_tf32(c, out[i]);
 }
 
 /* Two 8-bit floats, bytes 0 and 1 or 2 and 3 of x, as f16: exact. Without an instruction: e5m2 is the upper half of
@@ -93,6 +104,18 @@ void cg_pack_fragments(cg_func *c, const cg_product *p, const cg_operand *o, uin
             out[i] = cg_new(c, CG_B32);
             cg_ins(c, "mov.b32 %v, {%r, %r}", out[i], of[0], of[1]);
         }
+    }
+}
+
+/* The same of a right operand in registers: two registers for each 8 columns. */
+static void pack_right(cg_func *c, const cg_product *p, const cg_operand *o, uint32_t part, cg_val *out)
+{
+    const uint32_t count = p->n - p->along_n > 3 ? 4 : 2;
+    for (uint32_t i = 0; i < 4; i++) {
+        const cg_val *of = o->fragments + ((part * count + i % count) << p->atom.element_bits);
+        out[i] = p->atom.element_bits ? cg_new(c, CG_B32) : cg_reg(c, of[0]);
+        if (p->atom.element_bits)
+            cg_ins(c, "mov.b32 %v, {%r, %r}", out[i], of[0], of[1]);
     }
 }
 
@@ -170,12 +193,8 @@ void cg_take_left(cg_func *c, const cg_product *p, const cg_operand *o, uint32_t
         cg_pack_fragments(c, p, o, part, out);
         return;
     }
-    if (p->in == BC_F64) {
-        load_elements(c, o, part, out);
-        return;
-    }
     cg_val x[4];
-    load_fragments(c, o, part, p->row_pairs ? x : out);
+    load_words(c, p, o, part, p->row_pairs ? x : out);
     if (p->row_pairs)
         part_bytes(c, x, 1, 2, out);
     uint32_t alternate = p->scaling ? p->scaling->alternate : 0;
@@ -190,11 +209,11 @@ void cg_take_left(cg_func *c, const cg_product *p, const cg_operand *o, uint32_t
 void cg_take_right(cg_func *c, const cg_product *p, const cg_operand *o, uint32_t part, cg_val *out)
 {
     cg_val x[4];
-    if (p->in == BC_F64) {
-        load_elements(c, o, part, out);
+    if (o->fragments) {
+        pack_right(c, p, o, part, out);
         return;
     }
-    load_fragments(c, o, part, p->pairs ? x : out);
+    load_words(c, p, o, part, p->pairs ? x : out);
     if (p->pairs)
         part_bytes(c, x, 2, 1, out);
     if (p->atom.widened && p->packed)

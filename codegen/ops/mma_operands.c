@@ -45,7 +45,7 @@ static cg_layout lanes_of_elements(const cg_operand *o, uint32_t k0, uint32_t x0
 static cg_layout lanes_of(const cg_func *c, const cg_product *p, const cg_operand *o)
 {
     uint32_t one = 1, k0 = o->left ? 0 : p->n, x0 = o->left ? o->k : 0, x_bits = o->left ? p->m : p->n - p->along_n;
-    cg_layout l = p->in == BC_F64 ? lanes_of_elements(o, k0, x0, x_bits) : lanes_of_matrices(p, o, k0, x0, x_bits);
+    cg_layout l = o->by_elements ? lanes_of_elements(o, k0, x0, x_bits) : lanes_of_matrices(p, o, k0, x0, x_bits);
     l.warp_bits = (uint8_t)c->warp_bits;
     for (uint32_t i = p->atom.k_bits; i < o->k; i++)
         l.reg[l.reg_bits++] = one << (k0 + i);
@@ -101,6 +101,14 @@ static bool reads_bytes_across(const cg_product *p, bool left)
            && (left ? p->m : p->n) >= TWO_CHUNKS;
 }
 
+/* Is the operand in registers, as fragments? */
+static bool is_held(const cg_func *c, const cg_product *p, bool left, const cg_layout *read)
+{
+    cg_layout fragments = cg_fragment_layout(c, p);
+    return left ? cg_takes_fragments(p) && p->instruction != CG_BY_TCGEN05 && cg_layout_equal(read, &fragments)
+                : p->held & 2;
+}
+
 /* Describes an operand. parts: bits of K that number the slices in which it is stored to scratch. */
 static cg_operand operand_of(cg_func *c, const cg_product *p, bool left, uint32_t parts)
 {
@@ -109,7 +117,6 @@ static cg_operand operand_of(cg_func *c, const cg_product *p, bool left, uint32_
     cg_operand o = {.left = left, .v = left ? p->lhs : p->rhs, .read = read, .k = p->k};
     const cg_encoding *ring = cg_encoding_of(o.v);
     bool blocked = p->instruction == CG_BY_BLOCKS, reordered = p->instruction == CG_BY_REORDERED_MMA;
-    cg_layout fragments = cg_fragment_layout(c, p);
     if (ring) { /* across: neighbours along K are not adjacent */
         cg_layout probe = {.reg_bits = 1, .reg = {(uint32_t)1 << (left ? 0 : p->n)}};
         probe = cg_from_bytes(p, left, &probe);
@@ -117,7 +124,7 @@ static cg_operand operand_of(cg_func *c, const cg_product *p, bool left, uint32_
         o.encoding = *ring;
         o.base = cg_tile_in_slot(cg_source_of(o.v)->op);
         o.across = cg_encoding_layout_of(o.v, &probe).reg[0] != 1;
-    } else if (left && cg_takes_fragments(p) && p->instruction != CG_BY_TCGEN05 && cg_layout_equal(read, &fragments)) {
+    } else if (is_held(c, p, left, read)) {
         o.source = CG_FROM_REGISTERS;
         return o;
     } else {
@@ -135,6 +142,7 @@ static cg_operand operand_of(cg_func *c, const cg_product *p, bool left, uint32_
             cg_encoding_new(flipped ? columns : rows, flipped ? rows : columns, p->batch, cg_memory_bytes(p->in), feed);
         o.encoding.flipped = flipped;
     }
+    o.by_elements = p->in == BC_F64 || (p->in == BC_TF32 && o.across);
     cg_layout lanes = blocked     ? block_lines(c, p, &o)
                       : reordered ? cg_vector_lanes(c, p)
                                   : lanes_of(c, p, &o),

@@ -149,7 +149,8 @@ void cg_multiply_steps(cg_func *c, const cg_product *p, const cg_factors *f, uin
     steps s = steps_of(c, p, f, first, sums);
     uint32_t rows = (uint32_t)1 << s.m_bits;
     for (uint32_t batch = 0; s.right && batch < (uint32_t)1 << p->batch && !c->failed; batch++)
-        for (uint32_t k = 0; k < count; k++) {
+        for (uint32_t number = 0; number < count; number++) {
+            const uint32_t k = cg_step_in_order(p, first + number, p->k - p->atom.k_bits) & (count - 1);
             take_rights(c, &s, k, batch);
             for (uint32_t m = 0; m < rows && !c->failed; m++) {
                 cg_val a[2 * CG_MOST_TOGETHER][LEFT_FRAGMENTS];

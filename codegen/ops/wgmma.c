@@ -204,6 +204,7 @@ static void set_flags(work *w)
 static void multiply_step(cg_func *c, const work *w, uint32_t k, uint32_t m, uint32_t n, const cg_val *to, bool writes)
 {
     uint32_t in_one = (uint32_t)1 << (width_of(w->p, false) - 1);
+    k = cg_step_in_order(w->p, k, w->k_bits);
     cg_val right = step_of(c, w->p, &w->b, k | n << w->k_bits), adds = writes ? w->never : w->always;
     if (w->left)
         cg_ins(c, "wgmma.mma_async.sync.aligned.%s %V, %V, %v, %v%s", w->name, to, in_one,

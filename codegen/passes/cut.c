@@ -17,6 +17,8 @@
    may start at any distance from each other. The keys of a chain of products come in parts, too, if
    codegen/choose_products.c asks for it (codegen/cluster/keys.c).
 
+   Steps that are short, on the other hand, are taken together (codegen/plan/lengthen.c).
+
    Why it is right: the loop carries only the sums and tokens, since the rest of its body is executed again for each
    slice; weak loads of scalars, such as an index from a table, give the same again, because nothing in the loop writes,
    and stand in front of the slices where they depend on none; the slices are added in the order in which the
@@ -25,7 +27,7 @@
    the tiles. */
 #include <string.h>
 
-#include "codegen/analysis/order.h"
+#include "codegen/analysis/k_loop.h"
 #include "codegen/analysis/product.h"
 #include "codegen/analysis/ring.h"
 #include "codegen/analysis/turned.h"
@@ -34,14 +36,13 @@
 #include "codegen/facts/facts.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/plan/budget.h"
+#include "codegen/plan/loads.h"
 #include "codegen/passes/pass.h"
 #include "codegen/tile/build.h"
 
 typedef struct cutting {
     cg_func *c;
-    ct_op *loop, *product;
-    ct_op *loads[2];
-    uint32_t k[2]; /* the tile dimension that is K, of each operand */
+    cg_k_loop of;
     uint32_t parts;
     ct_value *index[2]; /* of the slices of each operand, if the loop counts it */
     int64_t by[2][2];   /* the numbers by which that of the tile and that of the slice count in it */
@@ -55,124 +56,19 @@ static uint32_t bytes_of(const ct_op *load)
     return cg_memory_bytes(bc_elem_kind(type)) << cg_shape_of(type).tile_bits;
 }
 
-static bool is_flip(const ct_op *op)
-{
-    return op->opcode == OP_permute && op->results[0].type->rank == 2
-           && ct_attr_of(op, F_permute_permutation)->ints->ptr[0] == 1;
-}
-
-/* Does the op only drop dimensions of one, such as that of a batch, in front of the others? Gives their number. */
-static bool is_drop(const ct_op *op, uint32_t *out_dropped)
-{
-    if (op->opcode != OP_reshape || op->operands[0]->type->rank < op->results[0].type->rank)
-        return false;
-    const bc_type *from = op->operands[0]->type, *to = op->results[0].type;
-    *out_dropped = from->rank - to->rank;
-    for (uint32_t d = 0; d < from->rank; d++)
-        if (from->shape[d] != (d < *out_dropped ? 1 : to->shape[d - *out_dropped]))
-            return false;
-    return true;
-}
-
-/* Is the op one that may stand between a load and its product? *k: the dimension that is K of its result; becomes that
-   of its operand. */
-static bool is_between(const ct_op *op, uint32_t *k)
-{
-    uint32_t dropped = 0;
-    if (is_flip(op))
-        *k = 1 - *k;
-    else if (is_drop(op, &dropped))
-        *k += dropped;
-    else
-        return op->opcode == OP_ftof;
-    return true;
-}
-
-/* Finds the load of the body whose tile is used for operand i only. False: there is none. */
-static bool find_load(cutting *x, uint32_t i)
-{
-    const ct_value *v = x->product->operands[i];
-    x->k[i] = v->type->rank - 1 - i;
-    for (uint32_t n = 0; n < CG_CUT_OPS && v->op && v->op->block == x->loop->regions[0] && v->uses && !v->uses->next;
-         n++) {
-        x->loads[i] = v->op;
-        if (v->op->opcode == OP_load_view_tko)
-            return true;
-        if (!is_between(v->op, &x->k[i]))
-            return false;
-        v = v->op->operands[0];
-    }
-    return false;
-}
-
-/* Is the tile a two-dimensional one of tiles at even distances, or one of a batch of those, in the order of the
-   tensor's dimensions? */
-static bool is_even(const cutting *x, const ct_op *load)
-{
-    const ct_value *view = ct_operand(load, ct_info(load)->address);
-    const bc_type *type = view->type;
-    bool even = type->kind == BC_PARTITION_VIEW || type->kind == BC_STRIDED_VIEW;
-    for (uint32_t d = 0; even && d < type->rank; d++)
-        if (type->dim_map[d] != d || (d + 2 < type->rank && type->shape[d] != 1))
-            return false;
-    return even && type->rank >= 2 && view->op && bc_op_in(view->op->opcode, BC_OPS(VIEW))
-           && !ct_is_inside(view->op->block, x->loop->regions[0]) && cg_is_weak_access(load);
-}
-
-/* Can the op be repeated for each slice? It must belong to the product, or give only scalars or tokens. */
-static bool may_repeat(const cutting *x, const ct_op *op)
-{
-    uint32_t k = 0;
-    if (op == x->product || op == x->loads[0] || op == x->loads[1] || op->opcode == OP_continue || is_between(op, &k))
-        return true;
-    return (ct_is_pure(op) || (ct_is_load(op) && cg_is_weak_access(op))) && ct_gives_no_tiles(op);
-}
-
-/* Does the loop carry only sums and tokens, and no counters? */
-static bool carries_sums(const cutting *x)
-{
-    const ct_block *body = x->loop->regions[0];
-    const ct_op *end = body->last;
-    bool sums = false;
-    for (uint32_t i = 1; i < body->arg_count; i++) {
-        const ct_value *arg = &body->args[i];
-        bool is_sum = x->product->operands[2] == arg && end->operands[i - 1] == &x->product->results[0];
-        sums = sums || is_sum;
-        if (!is_sum && arg->type->kind != BC_TOKEN)
-            return false;
-    }
-    return sums;
-}
-
-static bool find_product(cutting *x)
-{
-    const ct_block *body = x->loop->regions[0];
-    for (ct_op *op = body->first; op; op = op->next) {
-        if (cg_is_product(op) && x->product)
-            return false;
-        x->product = cg_is_product(op) ? op : x->product;
-    }
-    for (uint32_t i = 0; x->product && i < 2; i++)
-        if (!find_load(x, i) || !is_even(x, x->loads[i]))
-            return false;
-    for (const ct_op *op = body->first; x->product && op; op = op->next)
-        if (!may_repeat(x, op))
-            return false;
-    return x->product && body->last->opcode == OP_continue && carries_sums(x);
-}
-
 /* Bytes of a row of the left operand along K in shared memory. */
 static uint32_t bytes_of_row(const cutting *x)
 {
-    const bc_type *type = x->loads[0]->results[0].type;
-    return cg_memory_bytes(bc_elem_kind(type)) * (uint32_t)type->shape[x->k[0]];
+    const bc_type *type = x->of.loads[0]->results[0].type;
+    return cg_memory_bytes(bc_elem_kind(type)) * (uint32_t)type->shape[x->of.k[0]];
 }
 
 /* The smallest number of slices that leaves room for so many stages. 0: the product needs none with `wanted` stages, or
    slices would have rows of fewer than `least` bytes. */
 static uint32_t parts_of(const cutting *x, uint32_t wanted, uint32_t stages, uint32_t least)
 {
-    uint32_t slot = bytes_of(x->loads[0]) + bytes_of(x->loads[1]), room = cg_static_shared(x->c->target), parts = 1;
+    uint32_t slot = bytes_of(x->of.loads[0]) + bytes_of(x->of.loads[1]), room = cg_static_shared(x->c->target),
+             parts = 1;
     room = room > CG_MOST_OF_RESULTS ? room - CG_MOST_OF_RESULTS : 0;
     if (wanted * slot <= room)
         return 0;
@@ -187,7 +83,7 @@ static uint32_t parts_of(const cutting *x, uint32_t wanted, uint32_t stages, uin
 static bool suits_batch(const cutting *x)
 {
     uint32_t fast;
-    if (x->loads[0]->results[0].type->rank == 2 && x->loads[1]->results[0].type->rank == 2)
+    if (x->of.loads[0]->results[0].type->rank == 2 && x->of.loads[1]->results[0].type->rank == 2)
         return true;
     for (const ct_op *op = x->c->ir->body->first; op; op = ct_next_op(op, x->c->ir->body))
         if (op->likely)
@@ -197,22 +93,23 @@ static bool suits_batch(const cutting *x)
         return false;
     }
     for (uint32_t i = 0; i < 2; i++) {
-        cg_view_op v = cg_view_op_of(x->loads[i]);
+        cg_view_op v = cg_view_op_of(x->of.loads[i]);
         if (!cg_view_contiguous(&v, &fast) || cg_view_vector(x->c, &v, fast) < cg_chunk_bits(v.tile_type))
             return false;
     }
     return true;
 }
 
-static bool is_wanted(cutting *x)
+static bool is_wanted(cutting *x, ct_op *loop)
 {
     enum { LEAST_SLOTS = 2 }; /* one is filled while the other is read */
-    if (x->loop->opcode != OP_for || x->loop->plain || !find_product(x))
+    if (loop->plain || !cg_find_k_loop(loop, &x->of))
         return false;
-    cg_product p = cg_product_of(x->c, x->product);
-    uint32_t last = x->loads[0]->results[0].type->rank - 1u;
-    bool turned = x->k[0] != last || x->k[1] + 2u != x->loads[1]->results[0].type->rank; /* in memory */
-    bool tf32 = p.in == BC_TF32 && !turned && cg_async_takes(x->c, x->product, &p) && cg_may_turn(x->c, x->product, &p);
+    cg_product p = cg_product_of(x->c, x->of.product);
+    uint32_t last = x->of.loads[0]->results[0].type->rank - 1u;
+    bool turned = x->of.k[0] != last || x->of.k[1] + 2u != x->of.loads[1]->results[0].type->rank; /* in memory */
+    bool tf32 = p.in == BC_TF32 && !turned && cg_async_takes(x->c, x->of.product, &p)
+                && cg_may_turn(x->c, x->of.product, &p);
     bool async = cg_has_trait(&p, CG_READS_PLACED) && !p.adds_up,
          by_maps = x->c->target->features & CG_HAS_MAPS_FOR_MMA && p.instruction == CG_BY_MMA;
     x->parts = tf32      ? parts_of(x, CG_SLOTS_IN_FLIGHT, CG_CUT_GOOD_SLOTS, CG_LINE_BYTES)
@@ -242,10 +139,10 @@ static void leave_scalars(ct_op *loop)
 static ct_op *put_loop(const cutting *x, const bc_type *counter)
 {
     ct_func *f = x->c->ir;
-    ct_block *body = x->loop->regions[0];
+    ct_block *body = x->of.loop->regions[0];
     uint32_t carried = body->arg_count - 1;
-    ct_op *loop = ct_for_like(f, x->loop, 0), *end = ct_op_like(f, OP_continue, body->last, carried, 0, 0);
-    ct_builder b = {f, x->loop, false};
+    ct_op *loop = ct_for_like(f, x->of.loop, 0), *end = ct_op_like(f, OP_continue, body->last, carried, 0, 0);
+    ct_builder b = {f, x->of.loop, false};
     ct_value *bounds[3] = {ct_build_constant(&b, counter, 0), ct_build_constant(&b, counter, x->parts),
                            ct_build_constant(&b, counter, 1)};
     if (!loop || !end || b.failed)
@@ -265,12 +162,6 @@ static ct_op *put_loop(const cutting *x, const bc_type *counter)
         ct_set_operand(end, i, &loop->results[i]);
     }
     return loop;
-}
-
-/* How far apart tiles start along a dimension of their view. */
-static int64_t step_of(const bc_type *view, uint32_t dim)
-{
-    return view->kind == BC_STRIDED_VIEW ? view->strides[dim] : view->shape[dim];
 }
 
 static int64_t greatest_divisor(int64_t a, int64_t b)
@@ -308,37 +199,32 @@ static ct_value *put_times(const cutting *x, ct_builder *b, ct_value *v, int64_t
    stays outside. NULL: out of memory. */
 static ct_value *put_index(cutting *x, uint32_t i, ct_op *inner, ct_value *k)
 {
-    bool counts = k == &x->loop->regions[0]->args[0], is_signed = counts && !ct_attr_u(x->loop, F_for_unsigned_cmp);
+    bool counts = k == &x->of.loop->regions[0]->args[0],
+         is_signed = counts && !ct_attr_u(x->of.loop, F_for_unsigned_cmp);
     const int64_t *by = x->by[i];
-    ct_builder b = {x->c->ir, counts ? inner : x->loads[i], false};
+    ct_builder b = {x->c->ir, counts ? inner : x->of.loads[i], false};
     if (counts && i && x->index[0] && by[0] == x->by[0][0] && by[1] == x->by[0][1])
         return x->index[0];
     ct_value *tile = put_times(x, &b, ct_build_resize(&b, k, BC_I64, is_signed), by[0], inner);
-    b.place = counts ? inner->regions[0]->first : x->loads[i];
+    b.place = counts ? inner->regions[0]->first : x->of.loads[i];
     ct_value *index = ct_build_add(&b, tile, put_times(x, &b, &inner->regions[0]->args[0], by[1], inner));
     x->index[i] = counts ? index : NULL;
     return index;
-}
-
-/* The dimension that is K of the result of an op between a load and its product; k: that of its operand. */
-static uint32_t k_of_result(const ct_op *op, uint32_t k)
-{
-    return is_flip(op) ? 1 - k : k + op->results[0].type->rank - op->operands[0]->type->rank;
 }
 
 /* Makes the load read a tile of the finer view; all values up to the product get the smaller type. */
 static bool cut_load(cutting *x, uint32_t i, ct_op *inner)
 {
     ct_func *f = x->c->ir;
-    uint32_t k = x->k[i];
-    ct_op *load = x->loads[i], *maker = ct_operand(load, ct_info(load)->address)->op;
+    uint32_t k = x->of.k[i];
+    ct_op *load = x->of.loads[i], *maker = ct_operand(load, ct_info(load)->address)->op;
     const bc_type *whole = maker->results[0].type, *slices = type_of_slices(x, whole, k);
     ct_op *view = ct_op_like(f, maker->opcode, maker, 1, 1, 0);
     if (!view || !slices)
         return false;
     uint32_t at = ct_operand_range(load, F_load_view_tko_index).first + k;
-    x->by[i][0] = step_of(whole, k) / step_of(slices, k);
-    x->by[i][1] = slices->shape[k] / step_of(slices, k);
+    x->by[i][0] = cg_tiles_apart(whole, k) / cg_tiles_apart(slices, k);
+    x->by[i][1] = slices->shape[k] / cg_tiles_apart(slices, k);
     ct_value *index = put_index(x, i, inner, load->operands[at]);
     if (!index)
         return false;
@@ -347,13 +233,7 @@ static bool cut_load(cutting *x, uint32_t i, ct_op *inner)
     ct_insert_after(view, maker);
     ct_set_operand(load, ct_operand_range(load, ct_info(load)->address).first, &view->results[0]);
     ct_set_operand(load, at, index);
-    for (ct_value *v = &load->results[0];; v = &v->uses->op->results[0]) {
-        k = v != &load->results[0] ? k_of_result(v->op, k) : k;
-        if (!(v->type = ct_part_type(f, v->type, k, x->parts)))
-            return false;
-        if (v->uses->op == x->product)
-            return ct_renew_from(f, load);
-    }
+    return cg_resize_k(f, &x->of, i, slices->shape[k]);
 }
 
 static void cut(cutting *x)
@@ -372,10 +252,10 @@ void cg_pass_cut(cg_func *c)
     if (cg_loops_stay_plain(c) || !(c->target->features & (CG_HAS_ASYNC_PRODUCTS | CG_HAS_MAPS_FOR_MMA)))
         return;
     for (ct_op *op = c->ir->body->first, *next; op && !c->failed; op = next) {
-        cutting x = {.c = c, .loop = op};
-        any = cg_divide_keys(c, op) || any;
+        cutting x = {.c = c};
+        any = cg_divide_keys(c, op) || cg_lengthen_steps(c, op) || any;
         next = ct_next_op(op, c->ir->body);
-        if (!is_wanted(&x))
+        if (!is_wanted(&x, op))
             continue;
         cut(&x);
         any = true;

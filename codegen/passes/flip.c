@@ -36,7 +36,8 @@
    And it applies to all products of a chain of 16 or 32 rows if codegen/choose_products.c asks for it: S^T = K Q^T and
    O^T = V^T P^T. wgmma reads keys and values once from shared memory; mma.sync, in each warp. Q stays in a slot of its
    own, and consumers hand P on in scratch. Each product is transposed for itself, because a transpose between two of
-   them moves nothing: threads keep the elements that they have.
+   them moves nothing: threads keep the elements that they have. A chain of 64 keys has one warpgroup: a second one
+   would read all keys again, for half of the queries, in as many instructions of the same length.
 
    Why it is right: each element of C^T is the sum of the same products; a sum takes those of an iteration in any order.
    */
@@ -364,6 +365,8 @@ void cg_pass_flip(cg_func *c)
         if (!(chain ? flip_chain(&x) : flip(&x)))
             cg_no_memory(c);
         any = true;
+        if (chain)
+            most_warps = cg_warps_of_rows(op->regions[0]);
         if (x.reordered)
             most_warps = cg_reordered_warps(cg_shape_of(op->results[x.sum].type).bits[0]);
     }

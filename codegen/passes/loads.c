@@ -4,13 +4,14 @@
    and loads that can be started earlier (codegen/rewrite/slice.c), be contiguous in pieces of at least 4 bytes
    (usually 16 if they go through pointers), and read memory that the loop does not write.
 
-   Where stages of whole tiles are too large, a stage holds a K slice. A tile that is converted, unpacked or scaled on
-   its way to a product uses a second ring if each thread has at least 16 bytes of the tile, or whole words of bytes.
-   Each thread reads its own copies from that ring, as in kernels without products (codegen/plan/streams.c). Small
-   tiles, such as rows of scales, lie in the ring of the products, where threads read them (codegen/plan/rows.c). Loads
-   into registers are chosen in codegen/plan/early_find.c, loops that are unrolled in codegen/plan/unroll.c. The plan,
-   which holds the rings, becomes the loop's detail; the groups pass or the expand pass carries it out. Every load of a
-   loop gets a remark. The rules are in docs/internals/codegen/pipelining.md.
+   Products by mma.sync read f32 there and round it to tf32, or take fragments that threads compute from such tiles
+   (codegen/plan/fragments.c). Where stages of whole tiles are too large, a stage holds a K slice. Another tile that is
+   converted, unpacked or scaled on its way to a product uses a second ring if each thread has at least 16 bytes of the
+   tile, or whole words of bytes. Each thread reads its own copies from that ring, as in kernels without products
+   (codegen/plan/streams.c). Small tiles, such as rows of scales, lie in the ring of the products, where threads read
+   them (codegen/plan/rows.c). Loads into registers are chosen in codegen/plan/early_find.c, loops that are unrolled in
+   codegen/plan/unroll.c. The plan, which holds the rings, becomes the loop's detail; the groups pass or the expand pass
+   carries it out. Every load of a loop gets a remark. The rules are in docs/internals/codegen/pipelining.md.
 
    Why it is right: codegen/analysis/order.h shows that no access of the loop that could touch the same memory comes
    between the copy and the place where the load stood. */
@@ -78,6 +79,10 @@ static cg_condition *const of_threads[] = {has_registers, cg_stream_obstacle, is
 static cg_condition *const of_rows[] = {has_registers,      cg_in_each_iteration,   cg_is_movable, cg_is_small_tile,
                                         cg_precedes_writes, cg_is_known_by_counter, NULL};
 
+/* For slots from which threads read what they compute fragments from. */
+static cg_condition *const of_fragments[] = {cg_in_each_iteration, cg_is_movable, cg_fits_fragments,
+                                             cg_is_known_by_counter, NULL};
+
 /* Examines a load. Returns whether products read it from a slot, or it provides the address of such a load; if no slot
    can have it, all->of[i].why says why. */
 static bool find_load(const candidate *p, cg_listed_load *load, bool tell)
@@ -91,6 +96,8 @@ static bool find_load(const candidate *p, cg_listed_load *load, bool tell)
         return true;
     }
     const char *why = cg_obstacle_to_ring(&to_ring, of_products, load->op);
+    if (why && !cg_obstacle_to_ring(&to_ring, of_fragments, load->op))
+        why = NULL;
     if (why && cg_obstacle_to_ring(&to_own, of_threads, load->op))
         load->why = why;
     return !why;
@@ -179,6 +186,16 @@ static void choose_async(candidate *p)
         cg_set_way(found, CT_AS_IT_IS);
 }
 
+/* Has products by `mma.sync` make their fragments from the ring, as far as it can have what these are made from. */
+static void choose_fragments(candidate *p)
+{
+    bool again = cg_begin_fragments(p->c, p->body);
+    while (again) {
+        find_loads(p, false);
+        again = cg_drop_fragments(p->body, p->ring, p->own);
+    }
+}
+
 /* ---- loops ---- */
 
 /* The first asynchronous product of the body; NULL: none. */
@@ -197,7 +214,8 @@ static ct_op *first_async(cg_func *c, const ct_block *body)
 static ct_op *product_of_all(const candidate *k)
 {
     bool all = !k->ring->async && cg_is_straight(k->body) && k->ring->load_count == 2;
-    return all ? cg_only_product(k->body) : NULL;
+    ct_op *product = all ? cg_only_product(k->body) : NULL;
+    return product && !product->falling ? product : NULL;
 }
 
 /* Splits the load into 2^parts K slices along the upper bits of K; K begins at bit `low` of the operand's index.
@@ -376,6 +394,7 @@ static void look_at_loop(cg_func *c, ct_op *loop, bool is_inner, bool may_turn)
         return;
     if (may_turn)
         choose_async(&p);
+    choose_fragments(&p);
     bool others = find_loads(&p, may_turn);
     ct_op *product = cg_ring_has_tiles(p.ring) ? first_async(c, p.body) : NULL;
     p.ring->async = product;
@@ -383,16 +402,20 @@ static void look_at_loop(cg_func *c, ct_op *loop, bool is_inner, bool may_turn)
     cg_ring_place_loads(p.ring);
     if (!cg_rows_suit_ring(c, p.ring) || CG_SLOTS_IN_FLIGHT * p.ring->slot_bytes > cg_static_shared(c->target))
         cg_drop_rows(c, loop, p.ring, no_room);
-    if (!p.ring->load_count && !p.own->load_count)
+    if (!p.ring->load_count && !p.own->load_count) {
+        cg_end_fragments(p.body, false);
         return;
+    }
     take_parts(&p);
     if (p.ring->parts)
         drop_own(&p);
     cg_ring_place_loads(p.own);
-    if (choose_block_slots(&p, others, is_inner))
+    bool has_ring = choose_block_slots(&p, others, is_inner);
+    if (has_ring)
         set_rings(&p);
     else if (product)
         cg_set_way(product, CT_AS_IT_IS);
+    cg_end_fragments(p.body, has_ring);
 }
 
 /* Visits inner loops first, because their loads are executed most often. */

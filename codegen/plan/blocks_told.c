@@ -107,12 +107,24 @@ static bool has_short_loads(cg_func *c)
     return false;
 }
 
+/* Is it a map that divides tiles of f64? The quotients of a thread are iterated side by side, and without being told,
+   ptxas spills around them to make room for a further block. On an H200, 4,096 elements a block take 37.7 us instead of
+   42.9, and 27 maps of the zoo 0.93 to 1.03 of the time, 1.00 in the geometric mean. */
+static bool divides_doubles(const cg_func *c)
+{
+    for (const ct_op *op = c->ir->body->first; op && cg_is_map(c); op = ct_next_op(op, c->ir->body))
+        if (op->opcode == OP_divf && bc_elem_kind(op->results[0].type) == BC_F64
+            && cg_shape_of(op->results[0].type).tile_bits)
+            return true;
+    return false;
+}
+
 /* The blocks for which ptxas is to leave registers where no hint says how many. 0: it is not told. */
 static uint32_t blocks_without_hint(cg_func *c)
 {
     uint32_t blocks = c->groups ? 0 : cg_blocks_that_suit(c);
     if (!blocks)
-        blocks = is_alone(c) ? 1 : blocks_of_chain(c);
+        blocks = is_alone(c) || divides_doubles(c) ? 1 : blocks_of_chain(c);
     return blocks ? blocks : blocks_of_addresses(c);
 }
 

@@ -35,6 +35,16 @@ const char *cg_load_obstacle(cg_func *c, ct_op *op, const ct_block *body, cg_rin
 bool cg_load_to_compute(cg_func *c, ct_op *op, const ct_op *product, cg_ring_load *out);
 /* A condition: can threads copy the load's tile to a slot from which all its products read it? */
 cg_condition cg_fits_products;
+
+/* Products by mma.sync whose fragments are made from tiles of the ring (codegen/plan/fragments.c). The condition: does
+   one take what threads compute from the load's tile, which may precede all writes of the loop? The first function
+   marks all that might, and tells whether there are some. The second takes marks back for what the rings do not have;
+   true: then, other loads may fit. The third ends the choice when it is known whether the loop has got its rings. */
+cg_condition cg_fits_fragments;
+bool cg_begin_fragments(cg_func *c, const ct_block *body);
+bool cg_drop_fragments(const ct_block *body, const cg_ring *ring, const cg_ring *own);
+void cg_end_fragments(const ct_block *body, bool has_ring);
+
 /* Does the body have products without an instruction, which leave few registers? */
 bool cg_has_blocked(const cg_func *c, const ct_block *body);
 /* For 4-bit elements: the bit of the tile's index that distinguishes the two elements of a byte. */
@@ -57,6 +67,8 @@ void cg_find_streams(cg_func *c, ct_op *loop, bool products);
 
 /* In kernels without products: unrolls loops whose threads load little in an iteration (codegen/plan/unroll.c). */
 void cg_unroll_loops(cg_func *c);
+/* Has a loop over K take several steps together if they are short. False: it is unchanged. */
+bool cg_lengthen_steps(cg_func *c, ct_op *loop);
 
 /* May the load be prefetched into slots from which each thread reads its own copies (codegen/plan/streams.c)? */
 cg_condition cg_stream_obstacle;

@@ -216,6 +216,17 @@ static bool leaves_a_block(cg_func *c, const cg_ring *ring, uint32_t used, const
     return true;
 }
 
+/* Fewer stages than would leave a block alone on a multiprocessor: *slots. Warps wait for each instruction of mma.sync,
+   and at the barrier of each iteration, while those of another block multiply. */
+static bool leaves_two_blocks(cg_func *c, uint32_t used, const cg_slot_work *work, uint32_t *slots)
+{
+    uint32_t shared = slots_beside(c, CG_FEW_BLOCKS, used, work, *slots);
+    if (shared < LEAST_SLOTS || shared == *slots)
+        return false;
+    *slots = shared;
+    return true;
+}
+
 /* The number of stages of a loop whose products read all that is prefetched: as a row of budget.def says. In narrow
    kernels, each block should have enough bytes in flight for its multiprocessor, as far as the stages leave shared
    memory for all blocks that registers allow. Microseconds on an H200 with four stages and with that: bf16 32x128x16,
@@ -233,6 +244,8 @@ cg_slot_budget cg_budget_of_products(cg_func *c, const ct_block *body, const cg_
                                 .refills = true,
                                 .room = b.room,
                                 .why = "stages would leave room for one block only"};
+    if (!ring->async && leaves_two_blocks(c, used, work, &b.slots))
+        b.why = "two blocks share a multiprocessor, by turns waiting and multiplying";
     if (b.slots < CG_SLOTS_IN_FLIGHT)
         return b;
     if (has_chain(body) && leaves_a_block(c, ring, used, work, &b.slots))

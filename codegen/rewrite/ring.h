@@ -79,6 +79,8 @@ ct_op *cg_put_mma_await(cg_func *c, ct_value *product, ct_op *behind);
 /* Has the product computed in this way. Unless that is as it is, it leaves the roundings of f32 to tf32 between loads
    and the product to the copies or to the product. */
 void cg_set_way(ct_op *product, ct_way way);
+/* Has the product, by mma.sync, round the fragments of these operands, if loads bring them as f32. */
+void cg_round_fragments(ct_op *product, bool left, bool right);
 /* Does it, or is it transposed? The second function: such a product directly in the block; NULL: none. */
 bool cg_leaves_roundings(const ct_op *product);
 ct_op *cg_rounding_product(const ct_block *body);

@@ -22,15 +22,29 @@ static const ct_op *behind_roundings(const ct_value *v, ct_op **last_rounding)
     return op;
 }
 
+/* Leaves the rounding of the operand to the product or to copies, or takes that back. False: it has none. */
+static bool leave_rounding(const ct_value *operand, bool leaves)
+{
+    ct_op *rounding;
+    const ct_op *source = behind_roundings(operand, &rounding);
+    if (!rounding || !source || !ct_is_load(source)) /* an operand that is computed is rounded where it is computed */
+        return false;
+    rounding->way = leaves ? CT_TURNED : CT_AS_IT_IS;
+    return true;
+}
+
 void cg_set_way(ct_op *product, ct_way way)
 {
     product->way = (uint8_t)way;
-    for (uint32_t i = 0; i < 2; i++) {
-        ct_op *rounding;
-        const ct_op *source = behind_roundings(product->operands[i], &rounding);
-        if (rounding && source && ct_is_load(source)) /* an operand that is computed is rounded where it is computed */
-            rounding->way = way == CT_AS_IT_IS ? CT_AS_IT_IS : CT_TURNED;
-    }
+    for (uint32_t i = 0; i < 2; i++)
+        leave_rounding(product->operands[i], way != CT_AS_IT_IS);
+}
+
+void cg_round_fragments(ct_op *product, bool left, bool right)
+{
+    left = leave_rounding(product->operands[0], left) && left;
+    right = leave_rounding(product->operands[1], right) && right;
+    product->way = left || right ? CT_FRAGMENTS : CT_AS_IT_IS;
 }
 
 bool cg_leaves_roundings(const ct_op *product)

@@ -99,7 +99,33 @@ ct_value *ct_build_quotient(ct_builder *b, ct_value *x, ct_value *y)
 
 ct_value *ct_build_div_unsigned(ct_builder *b, ct_value *x, int64_t by)
 {
+    int64_t value;
+    if (x && ct_is_constant(x, &value) && value >= 0)
+        return ct_build_constant(b, x->type, value / by);
     return x && by != 1 ? ct_build_quotient(b, x, ct_build_constant(b, x->type, by)) : x;
+}
+
+ct_value *ct_build_lesser(ct_builder *b, ct_value *x, ct_value *y)
+{
+    int64_t i, k;
+    if (ct_is_constant(x, &i) && ct_is_constant(y, &k))
+        return i < k ? x : y;
+    ct_value *lesser = build_two(b, OP_mini, x, y);
+    if (lesser)
+        bc_attr_of(lesser->op->from, F_mini_signedness)->u = BC_Signedness_signed;
+    return lesser;
+}
+
+ct_value *ct_build_positive(ct_builder *b, ct_value *x)
+{
+    int64_t value;
+    ct_value *none = x ? ct_build_constant(b, x->type, 0) : NULL;
+    if (ct_is_constant(x, &value))
+        return value > 0 ? x : none;
+    ct_value *greater = build_two(b, OP_maxi, x, none);
+    if (greater)
+        bc_attr_of(greater->op->from, F_maxi_signedness)->u = BC_Signedness_signed;
+    return greater;
 }
 
 ct_value *ct_build_resize(ct_builder *b, ct_value *x, bc_kind kind, bool is_signed)

@@ -31,6 +31,9 @@ ct_value *ct_build_mul(ct_builder *b, ct_value *x, ct_value *y);
 /* x / y and x / by, as unsigned numbers; by > 0. */
 ct_value *ct_build_quotient(ct_builder *b, ct_value *x, ct_value *y);
 ct_value *ct_build_div_unsigned(ct_builder *b, ct_value *x, int64_t by);
+/* The lesser of two signed numbers; x, or 0 if it is negative. */
+ct_value *ct_build_lesser(ct_builder *b, ct_value *x, ct_value *y);
+ct_value *ct_build_positive(ct_builder *b, ct_value *x);
 /* Converts an integer to another width. */
 ct_value *ct_build_resize(ct_builder *b, ct_value *x, bc_kind kind, bool is_signed);
 /* Broadcasts a scalar to the shape of another tile. */

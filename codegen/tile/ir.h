@@ -37,6 +37,7 @@ typedef enum ct_way {
     CT_AS_IT_IS,  /* by what its shape and types allow */
     CT_DIRECT,    /* by loads: asynchronously, from its bytes or tf32 where the ring has them */
     CT_TURNED,    /* by loads: asynchronously, transposed (codegen/ops/mma_turned.c) */
+    CT_FRAGMENTS, /* by loads: by mma.sync, whose fragments are made of tiles in the ring (codegen/plan/fragments.c) */
     CT_REORDERED, /* by flip: K and rows counted as threads hold the left operand (codegen/analysis/reordered.h) */
 } ct_way;
 
@@ -67,9 +68,11 @@ struct ct_op {
     bool in_place;  /* by groups, skew: it adds to the registers of its accumulator, which nothing else reads */
     bool as_words;  /* by groups, overlap: its left operand, which does not change in the loop, is taken as the words in
                        which it is */
-    bool paired; /* by cluster: its right operand has only this thread block's half of the columns; the other block of
+    bool paired;  /* by cluster: its right operand has only this thread block's half of the columns; the other block of
                       the pair has the other half */
-    uint8_t way; /* ct_way: by loads, flip; of an ftof, CT_TURNED: left to a product or to copies */
+    uint8_t held; /* by loads: bits of the operands that threads compute as fragments from tiles of the ring */
+    uint8_t falling; /* by cut: log2 of the parts of K that are multiplied from the last one to the first */
+    uint8_t way;     /* ct_way: by loads, flip; of an ftof, CT_TURNED: left to a product or to copies */
     /* Of a `staged`, by expand, ahead: */
     bool in_registers; /* it loads its tile to registers, where other ops read it */
     bool unrolled;     /* of a loop, by loads: it executes several iterations together, or those that are left */
@@ -127,6 +130,10 @@ typedef struct ct_extent {
 } ct_extent;
 ct_op *ct_tensor_view_new(ct_func *f, const ct_op *like, ct_value *base, uint32_t rank, const ct_extent *extents,
                           const ct_extent *strides);
+/* The extent of the tensor of a make_tensor_view of at most eight dimensions; and the view of such a tensor with
+   another extent. */
+ct_extent ct_extent_of(const ct_op *tensor, uint32_t dim);
+ct_op *ct_tensor_view_like(ct_func *f, const ct_op *tensor, uint32_t dim, ct_extent extent);
 ct_op *ct_tile_view_new(ct_func *f, const ct_op *like, ct_value *tensor, const int64_t *shape, const int64_t *steps,
                         uint8_t padding);
 /* A load of the view's tile at an index. It follows the token, unless that is NULL. inside: by dimension, whether
@@ -140,9 +147,10 @@ ct_op *ct_constant_new(ct_func *f, const ct_op *like, const bc_type *type, int64
 const bc_type *ct_tile_type(ct_func *f, const bc_type *elem, uint32_t rank, int64_t size);
 const bc_type *ct_scalar_type(ct_func *f, bc_kind kind);
 /* A tile with elements of that kind (not pointers) in the shape of another tile; or with as many dimensions, all of
-   size 1. */
+   size 1; or like another tile or view, of that size along a dimension. */
 const bc_type *ct_shaped_type(ct_func *f, const bc_type *tile, bc_kind kind);
 const bc_type *ct_ones_type(ct_func *f, const bc_type *tile, bc_kind kind);
+const bc_type *ct_sized_type(ct_func *f, const bc_type *like, uint32_t axis, int64_t size);
 const bc_type *ct_part_type(ct_func *f, const bc_type *whole, uint32_t axis, uint32_t parts);
 const bc_type *ct_transposed_type(ct_func *f, const bc_type *tile); /* of a two-dimensional one */
 /* Adapts op->from after the type of the op's first result has changed, because copies and cursors use its type. */

@@ -59,17 +59,22 @@ const bc_type *ct_ones_type(ct_func *f, const bc_type *tile, bc_kind kind)
     return shape ? type : NULL;
 }
 
-const bc_type *ct_part_type(ct_func *f, const bc_type *whole, uint32_t axis, uint32_t parts)
+const bc_type *ct_sized_type(ct_func *f, const bc_type *like, uint32_t axis, int64_t size)
 {
     bc_type *type = bc_new(f->arena, bc_type, 1);
-    int64_t *shape = bc_new(f->arena, int64_t, whole->rank + 1u);
+    int64_t *shape = bc_new(f->arena, int64_t, like->rank + 1u);
     if (!type || !shape)
         return NULL;
-    memcpy(shape, whole->shape, whole->rank * sizeof *shape);
-    shape[axis] /= parts;
-    *type = *whole;
+    memcpy(shape, like->shape, like->rank * sizeof *shape);
+    shape[axis] = size;
+    *type = *like;
     type->shape = shape;
     return type;
+}
+
+const bc_type *ct_part_type(ct_func *f, const bc_type *whole, uint32_t axis, uint32_t parts)
+{
+    return ct_sized_type(f, whole, axis, whole->shape[axis] / parts);
 }
 
 const bc_type *ct_transposed_type(ct_func *f, const bc_type *tile)

@@ -75,6 +75,36 @@ ct_op *ct_tensor_view_new(ct_func *f, const ct_op *like, ct_value *base, uint32_
     return segmented_new(f, OP_make_tensor_view, like, (const bc_type *[]){type}, 1, operands, count, &segments);
 }
 
+/* Reads the extents or strides that a type states, or for which there are operands in that row. */
+static void sizes_of(const ct_op *tensor, int row, const int64_t *numbers, ct_extent *out)
+{
+    uint32_t next = ct_operand_range(tensor, row).first;
+    for (uint32_t d = 0; d < tensor->results[0].type->rank; d++)
+        out[d] = (ct_extent){numbers[d], numbers[d] == BC_DYNAMIC ? tensor->operands[next++] : NULL};
+}
+
+ct_extent ct_extent_of(const ct_op *tensor, uint32_t dim)
+{
+    const bc_type *type = tensor->results[0].type;
+    ct_extent extents[MOST_DIMS];
+    if (type->rank > MOST_DIMS)
+        return (ct_extent){BC_DYNAMIC, NULL};
+    sizes_of(tensor, F_make_tensor_view_dynamic_shape, type->shape, extents);
+    return extents[dim];
+}
+
+ct_op *ct_tensor_view_like(ct_func *f, const ct_op *tensor, uint32_t dim, ct_extent extent)
+{
+    const bc_type *type = tensor->results[0].type;
+    ct_extent extents[MOST_DIMS], strides[MOST_DIMS];
+    if (type->rank > MOST_DIMS)
+        return NULL;
+    sizes_of(tensor, F_make_tensor_view_dynamic_shape, type->shape, extents);
+    sizes_of(tensor, F_make_tensor_view_dynamic_strides, type->strides, strides);
+    extents[dim] = extent;
+    return ct_tensor_view_new(f, tensor, tensor->operands[0], type->rank, extents, strides);
+}
+
 ct_op *ct_tile_view_new(ct_func *f, const ct_op *like, ct_value *tensor, const int64_t *shape, const int64_t *steps,
                         uint8_t padding)
 {

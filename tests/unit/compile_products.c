@@ -71,7 +71,10 @@ static const example examples[] = {
     {&f16, 32, 128, 16, BY_VIEW, PERMUTED, "sm_80", ".x4.trans", NULL, NULL, 0},
     {&f16, 128, 128, 128, AS_IS, PERMUTED, "sm_80", "mma.sync", NULL, NULL, 0}, /* in parts: 48 KiB are not enough */
     {&bf16, 128, 64, 128, PERMUTED, AS_IS, "sm_86", "mma.sync", NULL, NULL, 0},
-    {&tf32, 64, 64, 128, AS_IS, AS_IS, "sm_90", "mma.sync", "cp.async", NULL, 0},
+    {&tf32, 64, 64, 128, AS_IS, AS_IS, "sm_90", "cp.async", "ld.global", NULL, 0},
+    {&tf32, 32, 32, 32, PERMUTED, PERMUTED, "sm_90a", "cp.async", "ld.global", NULL, 0},
+    {&tf32, 8, 32, 32, PERMUTED, AS_IS, "sm_90a", "cp.async", "ld.global", NULL, 0},
+    {&tf32, 16, 8, 32, AS_IS, PERMUTED, "sm_90a", "cp.async", "ld.global", NULL, 0},
     {&i8, 128, 128, 256, BY_VIEW, AS_IS, "sm_80", "cp.async", "ld.global", NULL, 0}, /* in slices of K */
     {&f32, 64, 32, 128, AS_IS, AS_IS, "sm_80", "fma.rn.f32", "mma.sync", NULL, 0},
     {&f32, 64, 64, 32, AS_IS, AS_IS, "sm_90a", "cp.async", "ld.global", NULL, 0}, /* in blocks of registers */

@@ -152,6 +152,24 @@ static void check_hints(void)
     check_header("optimization_hints=<default = {num_cta_in_cga = 4}>", 5, "sm_90", ")\n.reqntid 32, 1, 1\n{");
 }
 
+/* Does the PTX of the kernel for sm_90a have that? */
+static void check_has(const char *source, const char *header)
+{
+    tv_module *m = NULL;
+    bc_text text;
+    bc_text_init(&text, NULL);
+    CHECK(tv_module_parse(source, strlen(source), 0, NULL, (tv_sink){0}, &m) == TV_OK);
+    CHECK(m && tv_module_verify(m, NULL, (tv_sink){0}) == TV_OK);
+    CHECK(m
+          && tv_compile_ptx(m, &(tv_compile_options){.target = "sm_90a"}, (tv_sink){0},
+                            (tv_writer){&text, bc_text_append})
+                 == TV_OK);
+    CHECK_MSG(text.ptr && strstr(text.ptr, header), "%.400s", text.ptr);
+    CHECK(text.ptr && harness_ptxas(text.ptr, text.len, "sm_90a"));
+    bc_text_release(&text);
+    tv_module_close(m);
+}
+
 /* Blocks that a hint asks for leave a thread the registers of a product's sums, 128 in each of 128 threads, and those
    that it needs beside them. */
 static void check_room_for_sums(void)
@@ -168,19 +186,24 @@ static void check_room_for_sums(void)
         "  %o = broadcast %q1 : tile<1x1xptr<f32>> -> tile<128x128xptr<f32>>\n"
         "  %s = store_ptr_tko weak %o, %c : tile<128x128xptr<f32>>, tile<128x128xf32> -> token\n"
         "  return\n}\n";
-    tv_module *m = NULL;
-    bc_text text;
-    bc_text_init(&text, NULL);
-    CHECK(tv_module_parse(source, sizeof source - 1, 0, NULL, (tv_sink){0}, &m) == TV_OK);
-    CHECK(m && tv_module_verify(m, NULL, (tv_sink){0}) == TV_OK);
-    CHECK(m
-          && tv_compile_ptx(m, &(tv_compile_options){.target = "sm_90a"}, (tv_sink){0},
-                            (tv_writer){&text, bc_text_append})
-                 == TV_OK);
-    CHECK_MSG(text.ptr && strstr(text.ptr, ".reqntid 128, 1, 1\n.minnctapersm 2\n"), "%.400s", text.ptr);
-    CHECK(text.ptr && harness_ptxas(text.ptr, text.len, "sm_90a"));
-    bc_text_release(&text);
-    tv_module_close(m);
+    check_has(source, ".reqntid 128, 1, 1\n.minnctapersm 2\n");
+}
+
+/* A thread has registers for all of its quotients of f64 side by side, however few blocks they leave room for. */
+static void check_room_for_quotients(void)
+{
+    static const char source[] =
+        "entry @k(%p: tile<ptr<f64>>) {\n"
+        "  %p1 = reshape %p : tile<ptr<f64>> -> tile<1xptr<f64>>\n"
+        "  %all = broadcast %p1 : tile<1xptr<f64>> -> tile<1024xptr<f64>>\n"
+        "  %i = iota : tile<1024xi32>\n"
+        "  %at = offset %all, %i : tile<1024xptr<f64>>, tile<1024xi32> -> tile<1024xptr<f64>>\n"
+        "  %x, %t = load_ptr_tko weak %at : tile<1024xptr<f64>> -> tile<1024xf64>, token\n"
+        "  %y = itof %i signed : tile<1024xi32> -> tile<1024xf64>\n"
+        "  %z = divf %y, %x : tile<1024xf64>\n"
+        "  %s = store_ptr_tko weak %at, %z token=%t : tile<1024xptr<f64>>, tile<1024xf64> -> token\n"
+        "  return\n}\n";
+    check_has(source, ".minnctapersm 1\n");
 }
 
 /* Loops are pipelined at level 1, and stay plain at 0. */
@@ -270,6 +293,7 @@ int main(void)
     check_names();
     check_hints();
     check_room_for_sums();
+    check_room_for_quotients();
     check_levels();
     check_versions();
     check_vector_additions();

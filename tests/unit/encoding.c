@@ -17,7 +17,7 @@ static uint32_t place_of(const cg_encoding *s, uint32_t lane, uint32_t row, uint
 
 static void check_size(uint32_t rows, uint32_t columns)
 {
-    cg_encoding s = cg_encoding_new(rows, columns, 0, 8, CG_FEED_DOUBLES);
+    cg_encoding s = cg_encoding_new(rows, columns, 0, 8, CG_FEED_ELEMENTS);
     for (uint32_t row = 0; row < (uint32_t)1 << rows; row += 4)
         for (uint32_t column = 0; column < (uint32_t)1 << columns; column += 4) {
             uint32_t banks = 0;

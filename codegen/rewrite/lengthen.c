@@ -1,0 +1,250 @@
+/* Takes several steps of a loop over K together: tiles of more elements along K, in fewer iterations.
+
+       for k = 0 to n {                              for k = 0 to (n + 3) / 4 {
+           mmaf load A[i, k], load B[k, j], c   ->       mmaf load A'[i, k], load B'[k, j], c
+       }                                             }
+
+   Tiles may also be taken from the last one down (`n - 1 - k`); the product then takes the steps of an iteration from
+   the last one to the first.
+
+   Why it is right: the loop does nothing but multiply tiles that lie behind each other along K, so that the longer tile
+   has the same elements, and the instruction, which takes no more of K at a time than a step had, adds them in the same
+   order. The views of the longer tiles end where the last step of the loop ended:
+   behind that, and behind the tensor, both operands are zero. Nothing in the loop writes, so that loads may be executed
+   earlier. */
+#include <string.h>
+
+#include "codegen/analysis/product.h"
+#include "codegen/facts/affine.h"
+#include "codegen/facts/facts.h"
+#include "codegen/kernel/limits.h"
+#include "codegen/rewrite/lengthen.h"
+#include "codegen/tile/build.h"
+
+typedef struct lengthening {
+    cg_func *c;
+    const cg_k_steps *is;
+    const cg_k_loop *of;
+    uint32_t steps;  /* that are taken together */
+    int64_t highest; /* number at which the loop may end */
+    ct_value *end;   /* the first element along K behind the loop's steps, which is at most: */
+    int64_t most;
+    ct_value *last_tile; /* the index of the last tile along K */
+} lengthening;
+
+static ct_op *view_of(const ct_op *load)
+{
+    return ct_operand(load, ct_info(load)->address)->op;
+}
+
+/* The operand that is the load's index along K. */
+static uint32_t index_of(const cg_k_loop *of, uint32_t i)
+{
+    return ct_operand_range(of->loads[i], F_load_view_tko_index).first + of->k[i];
+}
+
+/* ---- which loops ---- */
+
+static ct_value *behind_promises(ct_value *v)
+{
+    while (v->op && v->op->opcode == OP_assume)
+        v = v->op->operands[0];
+    return v;
+}
+
+/* By how much does the index grow in each iteration? It must be zero in the first one, or, if it falls, in the last
+   one. 0: that is not known. */
+static int64_t growth_of(const cg_k_steps *x, ct_value *index)
+{
+    ct_value *counter = &x->of.loop->regions[0]->args[0];
+    const ct_op *op = behind_promises(index)->op;
+    cg_affine a = {.widened_count = 0};
+    cg_poly p, last;
+    int64_t by, growth = 0;
+    if (op && op->opcode == OP_divi && ct_is_constant(op->operands[1], &by))
+        return by == x->by && behind_promises(op->operands[0]) == counter;
+    if (!cg_poly_of(&a, index, &p) || !cg_poly_of(&a, x->of.loop->operands[1], &last) || a.widened_count)
+        return 0;
+    for (uint32_t i = 0; i < p.count; i++)
+        if (p.terms[i].count == 1 && cg_is_same_factor(p.terms[i].factors[0], counter))
+            growth = p.terms[i].times;
+    const cg_term counted = {.times = -growth, .count = 1, .dim = CG_NO_DIM, .factors = {counter}},
+                  one = {.times = -growth, .dim = CG_NO_DIM};
+    const bool falls = growth < 0 && x->by == 1;
+    const bool known = cg_poly_add_term(&p, &counted)
+                       && (!falls || (cg_poly_add(&p, &last, growth) && cg_poly_add_term(&p, &one)));
+    return known && !p.count ? growth : 0;
+}
+
+/* Is the scalar the same in all iterations, as far as its last ops show? */
+static bool is_steady(const cg_k_steps *x, const ct_value *v, uint32_t ops)
+{
+    if (!ct_is_inside(v->block, x->of.loop->regions[0]))
+        return true;
+    bool steady = ops && v->op && ct_is_pure(v->op);
+    for (uint32_t i = 0; steady && i < v->op->operand_count; i++)
+        steady = is_steady(x, v->op->operands[i], ops - 1);
+    return steady;
+}
+
+/* Are the tiles of consecutive iterations beside each other, from the tensor's first one on, and zero outside? */
+static bool are_adjacent(const cg_k_steps *x, uint32_t i, bool falls)
+{
+    const ct_op *load = x->of.loads[i], *view = view_of(load), *tensor = view->operands[0]->op;
+    const bc_type *type = view->results[0].type;
+    const uint32_t first = ct_operand_range(load, F_load_view_tko_index).first, k = x->of.k[i];
+    const int64_t growth = growth_of(x, load->operands[first + k]);
+    for (uint32_t d = 0; d < type->rank; d++)
+        if (d != k && !is_steady(x, load->operands[first + d], CG_CUT_OPS))
+            return false;
+    return (type->padding == BC_NO_PADDING || type->padding == BC_PaddingValue_zero) && type->rank <= CG_AFFINE_DIMS
+           && tensor && tensor->opcode == OP_make_tensor_view
+           && growth * cg_tiles_apart(type, k) == (falls ? -type->shape[k] : type->shape[k]);
+}
+
+/* Does the loop count from zero by a constant? */
+static bool counts_steps(cg_k_steps *x, const ct_op *loop)
+{
+    int64_t first;
+    return ct_is_constant(loop->operands[0], &first) && first == 0 && ct_is_constant(loop->operands[2], &x->by)
+           && x->by > 0 && !ct_attr_u(loop, F_for_unsigned_cmp);
+}
+
+/* Can the product's instruction take the steps of an iteration from the last one to the first? */
+static bool may_fall(const cg_func *c, const cg_product *p)
+{
+    return p->atom.element_bits == 1 && !p->atom.widened && !(c->target->features & CG_HAS_TCGEN05);
+}
+
+bool cg_may_lengthen(const cg_func *c, ct_op *loop, cg_k_steps *out)
+{
+    if (loop->opcode != OP_for || loop->plain || !counts_steps(out, loop) || !cg_find_k_loop(loop, &out->of))
+        return false;
+    const cg_product p = cg_product_of(c, out->of.product);
+    if (!cg_has_atom(&p) || p.scaled || p.batch || p.k < p.atom.k_bits)
+        return false;
+    out->falls = may_fall(c, &p) && are_adjacent(out, 0, true) && are_adjacent(out, 1, true);
+    return out->falls || (are_adjacent(out, 0, false) && are_adjacent(out, 1, false));
+}
+
+/* ---- longer steps ---- */
+
+/* The number of iterations if each takes so many steps. */
+static ct_value *count_of(const lengthening *x, ct_builder *b, uint32_t steps)
+{
+    ct_value *end = x->of->loop->operands[1], *whole = ct_build_positive(b, end);
+    const int64_t by = x->is->by * steps, most = x->highest;
+    ct_value *more = ct_build_scalar(b, bc_elem_kind(end->type), by - 1);
+    ct_value *count = ct_build_div_unsigned(b, ct_build_add(b, whole, more), by);
+    return !count || ct_is_constant(count, &(int64_t){0})
+               ? count
+               : ct_build_bounded(b, count, 0, most > 0 ? (most - 1) / by + 1 : 0);
+}
+
+/* The tensor up to the end of the loop's last step. NULL: out of memory. */
+static ct_value *put_tensor(const lengthening *x, ct_builder *b, uint32_t i)
+{
+    const ct_op *tensor = view_of(x->of->loads[i])->operands[0]->op;
+    const uint32_t k = x->of->k[i];
+    const ct_extent whole = ct_extent_of(tensor, k);
+    const cg_range is = whole.value ? cg_range_of(whole.value) : (cg_range){whole.number, whole.number};
+    const int64_t most = is.low >= 0 && is.high < x->most ? is.high : x->most;
+    ct_value *size = whole.value ? ct_build_resize(b, whole.value, BC_I64, false)
+                                 : ct_build_scalar(b, BC_I64, whole.number),
+             *lesser = ct_build_lesser(b, x->end, size);
+    ct_extent extent = {BC_DYNAMIC, NULL};
+    if (!ct_is_constant(lesser, &extent.number))
+        extent.value = ct_build_bounded(b, lesser, 0, most);
+    return b->failed ? NULL : ct_build_op(b, ct_tensor_view_like(b->f, tensor, k, extent));
+}
+
+/* Is the number of steps, and what the tensors are made of, known in front of the op? */
+static bool are_known(const lengthening *x, const ct_op *place)
+{
+    const ct_op *const made[] = {x->of->loop, view_of(x->of->loads[0])->operands[0]->op,
+                                 view_of(x->of->loads[1])->operands[0]->op};
+    for (uint32_t n = 0; n < 3; n++)
+        for (uint32_t i = n ? 0 : 1; i < (n ? made[n]->operand_count : 2); i++)
+            for (uint32_t r = 0; r < place->region_count; r++)
+                if (place->regions[r] && ct_is_inside(made[n]->operands[i]->block, place->regions[r]))
+                    return false;
+    return true;
+}
+
+/* The op in front of which the tensors are made: outside of other ops as far as possible, since tensor maps are built
+   at the head of a kernel. */
+static ct_op *place_of(const lengthening *x)
+{
+    ct_op *place = x->of->loop;
+    while (place->block->parent && are_known(x, place->block->parent))
+        place = place->block->parent;
+    return place;
+}
+
+/* Takes back the promise that the load's tile is inside the tensor along the dimension. */
+static bool leave_tensor(ct_func *f, ct_op *load, uint32_t dim)
+{
+    bc_attr *attr = bc_attr_of(load->from, F_load_view_tko_inbounds);
+    if (!attr->ints || !attr->ints->count)
+        return true;
+    bc_ints *ints = bc_new(f->arena, bc_ints, 1);
+    int64_t *inside = bc_new(f->arena, int64_t, attr->ints->count);
+    if (!ints || !inside)
+        return false;
+    memcpy(inside, attr->ints->ptr, attr->ints->count * sizeof *inside);
+    inside[dim] = false;
+    *ints = (bc_ints){inside, attr->ints->count};
+    attr->ints = ints;
+    return true;
+}
+
+static bool lengthen_load(lengthening *x, ct_builder *b, uint32_t i)
+{
+    ct_op *load = x->of->loads[i];
+    const bc_type *view = view_of(load)->results[0].type;
+    const uint32_t k = x->of->k[i], at = index_of(x->of, i);
+    const int64_t size = view->shape[k] * x->steps;
+    const int64_t last = cg_range_of(load->operands[at]).high;
+    int64_t shape[CG_AFFINE_DIMS], apart[CG_AFFINE_DIMS];
+    for (uint32_t d = 0; d < view->rank; d++) {
+        shape[d] = d == k ? size : view->shape[d];
+        apart[d] = d == k ? size : cg_tiles_apart(view, d);
+    }
+    ct_value *tensor = put_tensor(x, b, i);
+    ct_value *tiles =
+        tensor ? ct_build_op(b, ct_tile_view_new(b->f, view_of(load), tensor, shape, apart, BC_PaddingValue_zero))
+               : NULL;
+    if (!tiles)
+        return false;
+    ct_set_operand(load, ct_operand_range(load, ct_info(load)->address).first, tiles);
+    ct_builder in = {b->f, load, false};
+    ct_value *index = &x->of->loop->regions[0]->args[0];
+    index = ct_build_bounded(&in, x->is->falls ? ct_build_sub(&in, x->last_tile, index) : index, 0, last / x->steps);
+    if (!index || !cg_resize_k(b->f, x->of, i, size) || !leave_tensor(b->f, load, k))
+        return false;
+    ct_set_operand(load, at, index);
+    return true;
+}
+
+bool cg_lengthen(cg_func *c, const cg_k_steps *is, uint32_t steps)
+{
+    const cg_k_loop *of = &is->of;
+    ct_op *loop = of->loop, *product = of->product;
+    const bc_type *right = product->operands[1]->type;
+    lengthening x = {.c = c, .is = is, .of = of, .steps = steps, .highest = cg_range_of(loop->operands[1]).high};
+    ct_builder b = {c->ir, place_of(&x), false};
+    const int64_t size = right->shape[right->rank - 2u], count = x.highest > 0 ? (x.highest - 1) / is->by + 1 : 0;
+    ct_value *tiles = count_of(&x, &b, steps), *one = ct_build_scalar(&b, bc_elem_kind(loop->operands[1]->type), 1);
+    x.last_tile = ct_build_sub(&b, tiles, one);
+    x.most = count < INT64_MAX / size ? count * size : INT64_MAX;
+    x.end = ct_build_mul(&b, ct_build_resize(&b, count_of(&x, &b, 1), BC_I64, true), ct_build_scalar(&b, BC_I64, size));
+    if (!x.end || !x.last_tile || !lengthen_load(&x, &b, 0) || !lengthen_load(&x, &b, 1)) {
+        cg_no_memory(c);
+        return false;
+    }
+    while (is->falls && 1u << product->falling < steps)
+        product->falling++;
+    ct_set_operand(loop, 1, tiles);
+    ct_set_operand(loop, 2, one);
+    return true;
+}
