@@ -1,4 +1,5 @@
 /* Values that are recomputed in every layout in which they are read. */
+#include "codegen/analysis/product.h"
 #include "codegen/ops/map.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/values.h"
@@ -16,18 +17,21 @@ static cg_val *lazy_broadcast(cg_func *c, const ct_op *op, const cg_layout *l)
     return out;
 }
 
+/* A register's part is added to the thread's where they share no bit, because ptxas combines sums with what is added
+   to them next. Not so beside products: that was not measured. */
 static cg_val *lazy_iota(cg_func *c, const ct_op *op, const cg_layout *l)
 {
     const bc_type *type = cg_result(op, 0)->type;
     bc_kind kind = bc_elem_kind(type);
-    uint32_t mask = (uint32_t)(((uint64_t)1 << l->tile_bits) - 1);
+    uint32_t mask = (uint32_t)(((uint64_t)1 << l->tile_bits) - 1), apart = ~cg_layout_thread_images(l);
     cg_val thread = cg_thread_index(c, l, mask, 0), *out = cg_vals(c, cg_layout_regs(l));
+    apart = cg_has_products(c->ir->body) ? 0 : apart;
     for (uint32_t r = 0; out && r < cg_layout_regs(l); r++) {
         uint32_t part = cg_layout_reg(l, r);
         cg_val x = thread.known ? cg_const(CG_B32, thread.bits ^ part) : thread;
         if (part && !thread.known) {
             x = cg_new(c, CG_B32);
-            cg_ins(c, "xor.b32 %v, %v, %x", x, thread, part);
+            cg_ins(c, part & ~apart ? "xor.b32 %v, %v, %x" : "add.s32 %v, %v, %x", x, thread, part);
         }
         out[r] = cg_from_u32(c, kind, x);
     }

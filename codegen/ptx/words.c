@@ -125,12 +125,16 @@ cg_val cg_low_half(cg_func *c, cg_val x)
     return r;
 }
 
+/* bf16 is f32's upper half. The lower half of a word is shifted there: ptxas does that on the pipe of multiplications
+   if the one of selections has more to do, which a selection of bytes would go to. */
 cg_val cg_to_f32(cg_func *c, bc_kind kind, cg_val x)
 {
     cg_val wide = cg_new(c, CG_B32);
     if (kind == BC_F16)
         cg_ins(c, "cvt.f32.f16 %v, %r", wide, x);
+    else if (!x.known && x.word_bits == 32 && !x.at)
+        cg_ins(c, "shl.b32 %v, %v, 16", wide, (cg_val){.cls = CG_B32, .id = x.word});
     else
-        cg_ins(c, "mov.b32 %v, {%r, %r}", wide, cg_const(CG_B16, 0), x); /* bf16 is f32's upper half */
+        cg_ins(c, "mov.b32 %v, {%r, %r}", wide, cg_const(CG_B16, 0), x);
     return wide;
 }
