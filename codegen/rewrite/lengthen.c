@@ -93,21 +93,23 @@ static bool are_adjacent(const cg_k_steps *x, uint32_t i, bool falls)
     const ct_op *load = x->of.loads[i], *view = view_of(load), *tensor = view->operands[0]->op;
     const bc_type *type = view->results[0].type;
     const uint32_t first = ct_operand_range(load, F_load_view_tko_index).first, k = x->of.k[i];
-    const int64_t growth = growth_of(x, load->operands[first + k]);
+    const int64_t growth = growth_of(x, load->operands[first + k]), apart = cg_tiles_apart(type, k);
     for (uint32_t d = 0; d < type->rank; d++)
         if (d != k && !is_steady(x, load->operands[first + d], CG_CUT_OPS))
             return false;
     return (type->padding == BC_NO_PADDING || type->padding == BC_PaddingValue_zero) && type->rank <= CG_AFFINE_DIMS
            && tensor && tensor->opcode == OP_make_tensor_view
-           && growth * cg_tiles_apart(type, k) == (falls ? -type->shape[k] : type->shape[k]);
+           && type->shape[k] % apart == 0 && growth == (falls ? -1 : 1) * (type->shape[k] / apart);
 }
 
-/* Does the loop count from zero by a constant? */
+/* Does the loop count from zero by a constant, and can its counter hold that of several steps? */
 static bool counts_steps(cg_k_steps *x, const ct_op *loop)
 {
+    const unsigned bits = bc_kind_bits(bc_elem_kind(loop->operands[1]->type));
+    const int64_t most = (int64_t)((UINT64_C(1) << (bits - 1)) - 1);
     int64_t first;
     return ct_is_constant(loop->operands[0], &first) && first == 0 && ct_is_constant(loop->operands[2], &x->by)
-           && x->by > 0 && !ct_attr_u(loop, F_for_unsigned_cmp);
+           && x->by > 0 && x->by <= most / CG_LINE_BYTES && !ct_attr_u(loop, F_for_unsigned_cmp);
 }
 
 /* Can the product's instruction take the steps of an iteration from the last one to the first? */
