@@ -98,8 +98,8 @@ static bool are_adjacent(const cg_k_steps *x, uint32_t i, bool falls)
         if (d != k && !is_steady(x, load->operands[first + d], CG_CUT_OPS))
             return false;
     return (type->padding == BC_NO_PADDING || type->padding == BC_PaddingValue_zero) && type->rank <= CG_AFFINE_DIMS
-           && tensor && tensor->opcode == OP_make_tensor_view
-           && type->shape[k] % apart == 0 && growth == (falls ? -1 : 1) * (type->shape[k] / apart);
+           && tensor && tensor->opcode == OP_make_tensor_view && type->shape[k] % apart == 0
+           && growth == (falls ? -1 : 1) * (type->shape[k] / apart);
 }
 
 /* Does the loop count from zero by a constant, and can its counter hold that of several steps? */
