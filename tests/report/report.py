@@ -107,8 +107,8 @@ def test_documents(t):
     kernel = test_document(t, os.path.join(KERNELS, "matmul_f16.tbc"), "sm_90a")["kernels"][0]
     t.check("roles", {op.get("role") for op in kernel["ops"]} >= {"consumers", "producers"})
     product = next(op for op in kernel["ops"] if op["name"] == "mmaf")
-    t.check("operations of a product", product["flops"] == 2 * 128 * 128 * 32, product)
-    t.check("a ring", kernel["rings"][0]["slots"] > 1 and kernel["rings"][0]["loads"][0]["bytes"] == 8192, kernel["rings"])
+    t.check("operations of a product", product["flops"] == 2 * 128 * 128 * 64, product)  # two of its steps
+    t.check("a ring", kernel["rings"][0]["slots"] > 1 and kernel["rings"][0]["loads"][0]["bytes"] == 16384, kernel["rings"])
 
 
 def test_source(t):
