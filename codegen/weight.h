@@ -26,8 +26,8 @@ typedef struct cg_weight {
     uint32_t warp_bits;  /* log2 of those of a block */
     uint32_t shared;     /* bytes of shared memory of a block */
     uint32_t stages;     /* of the longest ring; 0: no loop has one */
-    bool has_short;      /* accesses that run ahead, or those of one of two versions, are shorter than 16 bytes, */
-    bool is_short;       /* and read most of the bytes */
+    bool has_short;      /* accesses that run ahead, or those of one of two versions, are shorter than 16 bytes */
+    bool is_short;       /* accesses such as has_short says read most of the bytes */
     bool is_fed;         /* no thread waits for a tile from memory: those that it reads come by a ring in any case */
 } cg_weight;
 

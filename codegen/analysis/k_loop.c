@@ -113,6 +113,12 @@ bool cg_find_k_loop(ct_op *loop, cg_k_loop *x)
     return x->product && body->last->opcode == OP_continue && carries_sums(x);
 }
 
+uint32_t cg_loaded_bytes(const ct_op *load)
+{
+    const bc_type *type = load->results[0].type;
+    return cg_memory_bytes(bc_elem_kind(type)) << cg_shape_of(type).tile_bits;
+}
+
 int64_t cg_tiles_apart(const bc_type *view, uint32_t dim)
 {
     return view->kind == BC_STRIDED_VIEW ? view->strides[dim] : view->shape[dim];

@@ -15,6 +15,8 @@ typedef struct cg_k_loop {
    or tokens, so that they may be executed in more or fewer iterations? The operands of the product are tiles at even
    distances of a view, or of a batch of those, behind permutes, conversions and reshapes that drop leading ones. */
 bool cg_find_k_loop(ct_op *loop, cg_k_loop *out);
+/* Bytes of a load's tile in memory. */
+uint32_t cg_loaded_bytes(const ct_op *load);
 /* How far apart tiles start along a dimension of their view. */
 int64_t cg_tiles_apart(const bc_type *view, uint32_t dim);
 /* Gives all values from load i to the product the type of a tile with so many elements along K. False: out of

@@ -50,12 +50,6 @@ typedef struct cutting {
 
 /* ---- which loops ---- */
 
-static uint32_t bytes_of(const ct_op *load)
-{
-    const bc_type *type = load->results[0].type;
-    return cg_memory_bytes(bc_elem_kind(type)) << cg_shape_of(type).tile_bits;
-}
-
 /* Bytes of a row of the left operand along K in shared memory. */
 static uint32_t bytes_of_row(const cutting *x)
 {
@@ -67,8 +61,8 @@ static uint32_t bytes_of_row(const cutting *x)
    slices would have rows of fewer than `least` bytes. */
 static uint32_t parts_of(const cutting *x, uint32_t wanted, uint32_t stages, uint32_t least)
 {
-    uint32_t slot = bytes_of(x->of.loads[0]) + bytes_of(x->of.loads[1]), room = cg_static_shared(x->c->target),
-             parts = 1;
+    uint32_t slot = cg_loaded_bytes(x->of.loads[0]) + cg_loaded_bytes(x->of.loads[1]),
+             room = cg_static_shared(x->c->target), parts = 1;
     room = room > CG_MOST_OF_RESULTS ? room - CG_MOST_OF_RESULTS : 0;
     if (wanted * slot <= room)
         return 0;

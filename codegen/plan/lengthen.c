@@ -11,12 +11,6 @@
 #include "codegen/plan/loads.h"
 #include "codegen/rewrite/lengthen.h"
 
-static uint32_t bytes_of(const ct_op *load)
-{
-    const bc_type *type = load->results[0].type;
-    return cg_memory_bytes(bc_elem_kind(type)) << cg_shape_of(type).tile_bits;
-}
-
 /* The bytes of the pieces in which a tile can be copied to shared memory. */
 static uint32_t piece_of(cg_func *c, const ct_op *load)
 {
@@ -68,9 +62,10 @@ static uint32_t steps_of(cg_func *c, const cg_k_loop *of)
 {
     const cg_product p = cg_product_of(c, of->product);
     const uint32_t left = piece_of(c, of->loads[0]), right = piece_of(c, of->loads[1]),
-                   piece = left < right ? left : right, slot = bytes_of(of->loads[0]) + bytes_of(of->loads[1]),
-                   room = room_of(c, piece), left_row = bytes_of(of->loads[0]) >> p.m,
-                   right_row = bytes_of(of->loads[1]) >> p.n, row = left_row > right_row ? left_row : right_row;
+                   piece = left < right ? left : right,
+                   slot = cg_loaded_bytes(of->loads[0]) + cg_loaded_bytes(of->loads[1]), room = room_of(c, piece),
+                   left_row = cg_loaded_bytes(of->loads[0]) >> p.m, right_row = cg_loaded_bytes(of->loads[1]) >> p.n,
+                   row = left_row > right_row ? left_row : right_row;
     const bool is_narrow = 1u << (p.m < p.n ? p.m : p.n) < CG_WARPGROUP_ROWS;
     uint32_t steps = 1;
     if (is_narrow && (piece == CG_COPY_BYTES || is_better_short(of, &p)))
