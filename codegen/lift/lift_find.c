@@ -302,8 +302,10 @@ bool cg_lift_find_view(ct_op *load, cg_lifted *out)
         || (made->opcode != OP_make_partition_view && made->opcode != OP_make_strided_view))
         return false;
     ct_op *tensor = made->operands[0]->op;
+    if (!tensor || tensor->opcode != OP_make_tensor_view || !may_be_view(load, view->type->padding))
+        return false;
     *out = (cg_lifted){.load = load, .tensor = tensor};
-    return tensor && tensor->opcode == OP_make_tensor_view && may_be_view(load, view->type->padding);
+    return true;
 }
 
 /* A size of the tensor as a term. */
@@ -380,9 +382,10 @@ bool cg_lift_find(cg_func *c, ct_op *load, cg_lifted *out)
 {
     cg_poly demands[CG_LIFT_DEMANDS];
     uint32_t count = 0;
+    if (!may_be_lifted(load))
+        return false;
     *out = (cg_lifted){.load = load, .affine = {.wraps = true}};
-    if (!may_be_lifted(load)
-        || !cg_pointers_of(&out->affine, ct_operand(load, F_load_ptr_tko_source), &out->base, &out->rest)
+    if (!cg_pointers_of(&out->affine, ct_operand(load, F_load_ptr_tko_source), &out->base, &out->rest)
         || !cg_lift_mirror(c, &out->rest, false) || !find_dims(out))
         return false;
     ct_value *mask = ct_operand(load, F_load_ptr_tko_mask);

@@ -29,8 +29,8 @@ enum { LEAST_COPY_BITS = 2 }; /* log2 of the bytes of the shortest copies */
 
 typedef struct lifting {
     cg_func *c;
-    cg_lifted loads[CG_LIFTED_LOADS];
-    bool asks[CG_LIFTED_LOADS]; /* conditions of the load must be checked at run time */
+    cg_lifted *loads[CG_LIFTED_LOADS]; /* the first of them have memory */
+    bool asks[CG_LIFTED_LOADS];        /* conditions of the load must be checked at run time */
     ct_value *views[CG_LIFTED_LOADS];
     uint32_t count;
     bool in_order; /* a gather or scatter has become an access of a view */
@@ -301,17 +301,26 @@ static bool find(lifting *x, ct_op *op, bool anywhere, cg_lifted *l)
     return found;
 }
 
+/* Where the next load that can be lifted is noted. NULL: out of memory. */
+static cg_lifted *place_for_load(lifting *x)
+{
+    cg_lifted **place = &x->loads[x->count];
+    if (!*place && !(*place = bc_new(&x->c->arena, cg_lifted, 1)))
+        cg_no_memory(x->c);
+    return *place;
+}
+
 /* Finds all loads that can be lifted. anywhere: to views without further conditions on the divisors of rows and
    addresses. If an iteration computes the index, such a view saves nothing. */
 static void find_all(lifting *x, const ct_block *block, bool anywhere)
 {
     x->count = 0;
     for (ct_op *op = block->first; op && x->count < CG_LIFTED_LOADS; op = ct_next_op(op, block)) {
-        cg_lifted *l = &x->loads[x->count];
-        if (!find(x, op, anywhere, l))
+        cg_lifted *l = ct_is_load(op) ? place_for_load(x) : NULL;
+        if (!l || !find(x, op, anywhere, l))
             continue;
         cg_lift_checks k = {.dry = true};
-        cg_lift_check(&k, &x->loads[x->count]);
+        cg_lift_check(&k, l);
         x->asks[x->count] = k.any;
         x->count += !k.failed && (!l->tensor || (k.any && !k.divides))
                     && !(cg_lift_takes_lesser(l) && (anywhere || cg_lift_copied_as_is(x->c, l)));
@@ -336,14 +345,14 @@ static void lift_known(lifting *x)
     for (uint32_t i = 0; i < x->count && !x->c->failed; i++) {
         if (x->asks[i])
             continue;
-        ct_op *place = outermost_place(&x->loads[i]);
+        ct_op *place = outermost_place(x->loads[i]);
         ct_builder b = {x->c->ir, place, false};
-        ct_value *view = put_view(&b, &x->loads[i], NULL);
+        ct_value *view = put_view(&b, x->loads[i], NULL);
         if (!view) {
             cg_no_memory(x->c);
             return;
         }
-        replace(x->c, &x->loads[i], view);
+        replace(x->c, x->loads[i], view);
         hoist_around(place);
     }
 }
@@ -370,14 +379,14 @@ static bool find_range(const lifting *x, uint32_t level, range *out)
 {
     *out = (range){0};
     for (uint32_t i = 0; i < x->count && !out->block; i++)
-        if (x->asks[i] && ct_loop_around(x->loads[i].load)) {
-            const ct_op *loop = loop_at(&x->loads[i], level);
+        if (x->asks[i] && ct_loop_around(x->loads[i]->load)) {
+            const ct_op *loop = loop_at(x->loads[i], level);
             if (!loop)
                 return false;
             out->block = loop->block;
         }
     for (uint32_t i = 0; i < x->count && out->block; i++) {
-        ct_op *op = x->asks[i] ? ct_in_block(x->loads[i].load, out->block) : NULL;
+        ct_op *op = x->asks[i] ? ct_in_block(x->loads[i]->load, out->block) : NULL;
         if (!op)
             continue;
         out->first = !out->first || ct_is_before(op, out->first) ? op : out->first;
@@ -395,9 +404,9 @@ static cg_lift_checks checks_of(const lifting *x, const range *r, bool dry)
 static bool may_be_asked(const lifting *x, const range *r, uint32_t i)
 {
     cg_lift_checks k = checks_of(x, r, true);
-    if (!x->asks[i] || !ct_in_block(x->loads[i].load, r->block) || !cg_lift_is_there(&k, &x->loads[i]))
+    if (!x->asks[i] || !ct_in_block(x->loads[i]->load, r->block) || !cg_lift_is_there(&k, x->loads[i]))
         return false;
-    cg_lift_check(&k, &x->loads[i]);
+    cg_lift_check(&k, x->loads[i]);
     return !k.failed;
 }
 
@@ -410,7 +419,7 @@ static uint32_t count_asked(const lifting *x, range *r)
     cg_clear_range(&r->first, r->last);
     for (uint32_t i = 0; i < x->count && cg_may_version(r->first, r->last); i++)
         if (may_be_asked(x, r, i)) {
-            any = any || ct_loop_around(x->loads[i].load);
+            any = any || ct_loop_around(x->loads[i]->load);
             count++;
         }
     return any ? count : 0;
@@ -445,10 +454,10 @@ static ct_block *lift_asked(lifting *x)
     cg_lift_checks k = checks_of(x, &r, false);
     for (uint32_t i = 0; i < x->count && !k.b.failed; i++)
         if (x->asks[i])
-            cg_lift_check(&k, &x->loads[i]);
+            cg_lift_check(&k, x->loads[i]);
     for (uint32_t i = 0; i < x->count && !k.b.failed; i++)
         if (x->asks[i])
-            x->views[i] = put_view(&k.b, &x->loads[i], k.views);
+            x->views[i] = put_view(&k.b, x->loads[i], k.views);
     if (k.b.failed || !k.all) {
         cg_no_memory(x->c);
         return NULL;
@@ -458,7 +467,7 @@ static ct_block *lift_asked(lifting *x)
         return NULL;
     for (uint32_t i = 0; i < x->count && !x->c->failed; i++)
         if (x->asks[i])
-            replace(x->c, &x->loads[i], x->views[i]);
+            replace(x->c, x->loads[i], x->views[i]);
     hoist_around(place);
     if (!k.divides)
         return NULL;
