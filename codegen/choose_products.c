@@ -10,8 +10,8 @@
    into groups whose producers copy if blocks without groups are predicted to be clearly faster. A block that would be
    alone on a multiprocessor with a single warpgroup gets a second one.
 
-   A chain of products whose rows may start anywhere loads what is too short for copies ahead into registers, if that
-   costs no block. A chain with rows for two warpgroups gets two, and no producers, if a multiprocessor then has more
+   A chain of products whose rows may start anywhere loads what is too short for copies ahead into registers, if two
+   blocks at most share a multiprocessor, and that costs none. A chain with rows for two warpgroups gets two, and no producers, if a multiprocessor then has more
    warps than with one, or as many that have registers for their tiles where those of one spill, unless threads read
    tiles from slots of their own whenever the kernel runs: then no warp waits for memory. Operands of a chain of 16
    or 32 rows are swapped if groups of warps then have room and the block is predicted to be faster by more than
@@ -358,8 +358,9 @@ static void choose_pieces(cg_func *c, const cg_watch *watch, cg_choices *room)
 /* ---- rows that are not aligned ---- */
 
 /* Has a chain load what is too short for copies one iteration ahead into registers, in a version for rows that are not
-   aligned, if that costs no block, and ptxas can do without those registers that are too many. It is asked again where
-   a second warpgroup brings a thread fewer elements (docs/internals/codegen/pointers.md has the figures). */
+   aligned, if that costs no block, and ptxas can do without those registers that are too many. More than two blocks
+   hide each other's waits: then the registers and the branches of such loads only cost time
+   (docs/internals/codegen/pointers.md has the figures). */
 static void prefetch_short(cg_func *c, const cg_watch *watch, cg_choices *room)
 {
     const cg_choices usual = *cg_choices_of(c);
@@ -370,8 +371,9 @@ static void prefetch_short(cg_func *c, const cg_watch *watch, cg_choices *room)
     ahead.registers = CG_IF_LEGAL;
     const cg_weight now = cg_weigh(c, watch, &usual), then = cg_weigh(c, watch, &ahead);
     const double left = m->registers / (((uint64_t)then.resident << CG_LANE_BITS)), saved = left / m->registers_saved;
-    const bool costs_blocks = then.resident < now.resident;
-    if (!c->failed && then.compiles && then.wanted > now.wanted && !costs_blocks && then.wanted <= left + saved)
+    const bool helps = then.wanted > now.wanted && cg_blocks_weighed(&then) <= CG_FEW_BLOCKS,
+               costs_blocks = then.resident < now.resident;
+    if (!c->failed && then.compiles && helps && !costs_blocks && then.wanted <= left + saved)
         cg_take(c, room, &ahead);
 }
 
@@ -446,7 +448,6 @@ static void choose_warps(cg_func *c, const cg_watch *watch, cg_choices *room)
 void cg_choose_for_products(cg_func *c, const cg_watch *watch, cg_choices *room)
 {
     choose_spread(c, watch, room);
-    prefetch_short(c, watch, room);
     if (!takes_second_warpgroup(c, watch, room))
         choose_warps(c, watch, room);
     prefetch_short(c, watch, room);
