@@ -11,11 +11,11 @@
    alone on a multiprocessor with a single warpgroup gets a second one.
 
    A chain of products whose rows may start anywhere loads what is too short for copies ahead into registers, if two
-   blocks at most share a multiprocessor, and that costs none. A chain with rows for two warpgroups gets two, and no producers, if a multiprocessor then has more
-   warps than with one, or as many that have registers for their tiles where those of one spill, unless threads read
-   tiles from slots of their own whenever the kernel runs: then no warp waits for memory. Operands of a chain of 16
-   or 32 rows are swapped if groups of warps then have room and the block is predicted to be faster by more than
-   `worth_swapping`. */
+   blocks at most share a multiprocessor, and that costs none. A chain with rows for two warpgroups gets two, and no
+   producers, if a multiprocessor then has more warps than with one, or as many that have registers for their tiles
+   where those of one spill, unless threads read tiles from slots of their own whenever the kernel runs: then no warp
+   waits for memory. Operands of a chain of 16 or 32 rows are swapped if groups of warps then have room and the block
+   is predicted to be faster by more than `worth_swapping`. */
 #include "codegen/choose_products.h"
 
 #include "codegen/analysis/tensor.h"
