@@ -11,8 +11,8 @@
    prove are checked at run time before the ops; if they do not hold, the original ops are executed (lift_checks.c,
    versions.c). If a check is about divisors of rows and addresses, the loads of the second version are lifted as well,
    to views with the alignment that is known of the pointers. Where this does not allow copies of 16 bytes, they still
-   compute one address and one bound per row instead of one per element; the others run ahead in chains of products as
-   in the first version, since launches with rows that are not aligned are as likely.
+   compute one address and one bound per row instead of one per element. Launches with such rows are as likely, so that
+   tiles run ahead as in the first version where that pays, and short steps are taken together.
 
    A load that is none of a view may still be one of aligned pieces if no index wraps around (lift_unwrap.c). */
 #include "codegen/lift/lift.h"
