@@ -211,7 +211,7 @@ else
 fi
 if command -v clang > /dev/null; then
     if is_turn 1 3; then
-        quick="CFLAGS=-O1 -g0" # compiles in two thirds of the time
+        quick="CFLAGS=-O1 -g0" # compiles in three quarters of the time
         if build build-clang CC=clang BUILD="$BUILD/clang" "$quick" tests; then
             run unit-clang CC=clang BUILD="$BUILD/clang" "$quick" check-unit $once
             run ptx-order CC=clang BUILD="$BUILD/clang" "$quick" check-ptx-order
