@@ -291,13 +291,14 @@ static const char *why_own_warps(const cg_func *c, const cg_weight *now, const c
                : NULL;
 }
 
-/* Gives a reduction the warps that suit its tiles instead of those that a hint asks for, if that is better. Returns
-   what is predicted for a block. */
+/* Gives a reduction the warps that suit its tiles instead of those that a hint asks for, if that is better. A scan may
+   get more, but not fewer: what a thread holds beside its tiles grows with them. Returns what is predicted for a
+   block. */
 static cg_weight yield_to_own(cg_func *c, const cg_watch *watch, cg_choices *room, cg_weight now)
 {
     cg_choices own = *cg_choices_of(c);
     const uint32_t bits = cg_warps_unhinted(c);
-    if (!cg_hint_of(c, CG_HINT_WARPS) || bits == now.warp_bits || cg_scans(c))
+    if (!cg_hint_of(c, CG_HINT_WARPS) || bits == now.warp_bits || (cg_scans(c) && bits < now.warp_bits))
         return now;
     own.warps = 1u << bits;
     const cg_weight then = cg_weigh(c, watch, &own);

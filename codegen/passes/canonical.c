@@ -11,7 +11,8 @@
    whose index is a second counter, or whose pointers are advanced, can be prefetched. Amounts that depend on the loop,
    values that are multiplied, and loops whose step is not constant stay as they are. A loop that ends by a break
    becomes a `for` first where such a value decides about the break (codegen/passes/count.c), and nested loops with
-   loads or products may become one loop (codegen/passes/collapse.c).
+   loads or products may become one loop (codegen/passes/collapse.c). Iterations that repeat the one before, because an
+   index is clamped, are left out (codegen/passes/clamp.c).
 
    Why it is right: iteration number n, which is (counter - start) / step without rounding, has seen n additions of
    the same amount, and n * amount is their sum, modulo 2^bits for integers and modulo 2^64 for addresses. No memory
@@ -175,6 +176,7 @@ static bool canonicalise_all(cg_func *c, ct_block *block)
         ct_op *counted = cg_count_loop(c, op);
         op = counted ? counted : op;
         found = canonicalise(c, op) || found || inside || counted;
+        found = cg_end_clamped(c, op) || found;
     }
     return found;
 }
