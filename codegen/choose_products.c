@@ -10,11 +10,12 @@
    into groups whose producers copy if blocks without groups are predicted to be clearly faster. A block that would be
    alone on a multiprocessor with a single warpgroup gets a second one.
 
-   A chain of products with rows for two warpgroups gets two, and no producers, if a multiprocessor then has more warps
-   than with one, or as many that have registers for their tiles where those of one spill, unless threads read tiles
-   from slots of their own whenever the kernel runs: then no warp waits for memory. Operands of a chain of 16 or 32 rows
-   are swapped if groups of warps then have room and the block is predicted to be faster by more than
-   `worth_swapping`. */
+   A chain of products whose rows may start anywhere loads what is too short for copies ahead into registers, if two
+   blocks at most share a multiprocessor, and that costs none. A chain with rows for two warpgroups gets two, and no
+   producers, if a multiprocessor then has more warps than with one, or as many that have registers for their tiles
+   where those of one spill, unless threads read tiles from slots of their own whenever the kernel runs: then no warp
+   waits for memory. Operands of a chain of 16 or 32 rows are swapped if groups of warps then have room and the block
+   is predicted to be faster by more than `worth_swapping`. */
 #include "codegen/choose_products.h"
 
 #include "codegen/analysis/tensor.h"
@@ -354,6 +355,28 @@ static void choose_pieces(cg_func *c, const cg_watch *watch, cg_choices *room)
         cg_take(c, room, &shorter);
 }
 
+/* ---- rows that are not aligned ---- */
+
+/* Has a chain load what is too short for copies one iteration ahead into registers, in a version for rows that are not
+   aligned, if that costs no block, and ptxas can do without those registers that are too many. More than two blocks
+   hide each other's waits: then the registers and the branches of such loads only cost time
+   (docs/internals/codegen/pointers.md has the figures). */
+static void prefetch_short(cg_func *c, const cg_watch *watch, cg_choices *room)
+{
+    const cg_choices usual = *cg_choices_of(c);
+    const cg_machine *m = cg_machine_of(c->target);
+    if (usual.registers != CG_AS_DECIDED || cg_loops_stay_plain(c) || !rows_of_chain(c) || !has_pointers(c))
+        return;
+    cg_choices ahead = usual;
+    ahead.registers = CG_IF_LEGAL;
+    const cg_weight now = cg_weigh(c, watch, &usual), then = cg_weigh(c, watch, &ahead);
+    const double left = m->registers / (((uint64_t)then.resident << CG_LANE_BITS)), saved = left / m->registers_saved;
+    const bool helps = then.wanted > now.wanted && cg_blocks_weighed(&then) <= CG_FEW_BLOCKS,
+               costs_blocks = then.resident < now.resident;
+    if (!c->failed && then.compiles && helps && !costs_blocks && then.wanted <= left + saved)
+        cg_take(c, room, &ahead);
+}
+
 /* ---- producers that copy ---- */
 
 /* Leaves warps undivided if the model predicts that a block whose threads all copy is clearly faster than one whose
@@ -447,6 +470,7 @@ void cg_choose_for_products(cg_func *c, const cg_watch *watch, cg_choices *room)
     choose_spread(c, watch, room);
     if (!takes_second_warpgroup(c, watch, room))
         choose_warps(c, watch, room);
+    prefetch_short(c, watch, room);
     choose_pieces(c, watch, room);
     leave_undivided(c, watch, room);
     if (may_divide(c))

@@ -73,8 +73,8 @@ static void put_name(const cg_choices *c, bc_text *out)
         put(out, "operands not swapped");
     if (c->pair == CG_NEVER)
         put(out, "no pairs of blocks");
-    if (c->registers == CG_NEVER)
-        put(out, "no loads ahead into registers");
+    if (c->registers)
+        put(out, c->registers == CG_NEVER ? "no loads ahead into registers" : "short loads ahead into registers");
     if (c->assumed_count)
         put(out, "with promises");
 }

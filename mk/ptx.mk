@@ -88,7 +88,7 @@ $(OUT)/strips/%: $(STRIPS_OBJ) $(OUT)/libtests.a $(OUT)/libtools.a $(OUT)/libtil
 ## check-regress: run kernels that once gave wrong results on the PTX simulator for four targets, and on the VM
 .PHONY: check-regress
 check-regress: tests
-	$(Q)bash tests/shell/regress.sh $(OUT) $(OUT)/regress
+	$(Q)TEST_PART=$(TEST_PART) bash tests/shell/regress.sh $(OUT) $(OUT)/regress
 
 ## check-strips: run the ops again with all but the smallest tiles in strips
 .PHONY: check-strips

@@ -35,7 +35,8 @@ typedef struct cg_choices {
     cg_decision correction; /* of sums by warps of their own, on targets with tcgen05: CG_IF_LEGAL */
     cg_decision pieces;     /* of 4 and 8 bytes behind pointers, which are copied for products: CG_IF_LEGAL */
     cg_decision keys;       /* of a chain of products in parts, if two iterations do not fit: CG_IF_LEGAL */
-    cg_decision registers;  /* prefetching into registers: CG_NEVER */
+    cg_decision registers;  /* prefetching into registers: CG_NEVER; CG_IF_LEGAL: operands of chains whose rows are not
+                               aligned, too */
     cg_decision strips;     /* of maps without loops, rather than more warps: CG_IF_LEGAL */
     const cg_assumption *assumed;
     uint32_t assumed_count;

@@ -8,8 +8,7 @@ cg_shape cg_shape_of(const bc_type *tile)
     cg_shape s = {.rank = tile->rank};
     uint32_t shift = 0;
     for (uint32_t d = tile->rank; d-- > 0;) {
-        while ((int64_t)1 << s.bits[d] < tile->shape[d])
-            s.bits[d]++;
+        s.bits[d] = (uint8_t)cg_log2_up((uint64_t)tile->shape[d]);
         s.shift[d] = (uint8_t)shift;
         shift += s.bits[d];
     }

@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "bytecode/base/compiler.h"
 #include "bytecode/module.h"
 
 enum { CG_LANE_BITS = 5, CG_MAX_WARP_BITS = 16, CG_MAX_REG_BITS = 19, CG_MAX_TILE_BITS = 24, CG_SECTOR_BYTES = 32 };
@@ -133,10 +134,7 @@ cg_layout cg_layout_drop_replicas(const cg_layout *l, uint32_t *out_kept);
 /* log2 of the smallest power of two that is not below x. */
 static inline uint32_t cg_log2_up(uint64_t x)
 {
-    uint32_t n = 0;
-    while ((uint64_t)1 << n < x)
-        n++;
-    return n;
+    return x > 1 ? 64 - tv_leading_zeros(x - 1) : 0;
 }
 /* Moves the bits of x that mask selects together, and back. */
 uint32_t cg_count_bits(uint32_t x);

@@ -94,6 +94,9 @@ void cg_lift_check_start(cg_lift_checks *k, const cg_lifted *l, const cg_lift_di
 const ct_value *cg_lift_size(const ct_op *tensor, int row, const int64_t *sizes, uint32_t dim);
 /* Must both of two numbers of which an iteration takes the smaller one be checked? */
 bool cg_lift_takes_lesser(const cg_lifted *l);
+/* Can the conditions of a load be checked in front of its innermost loop, and is a view better than what it is?
+   anywhere: whatever the divisors of rows and addresses; *asks: conditions must be checked. */
+bool cg_lift_suits(cg_func *c, const cg_lifted *l, bool anywhere, bool *asks);
 /* Are all values that the view is created from available in front of the range? */
 bool cg_lift_is_there(const cg_lift_checks *k, const cg_lifted *l);
 

@@ -563,3 +563,13 @@ void cg_lift_check(cg_lift_checks *k, const cg_lifted *l)
     }
     check_all_inside(k, l);
 }
+
+bool cg_lift_suits(cg_func *c, const cg_lifted *l, bool anywhere, bool *asks)
+{
+    ct_op *loop = (ct_op *)(uintptr_t)ct_loop_around(l->load);
+    cg_lift_checks k = {.dry = true, .inside = loop ? loop->block : NULL, .first = loop, .last = loop};
+    cg_lift_check(&k, l);
+    *asks = k.any;
+    return !k.failed && (!k.any || cg_lift_is_there(&k, l)) && (!l->tensor || (k.any && !k.divides))
+           && !(cg_lift_takes_lesser(l) && (anywhere || cg_lift_copied_as_is(c, l)));
+}

@@ -38,9 +38,10 @@ typedef struct early {
 /* ---- which ---- */
 
 /* The registers that prefetched loads use, and those that other tiles use; the most of a thread with which as many
-   blocks share a multiprocessor as without prefetched loads. */
+   blocks share a multiprocessor as without prefetched loads, and how many of those that ptxas leaves for the chosen
+   blocks tiles can have. */
 typedef struct purse {
-    uint32_t used, held, most;
+    uint32_t used, held, most, of_tiles;
 } purse;
 
 /* The blocks that share a multiprocessor beside the loop's rings. */
@@ -64,6 +65,9 @@ static purse purse_of(cg_func *c, const ct_op *loop)
     blocks = blocks < most ? blocks : most;
     if (!c->groups && blocks && cg_product_in(loop->regions[0]))
         w.most = of_a_block / blocks;
+    const uint32_t chosen = cg_choices_of(c)->occupancy, beside = (uint32_t)cg_machine_of(c->target)->registers_mma;
+    blocks = blocks > chosen ? blocks : chosen;
+    w.of_tiles = of_a_block / (blocks ? blocks : 1) - beside;
     return w;
 }
 
@@ -71,7 +75,8 @@ static bool pay(const cg_func *c, purse *w, const cg_early_row *row, const cg_ea
 {
     uint32_t want = w->used + p->distance * p->registers;
     bool fits = want <= row->most && want + w->held <= row->all
-                && (!p->takes_source || cg_registers_wanted(c, want + w->held) <= w->most);
+                && (!p->takes_source || cg_registers_wanted(c, want + w->held) <= w->most)
+                && (row->kind != CG_EARLY_SECOND || want + w->held <= w->of_tiles);
     w->used = fits ? want : w->used;
     return fits;
 }

@@ -11,8 +11,8 @@
    prove are checked at run time before the ops; if they do not hold, the original ops are executed (lift_checks.c,
    versions.c). If a check is about divisors of rows and addresses, the loads of the second version are lifted as well,
    to views with the alignment that is known of the pointers. Where this does not allow copies of 16 bytes, they still
-   compute one address and one bound per row instead of one per element; the others run ahead in chains of products as
-   in the first version, since launches with rows that are not aligned are as likely.
+   compute one address and one bound per row instead of one per element. Launches with such rows are as likely, so that
+   tiles run ahead as in the first version where that pays, and short steps are taken together.
 
    A load that is none of a view may still be one of aligned pieces if no index wraps around (lift_unwrap.c). */
 #include "codegen/lift/lift.h"
@@ -321,17 +321,6 @@ static cg_lifted *place_for_load(lifting *x)
     return *place;
 }
 
-/* Can its conditions be checked in front of the innermost loop? *asks: they must be. */
-static bool may_be_lifted(const lifting *x, const cg_lifted *l, bool anywhere, bool *asks)
-{
-    ct_op *loop = (ct_op *)(uintptr_t)ct_loop_around(l->load);
-    cg_lift_checks k = {.dry = true, .inside = loop ? loop->block : NULL, .first = loop, .last = loop};
-    cg_lift_check(&k, l);
-    *asks = k.any;
-    return !k.failed && (!k.any || cg_lift_is_there(&k, l)) && (!l->tensor || (k.any && !k.divides))
-           && !(cg_lift_takes_lesser(l) && (anywhere || cg_lift_copied_as_is(x->c, l)));
-}
-
 /* Finds all loads that can be lifted. anywhere: to views without further conditions on the divisors of rows and
    addresses. If an iteration computes the index, such a view saves nothing. */
 static void find_all(lifting *x, const ct_block *block, bool anywhere)
@@ -341,8 +330,8 @@ static void find_all(lifting *x, const ct_block *block, bool anywhere)
         cg_lifted *l = ct_is_load(op) ? place_for_load(x) : NULL;
         bool *asks = &x->asks[x->count];
         x->count += l
-                    && ((find(x, op, anywhere, l) && may_be_lifted(x, l, anywhere, asks))
-                        || (!anywhere && cg_lift_find_wrapped(op, l) && may_be_lifted(x, l, false, asks)));
+                    && ((find(x, op, anywhere, l) && cg_lift_suits(x->c, l, anywhere, asks))
+                        || (!anywhere && cg_lift_find_wrapped(op, l) && cg_lift_suits(x->c, l, false, asks)));
     }
 }
 

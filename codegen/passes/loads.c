@@ -345,6 +345,8 @@ static bool choose_block_slots(const candidate *p, bool others, bool is_inner)
     }
     ring->slots = p->own->slots = budget.slots;
     ring->why = p->own->why = budget.why;
+    if (p->loop->plain && ring->slots < 2)
+        return false;
     if (!is_inner && ring->slots < 2 && takes_one_slot(p, room, others)) {
         drop_own(p);
         ring->slots = 1;
@@ -381,7 +383,28 @@ static void set_rings(const candidate *p)
     plan->beside = ring->load_count ? own : NULL;
 }
 
-/* may_turn: true for the first visit. When the loop is visited again, the loads that are not prefetched have already
+/* Does the only product of the loop read all that the loop loads from the ring, as tiles of views? */
+static bool comes_whole(candidate *p)
+{
+    bool whole = cg_only_product(p->body) && !find_loads(p, false) && p->ring->load_count && !p->own->load_count;
+    for (uint32_t i = 0; i < p->ring->load_count; i++)
+        whole = whole && p->ring->loads[i].op->opcode == OP_load_view_tko;
+    return whole;
+}
+
+static void leave_plain(const candidate *p)
+{
+    ct_op *product = cg_only_product(p->body);
+    if (product)
+        cg_set_way(product, CT_AS_IT_IS);
+    cg_end_fragments(p->body, false);
+}
+
+/* A plain loop that is as likely to run as another version runs ahead only if its product reads all tiles from a ring:
+   its slots take the place of the other version's, which are there anyway. Where threads load some of the tiles in the
+   iteration that needs them, or copies are awaited in the iteration that starts them, slots save no wait.
+
+   may_turn: true for the first visit. When the loop is visited again, the loads that are not prefetched have already
    been reported. */
 static void look_at_loop(cg_func *c, ct_op *loop, bool is_inner, bool may_turn)
 {
@@ -395,6 +418,10 @@ static void look_at_loop(cg_func *c, ct_op *loop, bool is_inner, bool may_turn)
     if (may_turn)
         choose_async(&p);
     choose_fragments(&p);
+    if (loop->plain && !comes_whole(&p)) {
+        leave_plain(&p);
+        return;
+    }
     bool others = find_loads(&p, may_turn);
     ct_op *product = cg_ring_has_tiles(p.ring) ? first_async(c, p.body) : NULL;
     p.ring->async = product;
@@ -407,6 +434,10 @@ static void look_at_loop(cg_func *c, ct_op *loop, bool is_inner, bool may_turn)
         return;
     }
     take_parts(&p);
+    if (loop->plain && p.ring->parts) {
+        leave_plain(&p);
+        return;
+    }
     if (p.ring->parts)
         drop_own(&p);
     cg_ring_place_loads(p.own);
@@ -437,7 +468,7 @@ void cg_pass_loads(cg_func *c)
     cg_unroll_loops(c);
     for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
         products = products || cg_is_product(op);
-        if (op->opcode == OP_for && cg_product_in(op->regions[0]) && !op->plain)
+        if (op->opcode == OP_for && cg_product_in(op->regions[0]) && (!op->plain || op->likely))
             look_at_loop(c, op, cg_is_in_plan(op), true);
     }
     find_streams(c, c->ir->body, products);

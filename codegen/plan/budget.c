@@ -135,6 +135,12 @@ static void look_at_reduce(tiles *t, const ct_op *reduce)
     t->by_turns = t->by_turns || ct_loop_around(reduce);
 }
 
+/* Do threads share out the elements of the value, as registers? */
+static bool is_held(const ct_value *v)
+{
+    return bc_is_tile(v->type) && v->type->rank && !cg_is_loaded_operand(v);
+}
+
 static void look_at(tiles *t, const cg_func *c, const ct_op *op)
 {
     if (op->opcode == OP_reduce)
@@ -148,7 +154,7 @@ static void look_at(tiles *t, const cg_func *c, const ct_op *op)
         t->sums = sums > t->sums ? sums : t->sums;
     }
     for (uint32_t i = 0; i < op->result_count; i++) {
-        if (!bc_is_tile(op->results[i].type) || cg_is_loaded_operand(&op->results[i]))
+        if (!is_held(&op->results[i]))
             continue;
         uint32_t bits = cg_shape_of(op->results[i].type).tile_bits;
         uint32_t bytes = bits + cg_log2_up(cg_memory_bytes(bc_elem_kind(op->results[i].type)));

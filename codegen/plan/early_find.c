@@ -104,19 +104,21 @@ static bool is_operand(const ct_value *tile, uint32_t depth)
 
 cg_early_kind cg_early_kind_of(const cg_func *c, const ct_block *body, const ct_op *load, const cg_early_plan *p)
 {
-    bool multiplies = false, blocked = false, has_loops = false;
+    bool blocked = false, has_loops = false;
+    uint32_t products = 0;
     for (const ct_op *op = body->first; op; op = ct_next_op(op, body)) {
         has_loops = has_loops || ct_is_loop(op);
-        multiplies = multiplies || cg_is_product(op);
+        products += cg_is_product(op);
         blocked = blocked || (cg_is_product(op) && cg_product_of(c, op).instruction == CG_BY_BLOCKS);
     }
-    return blocked                                                          ? CG_EARLY_BLOCKED
-           : p->distance > 1 || p->takes_source                             ? CG_EARLY_SOURCES
-           : p->no_room                                                     ? CG_EARLY_NO_ROOM
-           : has_loops                                                      ? CG_EARLY_NESTS
-           : multiplies && !is_operand(&load->results[0], CG_OPERAND_STEPS) ? CG_EARLY_BESIDE
-           : !multiplies && p->access >= CG_ACCESS_BYTES / 2                ? CG_EARLY_WIDE
-                                                                            : CG_EARLY_SHORT;
+    return blocked                                                                              ? CG_EARLY_BLOCKED
+           : p->distance > 1 || p->takes_source                                                 ? CG_EARLY_SOURCES
+           : p->no_room                                                                         ? CG_EARLY_NO_ROOM
+           : has_loops                                                                          ? CG_EARLY_NESTS
+           : products && !is_operand(&load->results[0], CG_OPERAND_STEPS)                       ? CG_EARLY_BESIDE
+           : !products && p->access >= CG_ACCESS_BYTES / 2                                      ? CG_EARLY_WIDE
+           : products > 1 && body->parent->likely && cg_choices_of(c)->registers == CG_IF_LEGAL ? CG_EARLY_SECOND
+                                                                                                : CG_EARLY_SHORT;
 }
 
 /* Finds log2 of the elements in an access, and in the shorter ones, if there are any. */

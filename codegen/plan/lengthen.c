@@ -56,6 +56,18 @@ static uint32_t room_of(const cg_func *c, uint32_t piece)
                                   : 4 * cg_early_row_of(CG_EARLY_NO_ROOM)->most * cg_threads(c);
 }
 
+/* Where threads load elements one by one, each takes a register of its own until its tile is stored for the product:
+   have they registers for the larger tile of so many steps, beside the sums? */
+static bool have_registers(const cg_func *c, const cg_k_loop *of, uint32_t steps)
+{
+    uint64_t elements = 0;
+    for (uint32_t i = 0; i < 2; i++) {
+        const uint64_t own = (uint64_t)steps << cg_shape_of(of->loads[i]->results[0].type).tile_bits;
+        elements = own > elements ? own : elements;
+    }
+    return (double)(elements / cg_threads(c)) + cg_sum_registers(c) <= CG_THREAD_REGISTERS;
+}
+
 /* The steps that are taken together; 1: none. Where threads copy the tiles of a narrow product in pieces of 4 bytes,
    these take all of their time. */
 static uint32_t steps_of(cg_func *c, const cg_k_loop *of)
@@ -66,12 +78,13 @@ static uint32_t steps_of(cg_func *c, const cg_k_loop *of)
                    slot = cg_loaded_bytes(of->loads[0]) + cg_loaded_bytes(of->loads[1]), room = room_of(c, piece),
                    left_row = cg_loaded_bytes(of->loads[0]) >> p.m, right_row = cg_loaded_bytes(of->loads[1]) >> p.n,
                    row = left_row > right_row ? left_row : right_row;
-    const bool is_narrow = 1u << (p.m < p.n ? p.m : p.n) < CG_WARPGROUP_ROWS;
+    const bool is_narrow = 1u << (p.m < p.n ? p.m : p.n) < CG_WARPGROUP_ROWS,
+               by_elements = of->loop->likely && piece < CG_COPY_BYTES;
     uint32_t steps = 1;
     if (is_narrow && (piece == CG_COPY_BYTES || is_better_short(of, &p)))
         return 1;
     while (2 * steps * row <= CG_LINE_BYTES && 2 * steps * slot <= room
-           && (!is_narrow || 2 * steps << p.k <= CG_NARROW_STEP))
+           && (!is_narrow || 2 * steps << p.k <= CG_NARROW_STEP) && !(by_elements && !have_registers(c, of, 2 * steps)))
         steps *= 2;
     return steps;
 }

@@ -120,7 +120,8 @@ static bool may_fall(const cg_func *c, const cg_product *p)
 
 bool cg_may_lengthen(const cg_func *c, ct_op *loop, cg_k_steps *out)
 {
-    if (loop->opcode != OP_for || loop->plain || !counts_steps(out, loop) || !cg_find_k_loop(loop, &out->of))
+    bool may_run = !loop->plain || loop->likely;
+    if (loop->opcode != OP_for || !may_run || !counts_steps(out, loop) || !cg_find_k_loop(loop, &out->of))
         return false;
     const cg_product p = cg_product_of(c, out->of.product);
     if (!cg_has_atom(&p) || p.scaled || p.batch || p.k < p.atom.k_bits)

@@ -17,7 +17,7 @@ bool cg_version(cg_func *c, ct_op *first, ct_op *last, ct_value *condition, ct_b
 void cg_note_likely(const ct_block *otherwise);
 /* Has loads run ahead in chains of the second version, whose loads have all become loads of views, too: launches
    with rows that are not aligned are as likely, and a block waits for the tiles of its products one after the
-   other. With a single product, other blocks multiply meanwhile, and stages would only take room from them. */
+   other. Those of a single product run ahead if copies bring all of them (codegen/passes/loads.c). */
 void cg_let_chains_run_ahead(ct_block *second);
 
 #endif

@@ -7,7 +7,8 @@
 # Where there is a ptxas (CUDA_HOME/bin or PATH), it assembles what no device here has run: the PTX for sm_100a.
 #
 # A kernel's line `// run: OPTIONS ARGUMENTS` says how; `// GPUs: 80 90` for which of them, else 80, 90, 100 and 120.
-# REGRESS_KERNELS and REGRESS_GPUS: those alone. Ends with `regress: N passed, N failed`.
+# REGRESS_KERNELS and REGRESS_GPUS: those alone. TEST_PART=I/N: each kernel for every Nth of its targets, one at least, in
+# other rounds for the others. Ends with `regress: N passed, N failed`.
 set -u
 build=$(cd "$1" && pwd)
 kernels=$(cd "$(dirname "$0")/../regress" && pwd)
@@ -17,6 +18,8 @@ export HOME="$PWD" TILEVM_CACHE_DIR="$PWD/cache" NO_COLOR=1
 export FAKECUDA_VERSION=13000 # a driver that takes clusters
 passed=0
 failed=0
+kernel_number=0
+part=${TEST_PART:-0/1}
 ptxas=${CUDA_HOME:-/usr/local/cuda}/bin/ptxas
 [ -x "$ptxas" ] || ptxas=$(command -v ptxas)
 
@@ -49,17 +52,27 @@ assembles() {
     [ -z "$ptxas" ] || [ "$3" != sm_100a ] || compiles "$1" "$ptxas" -arch "$3" "$2" -o "$2.cubin"
 }
 
+# in_turn TARGET...: those whose turn it is; where there are fewer than parts, all of them.
+in_turn() {
+    local n=0 target
+    for target; do
+        if [ $# -lt "${part#*/}" ] || [ $(((kernel_number + n) % ${part#*/})) -eq "${part%/*}" ]; then echo "$target"; fi
+        n=$((n + 1))
+    done
+}
+
 for kernel in "$kernels"/*.tileir; do
     name=$(basename "$kernel" .tileir)
     case " ${REGRESS_KERNELS:-$name} " in *" $name "*) ;; *) continue ;; esac
     eval "words=($(sed -n 's|^// run: ||p' "$kernel"))"
     gpus=$(sed -n 's|^// GPUs: ||p' "$kernel")
+    kernel_number=$((kernel_number + 1))
     "$build/tilevm" asm "$kernel" -o "$name.tbc" || { failed=$((failed + 1)); continue; }
     if [ "${3:-}" = gpu ]; then
         check "$name" "$build/tilevm" run "$name.tbc" --device cuda --against cpu "${words[@]}"
         continue
     fi
-    for gpu in ${REGRESS_GPUS:-${gpus:-80 90 100 120}}; do
+    for gpu in $(in_turn ${REGRESS_GPUS:-${gpus:-80 90 100 120}}); do
         target=sm_$gpu
         [ "$gpu" -lt 90 ] || target=${target}a
         compiles "$name-$target" "$build/tilevm" compile "$name.tbc" --target "$target" --verify-each -o "$name.ptx"
