@@ -60,7 +60,8 @@ void cg_lift_drop_term(cg_poly *p, uint32_t i);
 bool cg_lift_is_positive(const cg_poly *p);
 
 /* Can products read the load from a ring without a view, by copies of 16 bytes? If its index would have to be checked,
-   that is faster than two versions (f16, 256x64x64, 142 microseconds on an H200, 158 with a view). */
+   that is faster than two versions (f16, 256x64x64, 142 microseconds on an H200, 158 with a view), unless an operand is
+   computed: threads make fragments from a ring only if it is filled through views. */
 bool cg_lift_copied_as_is(cg_func *c, const cg_lifted *l);
 
 /* Replaces terms that decrease with the counter of a loop by terms that increase with the remaining iterations

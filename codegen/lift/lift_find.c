@@ -249,17 +249,25 @@ static bool find_starts(cg_lifted *l)
 
 /* ---- which ---- */
 
-bool cg_lift_feeds_product(const ct_value *v, bool packed, uint32_t depth)
+/* The first product found that has v as an operand, as it is or converted; NULL: there is none. */
+static const ct_op *product_fed(const ct_value *v, bool packed, uint32_t depth)
 {
-    for (const ct_use *use = v->uses; use && depth; use = use->next) {
+    const ct_op *found = NULL;
+    for (const ct_use *use = v->uses; use && depth && !found; use = use->next) {
         const ct_op *op = use->op;
         bool passes = bc_op_in(op->opcode, BC_OPS(CAST) | BC_OPS(MAP) | BC_OPS(RESHAPE) | BC_OPS(MOVE))
                       || (packed && op->opcode == OP_cat);
-        if ((cg_is_product(op) && use->index < 2)
-            || (passes && cg_lift_feeds_product(&op->results[0], packed, depth - 1)))
-            return true;
+        if (cg_is_product(op) && use->index < 2)
+            found = op;
+        else if (passes)
+            found = product_fed(&op->results[0], packed, depth - 1);
     }
-    return false;
+    return found;
+}
+
+bool cg_lift_feeds_product(const ct_value *v, bool packed, uint32_t depth)
+{
+    return product_fed(v, packed, depth);
 }
 
 static bool is_zero(const ct_value *v)
@@ -276,9 +284,27 @@ static bool is_copied_as_is(cg_func *c, ct_op *load)
     return cg_pointer_vector(c, &p, &along) + (uint32_t)cg_pointee_shift(p.pointers->type) >= CG_LIFT_CHUNK_BITS;
 }
 
+static bool is_loaded(const ct_value *operand)
+{
+    const ct_op *source = cg_source_of(operand)->op;
+    return !source || ct_is_load(source);
+}
+
+/* Can threads make fragments for the product of what the load brings, or of its other operand? Of many rows and 64
+   columns, one warpgroup would; operands of a chain come from other products. */
+static bool suits_fragments(const cg_func *c, const ct_op *load)
+{
+    const ct_op *product = product_fed(&load->results[0], true, CG_LIFT_SEEN);
+    if (!product)
+        return false;
+    const cg_product p = cg_product_of(c, product);
+    const bool is_narrow = 1u << p.m > CG_WARPGROUP_ROWS && 1u << p.n <= CG_WARPGROUP_ROWS;
+    return cg_has_atom(&p) && !p.chained && !is_narrow && !(is_loaded(p.lhs) && is_loaded(p.rhs));
+}
+
 bool cg_lift_copied_as_is(cg_func *c, const cg_lifted *l)
 {
-    return l->load->opcode == OP_load_ptr_tko && is_copied_as_is(c, l->load);
+    return l->load->opcode == OP_load_ptr_tko && is_copied_as_is(c, l->load) && !suits_fragments(c, l->load);
 }
 
 static bool may_be_lifted(cg_func *c, ct_op *load)
