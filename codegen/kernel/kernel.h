@@ -46,6 +46,7 @@ typedef struct cg_func {
     ct_func *ir;                       /* the kernel's IR, which passes rewrite */
     bool is_versioned;                 /* `align`: the kernel has two versions, of which one is executed */
     cg_block_order block_order;        /* `facts` */
+    uint32_t band_bits;                /* `groups`: log2 of the blocks side by side in a band */
     uint32_t digit, rest;              /* `groups`: values of that digit, and of the others together */
     uint32_t cluster;                  /* `cluster`: thread blocks that compute a tile block together; 0: one does */
     bool paired;                       /* `cluster`: its two thread blocks multiply as a pair (tcgen05) */

@@ -31,32 +31,32 @@ static cg_val from_last(cg_func *c, cg_val number)
     return r;
 }
 
-/* The n-th block of a band of 2^BAND_BITS whole rows is in its row n mod 2^BAND_BITS. Blocks of the last, narrower
+/* The n-th block of a band of 2^band_bits whole rows is in its row n mod 2^band_bits. Blocks of the last, narrower
    band keep their positions. */
 static void put_in_bands(cg_func *c, cg_val *x, cg_val *y)
 {
-    enum { BAND_BITS = 3, LAST = (1 << BAND_BITS) - 1, MOST_COLUMNS = INT32_MAX >> BAND_BITS };
+    uint32_t bits = c->band_bits, last = ((uint32_t)1 << bits) - 1, most_columns = INT32_MAX >> bits;
     cg_val columns = special(c, of_grid(c), 0), rows = special(c, of_grid(c), 1), row = cg_new(c, CG_B32),
            n = cg_new(c, CG_B32), first = cg_new(c, CG_B32), end = cg_new(c, CG_B32), column = cg_new(c, CG_B32),
            whole = cg_new(c, CG_PRED);
-    cg_ins(c, "and.b32 %v, %v, %d", row, *y, LAST);
+    cg_ins(c, "and.b32 %v, %v, %u", row, *y, last);
     cg_ins(c, "sub.u32 %v, %v, %v", first, *y, row);
     cg_ins(c, "mad.lo.u32 %v, %v, %v, %v", n, row, columns, *x);
-    cg_ins(c, "shr.u32 %v, %v, %d", column, n, BAND_BITS);
-    cg_ins(c, "and.b32 %v, %v, %d", row, n, LAST);
-    cg_ins(c, "add.u32 %v, %v, %d", end, first, LAST);
+    cg_ins(c, "shr.u32 %v, %v, %u", column, n, bits);
+    cg_ins(c, "and.b32 %v, %v, %u", row, n, last);
+    cg_ins(c, "add.u32 %v, %v, %u", end, first, last);
     cg_ins(c, "add.u32 %v, %v, %v", row, first, row);
     cg_ins(c, "setp.lt.u32 %v, %v, %v", whole, end, rows);
-    cg_ins(c, "setp.le.and.u32 %v, %v, %d, %v", whole, columns, MOST_COLUMNS, whole);
+    cg_ins(c, "setp.le.and.u32 %v, %v, %u, %v", whole, columns, most_columns, whole);
     *x = cg_select(c, whole, column, *x);
     *y = cg_select(c, whole, row, *y);
 }
 
-/* The order in which blocks start, in bands of BAND columns; the last band has fewer. Grids that consist of one
+/* The order in which blocks start, in bands of 2^band_bits columns; the last band has fewer. Grids that consist of one
    band, and grids too large to be counted, keep their order. */
 static void put_in_wide_bands(cg_func *c, cg_val *x, cg_val *y)
 {
-    enum { BAND = 8 };
+    uint32_t most = (uint32_t)1 << c->band_bits; /* columns of a band */
     cg_val columns = special(c, of_grid(c), 0), rows = special(c, of_grid(c), 1), n = cg_new(c, CG_B32),
            each = cg_new(c, CG_B32), band = cg_new(c, CG_B32), first = cg_new(c, CG_B32), width = cg_new(c, CG_B32),
            row = cg_new(c, CG_B32), column = cg_new(c, CG_B32), all = cg_new(c, CG_B64), applies = cg_new(c, CG_PRED);
@@ -64,17 +64,17 @@ static void put_in_wide_bands(cg_func *c, cg_val *x, cg_val *y)
     cg_ins(c, "mov.u32 %v, %v", column, *x);
     cg_ins(c, "mov.u32 %v, %v", row, *y);
     cg_ins(c, "mul.wide.u32 %v, %v, %v", all, columns, rows);
-    cg_ins(c, "setp.le.u64 %v, %v, %d", applies, all, INT32_MAX / BAND);
-    cg_ins(c, "setp.gt.and.u32 %v, %v, %d, %v", applies, columns, BAND, applies);
+    cg_ins(c, "setp.le.u64 %v, %v, %u", applies, all, INT32_MAX >> c->band_bits);
+    cg_ins(c, "setp.gt.and.u32 %v, %v, %u, %v", applies, columns, most, applies);
     cg_ins(c, "@!%v bra.uni %l", applies, keep);
     cg_ins(c, "mad.lo.u32 %v, %v, %v, %v", n, *y, columns, *x);
-    cg_ins(c, "mul.lo.u32 %v, %v, %d", each, rows, BAND);
+    cg_ins(c, "mul.lo.u32 %v, %v, %u", each, rows, most);
     cg_ins(c, "div.u32 %v, %v, %v", band, n, each);
     cg_ins(c, "mul.lo.u32 %v, %v, %v", each, band, each);
     cg_ins(c, "sub.u32 %v, %v, %v", n, n, each);
-    cg_ins(c, "mul.lo.u32 %v, %v, %d", first, band, BAND);
+    cg_ins(c, "mul.lo.u32 %v, %v, %u", first, band, most);
     cg_ins(c, "sub.u32 %v, %v, %v", width, columns, first);
-    cg_ins(c, "min.u32 %v, %v, %d", width, width, BAND);
+    cg_ins(c, "min.u32 %v, %v, %u", width, width, most);
     cg_ins(c, "div.u32 %v, %v, %v", row, n, width);
     cg_ins(c, "rem.u32 %v, %v, %v", column, n, width);
     cg_ins(c, "add.u32 %v, %v, %v", column, column, first);

@@ -57,6 +57,15 @@ static bool is_narrow(const cg_func *c, const ct_op *product, int64_t side)
     return side <= CG_NARROW_SIDE && cg_has_trait(&p, CG_READS_PLACED);
 }
 
+/* An H100 starts 16 consecutive blocks on each GPC, and the times of products follow how much its multiprocessors read
+   together. In bands of four, they read four tiles of either side. In bands of eight, they read eight of the shorter
+   side, and of the longer one two, or three where the GPC's first block is in the middle of a column: less in all if
+   that side is at least four times as long. */
+static bool suits_fours(int64_t side, int64_t other)
+{
+    return side <= 2 * other && other <= 2 * side;
+}
+
 cg_bands cg_bands_of(cg_func *c)
 {
     cg_bands bands = {0};
@@ -73,6 +82,7 @@ cg_bands cg_bands_of(cg_func *c)
     const int64_t *sides = &type->shape[type->rank - 2];
     bands.wide = sides[along_y] > sides[1 - along_y];
     bands.narrow = is_narrow(c, bands.product, sides[along_y]);
+    bands.equal = suits_fours(sides[0], sides[1]);
     return bands;
 }
 
@@ -88,6 +98,7 @@ void cg_order_in_bands(cg_func *c, const cg_bands *bands, bool alone)
     if (!bands->product || !(alone || bands->narrow))
         return;
     c->block_order = bands->wide ? CG_IN_WIDE_BANDS : CG_IN_BANDS;
+    c->band_bits = alone && bands->equal ? 2 : 3;
     cg_remark(c, bands->product, CG_REMARK_BlockOrder, TV_REMARK_PASSED,
               "in bands: blocks that start together form a square instead of a line, and share more of both operands");
 }
