@@ -26,30 +26,12 @@ const char *cg_maps_waste(const cg_splitting *x)
 
 /* ---- which ---- */
 
-/* The make_tensor_view behind a load's view. */
-static ct_op *maker_of(const ct_op *load)
+ct_op *cg_tensor_maker_of(const ct_op *load)
 {
     ct_op *op = cg_view_op_of(load).view->op;
     while (op && op->opcode != OP_make_tensor_view)
         op = op->operand_count ? op->operands[0]->op : NULL;
     return op;
-}
-
-bool cg_tensors_differ(cg_func *c)
-{
-    const ct_func *f = c->ir;
-    bool *differs = bc_new(&c->arena, bool, f->value_count + 1u); /* values by id */
-    for (const ct_op *op = f->body->first; op && differs; op = ct_next_op(op, f->body)) {
-        bool any = op->opcode == OP_get_tile_block_id || op->region_count;
-        for (uint32_t i = 0; i < op->operand_count; i++)
-            any = any || differs[op->operands[i]->id] || (!op->operands[i]->op && op->operands[i]->block->parent);
-        for (uint32_t i = 0; any && i < op->result_count; i++)
-            differs[op->results[i].id] = true;
-        const ct_op *maker = op->opcode == OP_load_view_tko && ct_loop_around(op) ? maker_of(op) : NULL;
-        if (maker && differs[maker->results[0].id])
-            return true;
-    }
-    return !differs;
 }
 
 /* The op of the function's body that loads the first tile, or contains that load. */
@@ -194,7 +176,7 @@ static const char *copy_obstacle(const cg_splitting *x, const ct_op *load, const
         return why;
     if (bc_forbids_tma(load->from, x->c->target->sm))
         return "a hint forbids them";
-    ct_op *maker = maker_of(load);
+    ct_op *maker = cg_tensor_maker_of(load);
     if (maker && maker->block == x->f->body && move_up(maker, first_load(x), CG_VIEW_DEPTH))
         return NULL;
     return "a view is made after the first load";
