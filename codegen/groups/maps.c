@@ -489,7 +489,7 @@ static void put_map(cg_splitting *x, ct_op *copy, ct_value **tensors)
     if (detail->load->by_threads || boxes_of(x, copy, detail->load, &boxes))
         return; /* the latter is not possible: cg_maps_obstacle has checked it */
     detail->map = map_for(x->maps, cg_view_op_of(copy).view->view, &boxes);
-    tensors[detail->map - x->maps->maps] = &maker_of(copy)->results[0];
+    tensors[detail->map - x->maps->maps] = &cg_tensor_maker_of(copy)->results[0];
 }
 
 /* The acquire in front of the copy, in its block. */
