@@ -16,6 +16,7 @@
 #include "codegen/kernel/limits.h"
 #include "codegen/groups/computes.h"
 #include "codegen/groups/maps.h"
+#include "codegen/groups/persist.h"
 #include "codegen/plan/loads.h"
 #include "codegen/plan/block_order.h"
 
@@ -565,7 +566,7 @@ bool cg_may_persist(const cg_splitting *x)
     for (const ct_op *op = x->f->body->first; op; op = ct_next_op(op, x->f->body))
         if (keeps_it(op))
             return false;
-    return !takes_turns(x->f);
+    return !takes_turns(x->f) && !cg_tensors_differ(x->c);
 }
 
 /* Should a second warpgroup compute its part of the left operand while the first one multiplies? It takes the other

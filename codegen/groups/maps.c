@@ -26,8 +26,7 @@ const char *cg_maps_waste(const cg_splitting *x)
 
 /* ---- which ---- */
 
-/* The make_tensor_view behind a load's view. */
-static ct_op *maker_of(const ct_op *load)
+ct_op *cg_tensor_maker_of(const ct_op *load)
 {
     ct_op *op = cg_view_op_of(load).view->op;
     while (op && op->opcode != OP_make_tensor_view)
@@ -177,7 +176,7 @@ static const char *copy_obstacle(const cg_splitting *x, const ct_op *load, const
         return why;
     if (bc_forbids_tma(load->from, x->c->target->sm))
         return "a hint forbids them";
-    ct_op *maker = maker_of(load);
+    ct_op *maker = cg_tensor_maker_of(load);
     if (maker && maker->block == x->f->body && move_up(maker, first_load(x), CG_VIEW_DEPTH))
         return NULL;
     return "a view is made after the first load";
@@ -490,7 +489,7 @@ static void put_map(cg_splitting *x, ct_op *copy, ct_value **tensors)
     if (detail->load->by_threads || boxes_of(x, copy, detail->load, &boxes))
         return; /* the latter is not possible: cg_maps_obstacle has checked it */
     detail->map = map_for(x->maps, cg_view_op_of(copy).view->view, &boxes);
-    tensors[detail->map - x->maps->maps] = &maker_of(copy)->results[0];
+    tensors[detail->map - x->maps->maps] = &cg_tensor_maker_of(copy)->results[0];
 }
 
 /* The acquire in front of the copy, in its block. */

@@ -12,6 +12,8 @@ const char *cg_maps_waste(const cg_splitting *x);
 const char *cg_maps_obstacle(cg_splitting *x);
 /* The same, once the number of slots is known. */
 const char *cg_maps_waste_slots(const cg_splitting *x);
+/* The make_tensor_view behind a load's view. */
+ct_op *cg_tensor_maker_of(const ct_op *load);
 /* Are short waits the only thing that several blocks on a multiprocessor would hide of each other? If so, one
    persistent block with groups hides them as well, and needs less bandwidth at once. Measured on an H200,
    microseconds of several blocks and of one: 8192 x 8192 by 8192 x 8192 in tiles of 64x64x64 3,937 and 2,680, of

@@ -107,4 +107,14 @@ uint32_t cg_lift_chunk_bits(const cg_lifted *l);
 /* Is the view's address known to have that alignment? */
 bool cg_lift_is_aligned(const cg_lifted *l);
 
+/* ---- views (codegen/lift/lift_views.c) ---- */
+
+/* Computes the polynomial divided by `by`, which divides it. */
+ct_value *cg_lift_put_poly(ct_builder *b, const cg_poly *p, int64_t by, bc_kind kind);
+/* The distance of the positions at which tiles may start along the dimension: the tile's size if all starts are
+   multiples of it. */
+int64_t cg_lift_step_of(const cg_lift_dim *d);
+/* Creates the view. holds: whether the conditions for views hold; NULL: they always do. */
+ct_value *cg_lift_put_view(ct_builder *b, const cg_lifted *l, ct_value *holds);
+
 #endif
