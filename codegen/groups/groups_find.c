@@ -16,7 +16,6 @@
 #include "codegen/kernel/limits.h"
 #include "codegen/groups/computes.h"
 #include "codegen/groups/maps.h"
-#include "codegen/groups/persist.h"
 #include "codegen/plan/loads.h"
 #include "codegen/plan/block_order.h"
 

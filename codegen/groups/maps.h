@@ -14,6 +14,9 @@ const char *cg_maps_obstacle(cg_splitting *x);
 const char *cg_maps_waste_slots(const cg_splitting *x);
 /* The make_tensor_view behind a load's view. */
 ct_op *cg_tensor_maker_of(const ct_op *load);
+/* Is a tensor outside of loops that one reads not the same for all tile blocks (codegen/groups/differ.c)? A map is
+   built once in a thread block, before the first of its tile blocks. */
+bool cg_tensors_differ(cg_func *c);
 /* Are short waits the only thing that several blocks on a multiprocessor would hide of each other? If so, one
    persistent block with groups hides them as well, and needs less bandwidth at once. Measured on an H200,
    microseconds of several blocks and of one: 8192 x 8192 by 8192 x 8192 in tiles of 64x64x64 3,937 and 2,680, of
