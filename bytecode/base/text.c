@@ -72,7 +72,10 @@ bool bc_text_append(void *text, const void *bytes, size_t count)
 
 void bc_text_char(bc_text *text, char c)
 {
-    bc_text_bytes(text, &c, 1);
+    if (!reserve(text, 1))
+        return;
+    text->ptr[text->len++] = c;
+    text->ptr[text->len] = 0;
 }
 
 void bc_text_puts(bc_text *text, const char *s)

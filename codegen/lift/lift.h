@@ -8,7 +8,8 @@
 #include "codegen/tile/build.h"
 
 enum {
-    CG_LIFT_CHUNK_BITS = 4 /* log2 of the bytes of the widest copies, and of the alignment that tensor maps need */
+    CG_LIFT_LEAST_BITS = 2, /* log2 of the bytes of the shortest copies, */
+    CG_LIFT_CHUNK_BITS = 4  /* and of the widest ones, and of the alignment that tensor maps need */
 };
 enum { CG_LIFT_REACH = INT32_MAX, CG_LIFT_UNBOUND = 1 << 30 /* the extent if no mask gives one */ };
 
@@ -29,6 +30,7 @@ typedef struct cg_lifted {
     cg_poly rest; /* elements from base to the view's first one */
     cg_affine affine;
     uint32_t inside;           /* bit i: affine.wrapped[i] is the load of a view only if no element wraps around */
+    bool unwraps;              /* it stays a load through pointers, without the remainders in `inside`; no dims */
     uint32_t byte_bits;        /* log2 of the alignment of rows, in bytes */
     uint32_t rank, contiguous; /* number of dimensions, those of the tile last; the one with a stride of 1 */
     cg_lift_dim dims[CG_AFFINE_DIMS];
@@ -44,6 +46,18 @@ bool cg_lift_find_start(cg_func *c, cg_lifted *l, ct_value *index, bool sparse, 
 /* cg_lift_find for a load of a view, the extents, strides or address of whose tensor are not known to suit tensor
    maps. */
 bool cg_lift_find_view(ct_op *load, cg_lifted *out);
+
+/* A load through pointers that becomes one of aligned pieces of at least two elements where no index along its
+   contiguous dimension wraps around (codegen/lift/lift_unwrap.c). */
+bool cg_lift_find_wrapped(ct_op *load, cg_lifted *out);
+/* Takes these indices as they are. */
+void cg_lift_unwrap(cg_func *c, const cg_lifted *l);
+
+/* Is the tile an operand of products, as it is or converted? packed: or unpacked, from several elements in each. */
+bool cg_lift_feeds_product(const ct_value *v, bool packed, uint32_t depth);
+void cg_lift_drop_term(cg_poly *p, uint32_t i);
+/* Has the polynomial no negative terms? */
+bool cg_lift_is_positive(const cg_poly *p);
 
 /* Can products read the load from a ring without a view, by copies of 16 bytes? If its index would have to be checked,
    that is faster than two versions (f16, 256x64x64, 142 microseconds on an H200, 158 with a view). */

@@ -516,8 +516,8 @@ static bool are_there(const cg_lift_checks *k, const cg_poly *p)
 
 bool cg_lift_is_there(const cg_lift_checks *k, const cg_lifted *l)
 {
-    if (l->tensor)
-        return is_there(k, l->load->operands[0]);
+    if (l->unwraps || l->tensor)
+        return l->unwraps || is_there(k, l->load->operands[0]);
     bool there = is_there(k, l->base) && are_there(k, &l->rest);
     for (uint32_t d = 0; there && d < l->rank; d++) {
         cg_poly stride = of_term(&l->dims[d].stride);
@@ -532,8 +532,21 @@ void cg_lift_check_start(cg_lift_checks *k, const cg_lifted *l, const cg_lift_di
     check_sums(k, l, &dim->start, (dim->is_masked ? CG_LIFT_REACH : CG_LIFT_UNBOUND) - dim->size);
 }
 
+/* The conditions under which the remainders in `inside` are their dividends: these are what the polynomials say up to
+   multiples of 2^32, and the same number where that is at least 0 and below an extent of 32 bits. */
+static void check_all_inside(cg_lift_checks *k, const cg_lifted *l)
+{
+    for (uint32_t i = 0; i < l->affine.wrapped_count; i++)
+        if (l->inside >> i & 1)
+            check_inside(k, l, &l->affine.wrapped[i]);
+}
+
 void cg_lift_check(cg_lift_checks *k, const cg_lifted *l)
 {
+    if (l->unwraps) {
+        check_all_inside(k, l);
+        return;
+    }
     if (l->tensor) {
         check_tensor(k, l);
         return;
@@ -548,7 +561,5 @@ void cg_lift_check(cg_lift_checks *k, const cg_lifted *l)
         check_factors(k, &l->affine.widened[i]);
         check_sums(k, l, &l->affine.widened[i], CG_LIFT_REACH);
     }
-    for (uint32_t i = 0; i < l->affine.wrapped_count; i++)
-        if (l->inside >> i & 1)
-            check_inside(k, l, &l->affine.wrapped[i]);
+    check_all_inside(k, l);
 }

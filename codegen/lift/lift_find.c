@@ -54,13 +54,13 @@ static bool quotient(const cg_term *t, const cg_term *by, cg_term *out)
     return k == by->count && t->times % by->times == 0;
 }
 
-static void drop_term(cg_poly *p, uint32_t i)
+void cg_lift_drop_term(cg_poly *p, uint32_t i)
 {
     for (p->count--; i < p->count; i++)
         p->terms[i] = p->terms[i + 1];
 }
 
-static bool is_positive(const cg_poly *p)
+bool cg_lift_is_positive(const cg_poly *p)
 {
     for (uint32_t i = 0; i < p->count; i++)
         if (p->terms[i].times < 0)
@@ -93,7 +93,7 @@ static bool find_dims(cg_lifted *l)
         if (!dim || dim->stride.times || t->times < 0 || term_varies(t))
             return false;
         dim->stride = *t;
-        drop_term(&l->rest, i);
+        cg_lift_drop_term(&l->rest, i);
     }
     l->contiguous = CG_AFFINE_DIMS;
     for (uint32_t i = 0; i < l->rank; i++) {
@@ -176,7 +176,7 @@ static bool unwrap(cg_func *c, cg_lifted *l)
     for (uint32_t i = 0; i < l->affine.wrapped_count; i++) {
         const cg_wrapped *w = &l->affine.wrapped[i];
         cg_poly beyond;
-        if (!is_positive(&w->x))
+        if (!cg_lift_is_positive(&w->x))
             return false;
         if (!may_lie_beyond(c, l, w, &beyond))
             l->inside |= 1u << i;
@@ -240,7 +240,7 @@ static bool find_starts(cg_lifted *l)
         cg_lift_dim *dim = t.times > 0 ? start_for(l, &t, &part) : NULL;
         if (t.times <= 0 || (dim && !cg_poly_add_term(&dim->start, &part)))
             return false;
-        drop_term(&l->rest, i);
+        cg_lift_drop_term(&l->rest, i);
         if (!dim && !add_dim(l, &t))
             return false;
     }
@@ -249,13 +249,14 @@ static bool find_starts(cg_lifted *l)
 
 /* ---- which ---- */
 
-/* Is the tile an operand of products, as it is or converted? */
-static bool feeds_product(const ct_value *v, uint32_t depth)
+bool cg_lift_feeds_product(const ct_value *v, bool packed, uint32_t depth)
 {
     for (const ct_use *use = v->uses; use && depth; use = use->next) {
         const ct_op *op = use->op;
-        bool passes = bc_op_in(op->opcode, BC_OPS(CAST) | BC_OPS(MAP) | BC_OPS(RESHAPE) | BC_OPS(MOVE));
-        if ((cg_is_product(op) && use->index < 2) || (passes && feeds_product(&op->results[0], depth - 1)))
+        bool passes = bc_op_in(op->opcode, BC_OPS(CAST) | BC_OPS(MAP) | BC_OPS(RESHAPE) | BC_OPS(MOVE))
+                      || (packed && op->opcode == OP_cat);
+        if ((cg_is_product(op) && use->index < 2)
+            || (passes && cg_lift_feeds_product(&op->results[0], packed, depth - 1)))
             return true;
     }
     return false;
@@ -268,13 +269,25 @@ static bool is_zero(const ct_value *v)
     return v->op && v->op->opcode == OP_constant && ct_is_zero(v->op);
 }
 
-static bool may_be_lifted(const ct_op *load)
+static bool is_copied_as_is(cg_func *c, ct_op *load)
+{
+    uint32_t along;
+    cg_ptr_op p = cg_ptr_op_of(load);
+    return cg_pointer_vector(c, &p, &along) + (uint32_t)cg_pointee_shift(p.pointers->type) >= CG_LIFT_CHUNK_BITS;
+}
+
+bool cg_lift_copied_as_is(cg_func *c, const cg_lifted *l)
+{
+    return l->load->opcode == OP_load_ptr_tko && is_copied_as_is(c, l->load);
+}
+
+static bool may_be_lifted(cg_func *c, ct_op *load)
 {
     const ct_value *padding = ct_operand(load, F_load_ptr_tko_padding_value);
     const bc_type *tile = load->results[0].type;
     return load->opcode == OP_load_ptr_tko && tile->rank >= 2 && tile->rank <= CG_AFFINE_DIMS
            && bc_kind_memory_bytes(bc_elem_kind(tile)) && cg_is_weak_access(load) && (!padding || is_zero(padding))
-           && feeds_product(&load->results[0], CG_LIFT_SEEN);
+           && cg_lift_feeds_product(&load->results[0], !is_copied_as_is(c, load), CG_LIFT_SEEN);
 }
 
 /* Is the load of a view, with that padding, one whose view may be replaced by another one? */
@@ -282,16 +295,7 @@ static bool may_be_view(const ct_op *load, uint8_t padding)
 {
     return cg_is_weak_access(load) && (padding == BC_NO_PADDING || padding == BC_PaddingValue_zero)
            && bc_kind_memory_bytes(bc_elem_kind(load->results[0].type))
-           && feeds_product(&load->results[0], CG_LIFT_SEEN);
-}
-
-bool cg_lift_copied_as_is(cg_func *c, const cg_lifted *l)
-{
-    uint32_t along;
-    if (l->load->opcode != OP_load_ptr_tko)
-        return false;
-    cg_ptr_op p = cg_ptr_op_of(l->load);
-    return cg_pointer_vector(c, &p, &along) + (uint32_t)cg_pointee_shift(p.pointers->type) >= CG_LIFT_CHUNK_BITS;
+           && cg_lift_feeds_product(&load->results[0], false, CG_LIFT_SEEN);
 }
 
 bool cg_lift_find_view(ct_op *load, cg_lifted *out)
@@ -302,8 +306,10 @@ bool cg_lift_find_view(ct_op *load, cg_lifted *out)
         || (made->opcode != OP_make_partition_view && made->opcode != OP_make_strided_view))
         return false;
     ct_op *tensor = made->operands[0]->op;
+    if (!tensor || tensor->opcode != OP_make_tensor_view || !may_be_view(load, view->type->padding))
+        return false;
     *out = (cg_lifted){.load = load, .tensor = tensor};
-    return tensor && tensor->opcode == OP_make_tensor_view && may_be_view(load, view->type->padding);
+    return true;
 }
 
 /* A size of the tensor as a term. */
@@ -324,9 +330,9 @@ bool cg_lift_find_start(cg_func *c, cg_lifted *l, ct_value *index, bool sparse, 
         if (t->dim == CG_NO_DIM)
             continue;
         follows = t->times == 1 && !t->count;
-        drop_term(out, i);
+        cg_lift_drop_term(out, i);
     }
-    return follows && is_positive(out);
+    return follows && cg_lift_is_positive(out);
 }
 
 static bool is_outside(const cg_term *t, uint32_t count, const ct_block *body)
@@ -380,9 +386,10 @@ bool cg_lift_find(cg_func *c, ct_op *load, cg_lifted *out)
 {
     cg_poly demands[CG_LIFT_DEMANDS];
     uint32_t count = 0;
+    if (!may_be_lifted(c, load))
+        return false;
     *out = (cg_lifted){.load = load, .affine = {.wraps = true}};
-    if (!may_be_lifted(load)
-        || !cg_pointers_of(&out->affine, ct_operand(load, F_load_ptr_tko_source), &out->base, &out->rest)
+    if (!cg_pointers_of(&out->affine, ct_operand(load, F_load_ptr_tko_source), &out->base, &out->rest)
         || !cg_lift_mirror(c, &out->rest, false) || !find_dims(out))
         return false;
     ct_value *mask = ct_operand(load, F_load_ptr_tko_mask);

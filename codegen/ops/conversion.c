@@ -16,10 +16,9 @@ void cg_assign_convert(cg_func *c, const ct_op *op)
 static bool goes_from_strip_to_strip(cg_func *c, const ct_op *op)
 {
     const ct_value *from = op->operands[0];
-    return cg_conversion_of(c, op, bc_elem_kind(from->type), cg_value_of(c, from)->home,
-                            cg_value_of(c, cg_result(op, 0))->home)
-               .way
-           == CG_BY_PIECES;
+    const cg_layout *have = cg_value_of(c, from)->home, *wanted = cg_value_of(c, cg_result(op, 0))->home;
+    return (cg_strip_varies(c, have) || cg_strip_varies(c, wanted))
+           && cg_conversion_of(c, op, bc_elem_kind(from->type), have, wanted).way == CG_BY_PIECES;
 }
 
 void cg_effects_convert(cg_func *c, ct_op *op)

@@ -12,7 +12,9 @@
    versions.c). If a check is about divisors of rows and addresses, the loads of the second version are lifted as well,
    to views with the alignment that is known of the pointers. Where this does not allow copies of 16 bytes, they still
    compute one address and one bound per row instead of one per element; the others run ahead in chains of products as
-   in the first version, since launches with rows that are not aligned are as likely. */
+   in the first version, since launches with rows that are not aligned are as likely.
+
+   A load that is none of a view may still be one of aligned pieces if no index wraps around (lift_unwrap.c). */
 #include "codegen/lift/lift.h"
 
 #include "codegen/analysis/view.h"
@@ -25,12 +27,10 @@
 #include "codegen/passes/simplify.h"
 #include "codegen/rewrite/versions.h"
 
-enum { LEAST_COPY_BITS = 2 }; /* log2 of the bytes of the shortest copies */
-
 typedef struct lifting {
     cg_func *c;
-    cg_lifted loads[CG_LIFTED_LOADS];
-    bool asks[CG_LIFTED_LOADS]; /* conditions of the load must be checked at run time */
+    cg_lifted *loads[CG_LIFTED_LOADS]; /* the first of them have memory */
+    bool asks[CG_LIFTED_LOADS];        /* conditions of the load must be checked at run time */
     ct_value *views[CG_LIFTED_LOADS];
     uint32_t count;
     bool in_order; /* a gather or scatter has become an access of a view */
@@ -167,8 +167,8 @@ static ct_value *put_promised_view(ct_builder *b, const cg_lifted *l, ct_value *
 /* Creates the view. holds: whether the conditions for views hold; NULL: they always do. */
 static ct_value *put_view(ct_builder *b, const cg_lifted *l, ct_value *holds)
 {
-    if (l->tensor)
-        return put_promised_view(b, l, holds);
+    if (l->unwraps || l->tensor)
+        return l->unwraps ? NULL : put_promised_view(b, l, holds);
     ct_extent extents[CG_AFFINE_DIMS], strides[CG_AFFINE_DIMS];
     int64_t shape[CG_AFFINE_DIMS], steps[CG_AFFINE_DIMS];
     bool is_masked = false;
@@ -213,6 +213,12 @@ static ct_value *put_index(ct_builder *b, const cg_lift_dim *dim, bc_kind kind)
     return is_number ? index : ct_build_bounded(b, index, 0, (end - dim->size) / step);
 }
 
+static void hoist_around(ct_op *op)
+{
+    for (const ct_op *loop = ct_loop_around(op); loop; loop = ct_loop_around(loop))
+        cg_hoist_from_loop((ct_op *)(uintptr_t)loop);
+}
+
 static bool has_shape(const bc_type *tile, const bc_type *other)
 {
     bool same = tile->rank == other->rank;
@@ -223,6 +229,11 @@ static bool has_shape(const bc_type *tile, const bc_type *other)
 
 static void replace(cg_func *c, const cg_lifted *l, ct_value *view)
 {
+    if (l->unwraps) {
+        cg_lift_unwrap(c, l);
+        hoist_around(l->load);
+        return;
+    }
     if (l->tensor) {
         ct_set_operand(l->load, 0, view);
         cg_remark(c, l->load, CG_REMARK_Lifted, TV_REMARK_PASSED,
@@ -280,7 +291,7 @@ static void replace(cg_func *c, const cg_lifted *l, ct_value *view)
 static uint32_t byte_bits_for(const cg_lifted *l, bool as_known)
 {
     uint32_t known = cg_lift_known_bits(l);
-    return as_known || known >= LEAST_COPY_BITS ? known : CG_LIFT_CHUNK_BITS;
+    return as_known || known >= CG_LIFT_LEAST_BITS ? known : CG_LIFT_CHUNK_BITS;
 }
 
 /* Finds out how the load can be lifted. */
@@ -294,11 +305,31 @@ static bool find(lifting *x, ct_op *op, bool anywhere, cg_lifted *l)
     }
     if (cg_lift_find_gather(x->c, op, l)) {
         l->byte_bits = cg_lift_known_bits(l);
-        return l->byte_bits >= LEAST_COPY_BITS;
+        return l->byte_bits >= CG_LIFT_LEAST_BITS;
     }
     bool found = !anywhere && cg_lift_find_view(op, l);
     l->byte_bits = CG_LIFT_CHUNK_BITS;
     return found;
+}
+
+/* Where the next load that can be lifted is noted. NULL: out of memory. */
+static cg_lifted *place_for_load(lifting *x)
+{
+    cg_lifted **place = &x->loads[x->count];
+    if (!*place && !(*place = bc_new(&x->c->arena, cg_lifted, 1)))
+        cg_no_memory(x->c);
+    return *place;
+}
+
+/* Can its conditions be checked in front of the innermost loop? *asks: they must be. */
+static bool may_be_lifted(const lifting *x, const cg_lifted *l, bool anywhere, bool *asks)
+{
+    ct_op *loop = (ct_op *)(uintptr_t)ct_loop_around(l->load);
+    cg_lift_checks k = {.dry = true, .inside = loop ? loop->block : NULL, .first = loop, .last = loop};
+    cg_lift_check(&k, l);
+    *asks = k.any;
+    return !k.failed && (!k.any || cg_lift_is_there(&k, l)) && (!l->tensor || (k.any && !k.divides))
+           && !(cg_lift_takes_lesser(l) && (anywhere || cg_lift_copied_as_is(x->c, l)));
 }
 
 /* Finds all loads that can be lifted. anywhere: to views without further conditions on the divisors of rows and
@@ -307,14 +338,11 @@ static void find_all(lifting *x, const ct_block *block, bool anywhere)
 {
     x->count = 0;
     for (ct_op *op = block->first; op && x->count < CG_LIFTED_LOADS; op = ct_next_op(op, block)) {
-        cg_lifted *l = &x->loads[x->count];
-        if (!find(x, op, anywhere, l))
-            continue;
-        cg_lift_checks k = {.dry = true};
-        cg_lift_check(&k, &x->loads[x->count]);
-        x->asks[x->count] = k.any;
-        x->count += !k.failed && (!l->tensor || (k.any && !k.divides))
-                    && !(cg_lift_takes_lesser(l) && (anywhere || cg_lift_copied_as_is(x->c, l)));
+        cg_lifted *l = ct_is_load(op) ? place_for_load(x) : NULL;
+        bool *asks = &x->asks[x->count];
+        x->count += l
+                    && ((find(x, op, anywhere, l) && may_be_lifted(x, l, anywhere, asks))
+                        || (!anywhere && cg_lift_find_wrapped(op, l) && may_be_lifted(x, l, false, asks)));
     }
 }
 
@@ -325,25 +353,19 @@ static ct_op *outermost_place(const cg_lifted *l)
     return loop ? (ct_op *)(uintptr_t)loop : l->load;
 }
 
-static void hoist_around(ct_op *op)
-{
-    for (const ct_op *loop = ct_loop_around(op); loop; loop = ct_loop_around(loop))
-        cg_hoist_from_loop((ct_op *)(uintptr_t)loop);
-}
-
 static void lift_known(lifting *x)
 {
     for (uint32_t i = 0; i < x->count && !x->c->failed; i++) {
         if (x->asks[i])
             continue;
-        ct_op *place = outermost_place(&x->loads[i]);
+        ct_op *place = outermost_place(x->loads[i]);
         ct_builder b = {x->c->ir, place, false};
-        ct_value *view = put_view(&b, &x->loads[i], NULL);
-        if (!view) {
+        ct_value *view = put_view(&b, x->loads[i], NULL);
+        if (!view && !x->loads[i]->unwraps) {
             cg_no_memory(x->c);
             return;
         }
-        replace(x->c, &x->loads[i], view);
+        replace(x->c, x->loads[i], view);
         hoist_around(place);
     }
 }
@@ -370,14 +392,14 @@ static bool find_range(const lifting *x, uint32_t level, range *out)
 {
     *out = (range){0};
     for (uint32_t i = 0; i < x->count && !out->block; i++)
-        if (x->asks[i] && ct_loop_around(x->loads[i].load)) {
-            const ct_op *loop = loop_at(&x->loads[i], level);
+        if (x->asks[i] && ct_loop_around(x->loads[i]->load)) {
+            const ct_op *loop = loop_at(x->loads[i], level);
             if (!loop)
                 return false;
             out->block = loop->block;
         }
     for (uint32_t i = 0; i < x->count && out->block; i++) {
-        ct_op *op = x->asks[i] ? ct_in_block(x->loads[i].load, out->block) : NULL;
+        ct_op *op = x->asks[i] ? ct_in_block(x->loads[i]->load, out->block) : NULL;
         if (!op)
             continue;
         out->first = !out->first || ct_is_before(op, out->first) ? op : out->first;
@@ -395,9 +417,9 @@ static cg_lift_checks checks_of(const lifting *x, const range *r, bool dry)
 static bool may_be_asked(const lifting *x, const range *r, uint32_t i)
 {
     cg_lift_checks k = checks_of(x, r, true);
-    if (!x->asks[i] || !ct_in_block(x->loads[i].load, r->block) || !cg_lift_is_there(&k, &x->loads[i]))
+    if (!x->asks[i] || !ct_in_block(x->loads[i]->load, r->block) || !cg_lift_is_there(&k, x->loads[i]))
         return false;
-    cg_lift_check(&k, &x->loads[i]);
+    cg_lift_check(&k, x->loads[i]);
     return !k.failed;
 }
 
@@ -410,7 +432,7 @@ static uint32_t count_asked(const lifting *x, range *r)
     cg_clear_range(&r->first, r->last);
     for (uint32_t i = 0; i < x->count && cg_may_version(r->first, r->last); i++)
         if (may_be_asked(x, r, i)) {
-            any = any || ct_loop_around(x->loads[i].load);
+            any = any || ct_loop_around(x->loads[i]->load);
             count++;
         }
     return any ? count : 0;
@@ -445,10 +467,10 @@ static ct_block *lift_asked(lifting *x)
     cg_lift_checks k = checks_of(x, &r, false);
     for (uint32_t i = 0; i < x->count && !k.b.failed; i++)
         if (x->asks[i])
-            cg_lift_check(&k, &x->loads[i]);
+            cg_lift_check(&k, x->loads[i]);
     for (uint32_t i = 0; i < x->count && !k.b.failed; i++)
         if (x->asks[i])
-            x->views[i] = put_view(&k.b, &x->loads[i], k.views);
+            x->views[i] = put_view(&k.b, x->loads[i], k.views);
     if (k.b.failed || !k.all) {
         cg_no_memory(x->c);
         return NULL;
@@ -458,7 +480,7 @@ static ct_block *lift_asked(lifting *x)
         return NULL;
     for (uint32_t i = 0; i < x->count && !x->c->failed; i++)
         if (x->asks[i])
-            replace(x->c, &x->loads[i], x->views[i]);
+            replace(x->c, x->loads[i], x->views[i]);
     hoist_around(place);
     if (!k.divides)
         return NULL;

@@ -83,12 +83,20 @@ static void comment(cg_func *c, const ct_op *op)
 {
     bc_source chain[BC_MAX_INLINED];
     size_t count = bc_source_chain(c->m, op->from->loc, chain, BC_MAX_INLINED);
-    bc_text_printf(&c->emit->body, "\t// op %u %s @0x%x", op->number, ct_op_name(op), op->from->offset);
+    bc_text_puts(&c->emit->body, "\t// op ");
+    bc_text_number(&c->emit->body, op->number, 10);
+    bc_text_char(&c->emit->body, ' ');
+    bc_text_puts(&c->emit->body, ct_op_name(op));
+    bc_text_puts(&c->emit->body, " @0x");
+    bc_text_number(&c->emit->body, op->from->offset, 16);
     if (count) {
         const bc_source *own = &chain[bc_source_own(chain, count)];
         bc_text_char(&c->emit->body, ' ');
         cg_put_comment(&c->emit->body, own->file);
-        bc_text_printf(&c->emit->body, ":%u:%u", own->line, own->column);
+        bc_text_char(&c->emit->body, ':');
+        bc_text_number(&c->emit->body, own->line, 10);
+        bc_text_char(&c->emit->body, ':');
+        bc_text_number(&c->emit->body, own->column, 10);
         if (c->options && c->options->line_info)
             put_lines(c, chain, count);
     }

@@ -38,7 +38,7 @@ static const ct_op *taker_of(const cg_func *c, const ct_block *body, const ct_op
 
 const char *cg_fits_fragments(cg_query *q)
 {
-    enum { LEAST_BYTES = 2 }; /* that a lane reads at once */
+    enum { LEAST_BYTES = 2, TURNED_BYTES = 2 }; /* that a lane reads at once; of elements that ldmatrix transposes */
     cg_layout l;
     const ct_op *taker = taker_of(q->c, q->body, q->load, &l);
     const char *why = cg_precedes_writes(q);
@@ -48,7 +48,7 @@ const char *cg_fits_fragments(cg_query *q)
         return "no product takes it as fragments";
     uint32_t beside = cg_product_of(q->c, taker).atom.element_bits; /* log2 of a register's neighbours along K */
     cg_shape s = cg_shape_of(q->load->results[0].type);
-    bool lie_there = !beside || l.reg[0] == 1u << s.shift[q->out->fast];
+    bool lie_there = !beside || q->out->encoding.bytes == TURNED_BYTES || l.reg[0] == 1u << s.shift[q->out->fast];
     return lie_there && q->out->encoding.bytes << beside >= LEAST_BYTES ? NULL : "lanes would read it byte by byte";
 }
 

@@ -242,24 +242,31 @@ static uint32_t unit_of(const cg_layout *l, uint32_t size)
     return size == 1 && cg_find_matrices(l, &m) ? MOST_VECTOR_LOG2 - size : vector_of(l, size);
 }
 
-/* The number of rows of banks that one access of the first `lanes` lanes takes, with 2^bytes bytes each, in layout
-   `l`. */
-static uint32_t rows_of_banks(const cg_layout *l, uint32_t size, uint32_t bytes, uint32_t first, uint32_t lanes)
+/* log2 of the number of words that combinations of the images are. */
+static uint32_t rank_of(const uint32_t *images, uint32_t count)
 {
-    uint32_t words[32], count = 0, in_bank[32] = {0}, most = 0;
-    for (uint32_t lane = first; lane < first + lanes; lane++) {
-        uint32_t word = cg_layout_at(l, 0, lane, 0) << size, known = 0;
-        word >>= bytes > BANK_BYTES_LOG2 ? bytes : BANK_BYTES_LOG2;
-        while (known < count && words[known] != word)
-            known++;
-        if (known == count) {
-            words[count++] = word;
-            in_bank[word & (lanes - 1)]++;
-        }
+    uint32_t kept[CG_LANE_BITS], rank = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t rest = images[i];
+        for (uint32_t k = 0; k < rank; k++)
+            rest = (rest ^ kept[k]) < rest ? rest ^ kept[k] : rest;
+        if (rest)
+            kept[rank++] = rest;
     }
-    for (uint32_t i = 0; i < 32; i++)
-        most = in_bank[i] > most ? in_bank[i] : most;
-    return most;
+    return rank;
+}
+
+/* The number of rows of banks that one access of 2^lane_bits lanes takes, with 2^bytes bytes each, in layout `l`. A
+   lane's word is a combination of images, so each bank that is accessed has as many of the different words: all of
+   them, divided by the number of banks. */
+static uint32_t rows_of_banks(const cg_layout *l, uint32_t size, uint32_t bytes, uint32_t lane_bits)
+{
+    uint32_t words[CG_LANE_BITS], banks[CG_LANE_BITS];
+    for (uint32_t i = 0; i < lane_bits; i++) {
+        words[i] = l->lane[i] << size >> (bytes > BANK_BYTES_LOG2 ? bytes : BANK_BYTES_LOG2);
+        banks[i] = words[i] & (((uint32_t)1 << lane_bits) - 1);
+    }
+    return (uint32_t)1 << (rank_of(words, lane_bits) - rank_of(banks, lane_bits));
 }
 
 /* The number of rows of banks that a warp's accesses to all its registers take; each access counts as one more.
@@ -268,13 +275,12 @@ static uint32_t cost_of(const cg_func *c, const cg_layout *l, uint32_t size, boo
 {
     cg_matrices m;
     if (size == 1 && (store ? cg_matrices_store(c, l, &m) : cg_find_matrices(l, &m))) {
-        uint32_t rows = rows_of_banks(&m.rows, size, MOST_VECTOR_LOG2, 0, 8);
+        uint32_t rows = rows_of_banks(&m.rows, size, MOST_VECTOR_LOG2, 3);
         return ((rows << m.bits) + 1) << (l->reg_bits - 1 - m.bits);
     }
-    uint32_t vector = vector_of(l, size), bytes = size + vector, rows = 0;
-    uint32_t lanes = bytes > BANK_BYTES_LOG2 ? (uint32_t)32 >> (bytes - BANK_BYTES_LOG2) : 32;
-    for (uint32_t first = 0; first < 32; first += lanes)
-        rows += rows_of_banks(l, size, bytes, first, lanes);
+    uint32_t vector = vector_of(l, size), bytes = size + vector;
+    uint32_t parts = bytes > BANK_BYTES_LOG2 ? bytes - BANK_BYTES_LOG2 : 0; /* log2 */
+    uint32_t rows = rows_of_banks(l, size, bytes, CG_LANE_BITS - parts) << parts;
     return (rows + 1) << (l->reg_bits - vector);
 }
 
