@@ -2,10 +2,10 @@
    (codegen/rewrite/unroll.c): those in which a thread loads little in an iteration, in short accesses. A copy of so
    little to a ring takes tens of instructions, and loads one after the other leave memory idle. Four iterations are
    executed together, or, where a thread has a single access in each, as many as there are registers for what they load
-   or store (HELD_REGISTERS). What is too short for copies has no other way to be on its way early: of such loads, unless
-   the kernel is a map, two iterations are enough, and more registers are taken (UNCOPIED_REGISTERS), those of pointers
-   that a thread keeps included. Maps with several accesses keep their rings, if they can have any, since they compute
-   more than they wait.
+   or store (HELD_REGISTERS). What is too short for copies has no other way to be on its way early: of such loads,
+   unless the kernel is a map, two iterations are enough, and more registers are taken (UNCOPIED_REGISTERS), those of
+   pointers that a thread keeps included. Maps with several accesses keep their rings, if they can have any, since they
+   compute more than they wait.
 
    Loops that are unrolled get no ring. While the warps of a kernel are chosen by cost, no loop is unrolled: the model
    takes a loop for what it does in each of its iterations. */
