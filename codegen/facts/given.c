@@ -1,5 +1,6 @@
 /* Finds the value that the result of an op equals: one of its operands, or an operand of the ops from which they come.
-   Sums and extremes are of integers: those of floats are rounded, or skip NaN. */
+   Sums and extremes are of integers: those of floats are rounded, or skip NaN, but for the extreme of a number and
+   itself. */
 #include "bytecode/base/compiler.h"
 #include "codegen/facts/facts.h"
 
@@ -12,6 +13,12 @@ bool cg_is_number(const ct_value *v, int64_t value)
 static ct_value *twin(const ct_op *op)
 {
     return op->operands[0] == op->operands[1] ? op->operands[0] : NULL;
+}
+
+/* The same of floats, unless the op makes zeros of small numbers. A NaN remains one. */
+static ct_value *float_twin(const ct_op *op, int flush_row)
+{
+    return ct_attr_u(op, flush_row) ? NULL : twin(op);
 }
 
 /* The operand that the op leaves unchanged: a if b is `idle`, or, with `either`, b if a is. */
@@ -189,6 +196,8 @@ ct_value *cg_operand_given(const ct_op *op)
     case OP_andi: return lattice(op, OP_ori, masked(op));
     case OP_maxi: return lattice(op, OP_mini, chosen(op, ct_attr_u(op, F_maxi_signedness), true));
     case OP_mini: return lattice(op, OP_maxi, chosen(op, ct_attr_u(op, F_mini_signedness), false));
+    case OP_maxf: return float_twin(op, F_maxf_flush_to_zero);
+    case OP_minf: return float_twin(op, F_minf_flush_to_zero);
     case OP_cmpi: return narrowed(op);
     case OP_select: return selected(op);
     case OP_trunci: return undone(op, OP_exti);

@@ -4,6 +4,7 @@
 
 #include "codegen/access/pointers.h"
 #include "codegen/analysis/encoding.h"
+#include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
 #include "codegen/analysis/ring.h"
 #include "codegen/analysis/view.h"
@@ -77,21 +78,31 @@ static bool has_short_copies(const cg_ring *ring)
     return false;
 }
 
+/* log2 of the elements that an access of the load brings to a thread. */
+static uint32_t load_vector(cg_func *c, const ct_op *op)
+{
+    uint32_t fast = 0;
+    if (op->opcode == OP_load_ptr_tko) {
+        const cg_ptr_op p = cg_ptr_op_of(op);
+        return cg_pointer_vector(c, &p, &fast);
+    }
+    const cg_view_op v = cg_view_op_of(op);
+    return cg_view_contiguous(&v, &fast) ? cg_view_vector(c, &v, fast) : 0;
+}
+
 /* Does a load bring less than 16 bytes to a thread at a time, but at least 4, or shorter ones of several iterations? */
 static bool is_short_load(cg_func *c, const ct_op *op)
 {
     const bc_type *tile = op->results[0].type;
     const ct_op *loop = ct_loop_around(op);
-    uint32_t fast = 0, bits = 0;
-    if (op->opcode == OP_load_ptr_tko) {
-        const cg_ptr_op p = cg_ptr_op_of(op);
-        bits = cg_pointer_vector(c, &p, &fast);
-    } else {
-        const cg_view_op v = cg_view_op_of(op);
-        bits = cg_view_contiguous(&v, &fast) ? cg_view_vector(c, &v, fast) : 0;
-    }
+    const uint32_t bits = load_vector(c, op);
     return bits < cg_chunk_bits(tile)
            && (cg_memory_bytes(bc_elem_kind(tile)) << bits >= CG_COPY_BYTES || (loop && loop->unrolled));
+}
+
+static bool loads_tile(const ct_op *op)
+{
+    return ct_is_load(op) && op->result_count && cg_shape_of(op->results[0].type).tile_bits;
 }
 
 /* Has a thread accesses of less than 16 bytes on their way that take registers of their own, in the version that is
@@ -100,8 +111,7 @@ static bool is_short_load(cg_func *c, const ct_op *op)
 static bool has_short_loads(cg_func *c)
 {
     for (const ct_op *op = c->ir->body->first; op && !c->is_versioned; op = ct_next_op(op, c->ir->body)) {
-        const bool is_tile = ct_is_load(op) && op->result_count && cg_shape_of(op->results[0].type).tile_bits;
-        if (op->opcode == CT_ring ? has_short_copies(op->detail) : is_tile && is_short_load(c, op))
+        if (op->opcode == CT_ring ? has_short_copies(op->detail) : loads_tile(op) && is_short_load(c, op))
             return true;
     }
     return false;
@@ -192,8 +202,59 @@ static uint32_t with_shared_memory(const cg_func *c, uint32_t blocks)
     return room && room < blocks ? room : blocks;
 }
 
+/* Does a thread load a tile, in any version, in several accesses, each shorter than 16 bytes? */
+static bool loads_in_parts(cg_func *c)
+{
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body)) {
+        if (op->opcode == CT_ring && has_short_copies(op->detail))
+            return true;
+        if (!loads_tile(op))
+            continue;
+        const cg_layout *l = cg_value_of(c, &op->results[0])->home;
+        const uint32_t bits = load_vector(c, op);
+        if (bits < cg_chunk_bits(op->results[0].type) && l && bits < l->reg_bits)
+            return true;
+    }
+    return false;
+}
+
+/* Does a loop add to memory, or wait for other blocks, which takes longer than what it loads? */
+static bool has_atomic_loop(const cg_func *c)
+{
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
+        if (op->opcode < OP_LIMIT && bc_op_in(op->opcode, BC_OPS(ACCESS)) && !cg_is_weak_access(op)
+            && ct_loop_around(op))
+            return true;
+    return false;
+}
+
+/* The blocks of a kernel whose threads load in parts: without being told, ptxas makes room for as many blocks as it
+   can, and waits for some of the parts before it loads others. So it has the registers that other code takes beside
+   tiles twice over, unless enough threads would not have them. 0: there is no such load, or something else limits the
+   kernel. */
+static uint32_t blocks_of_parts(cg_func *c)
+{
+    const cg_machine *m = cg_machine_of(c->target);
+    cg_kernel_cost k = {.machine = m, .shared = cg_shared_bytes(c)};
+    uint32_t held = 0;
+    if (c->groups || cg_has_products(c->ir->body) || has_atomic_loop(c) || !loads_in_parts(c))
+        return 0;
+    if (!cg_registers_held(c, &held)) {
+        cg_no_memory(c);
+        return 0;
+    }
+    cg_fit(c, &k, held);
+    const uint32_t enough = (uint32_t)m->threads_enough / cg_all_threads(c),
+                   least = k.blocks < enough ? k.blocks : enough;
+    cg_fit(c, &k, held + (uint32_t)m->registers_few);
+    const uint32_t blocks = most_of(k.blocks, least);
+    return blocks > 1 ? blocks : 0;
+}
+
 uint32_t cg_blocks_told(cg_func *c)
 {
-    const uint32_t blocks = has_hint(c) ? blocks_with_hint(c) : blocks_without_hint(c);
+    uint32_t blocks = has_hint(c) ? blocks_with_hint(c) : blocks_without_hint(c);
+    if (!blocks)
+        blocks = blocks_of_parts(c);
     return with_shared_memory(c, blocks ? blocks : is_alone(c));
 }

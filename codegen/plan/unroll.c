@@ -2,8 +2,10 @@
    (codegen/rewrite/unroll.c): those in which a thread loads little in an iteration, in short accesses. A copy of so
    little to a ring takes tens of instructions, and loads one after the other leave memory idle. Four iterations are
    executed together, or, where a thread has a single access in each, as many as there are registers for what they load
-   or store (HELD_REGISTERS). Maps with several accesses keep their rings, if they can have any, since they compute more
-   than they wait.
+   or store (HELD_REGISTERS). What is too short for copies has no other way to be on its way early: of such loads,
+   unless the kernel is a map, two iterations are enough, and more registers are taken (UNCOPIED_REGISTERS), those of
+   pointers that a thread keeps included. Maps with several accesses keep their rings, if they can have any, since they
+   compute more than they wait.
 
    Loops that are unrolled get no ring. While the warps of a kernel are chosen by cost, no loop is unrolled: the model
    takes a loop for what it does in each of its iterations. */
@@ -21,13 +23,25 @@ enum { LEAST_BITS = 2 };
 typedef struct little {
     uint32_t loaded, stored; /* registers */
     uint32_t loads, ops;     /* accesses of a thread, ops of the iteration */
+    uint32_t addresses;      /* registers of pointers that it keeps from iteration to iteration */
     bool fits;               /* it loads in short accesses, */
     bool narrow;             /* some through views, of less than 4 bytes; */
     bool copied;             /* of which some are long enough for copies to a ring */
 } little;
 
+/* Does the load add to pointers in front of the loop, of which a thread keeps one for each access? */
+static bool keeps_pointers(const ct_op *load)
+{
+    const ct_op *loop = ct_loop_around(load);
+    const ct_value *v = load->opcode == OP_load_ptr_tko ? ct_operand(load, F_load_ptr_tko_source) : NULL;
+    while (v && v->op && v->op->opcode == OP_offset && ct_is_inside(v->op->block, loop->regions[0]))
+        v = ct_operand(v->op, F_offset_ptr);
+    return v && v->type->rank && v->op && !ct_is_inside(v->op->block, loop->regions[0]);
+}
+
 static void add_load(cg_func *c, ct_op *load, little *all)
 {
+    enum { OF_A_POINTER = 2 };
     const bc_type *tile = load->results[0].type;
     bc_kind kind = bc_elem_kind(tile);
     cg_early_plan p = {.distance = 0};
@@ -37,7 +51,9 @@ static void add_load(cg_func *c, ct_op *load, little *all)
     cg_early_measure(c, load, &p);
     uint64_t own = ((uint64_t)cg_memory_bytes(kind) << cg_shape_of(tile).tile_bits) / cg_threads(c);
     all->loaded += p.registers;
-    all->loads += own > p.access ? (uint32_t)(own / p.access) : 1;
+    const uint32_t accesses = own > p.access ? (uint32_t)(own / p.access) : 1;
+    all->loads += accesses;
+    all->addresses += keeps_pointers(load) ? accesses * OF_A_POINTER : 0;
     all->fits = p.access < CG_ACCESS_BYTES || own < CG_ACCESS_BYTES;
     all->narrow = all->narrow || (load->opcode == OP_load_view_tko && p.access < CG_COPY_BYTES);
     all->copied = all->copied || (p.access >= CG_COPY_BYTES && own >= CG_COPY_BYTES);
@@ -87,12 +103,18 @@ static uint32_t bits_of(cg_func *c, const ct_op *loop, bool *out_narrow)
         return 0;
     const little all = little_of(c, loop);
     *out_narrow = all.narrow;
-    const uint32_t known = cg_iterations_of(loop), most = most_bits(c, loop, &all);
+    const bool is_only_way = !all.copied && !cg_is_map(c);
+    const uint32_t known = cg_iterations_of(loop), most = most_bits(c, loop, &all),
+                   least = is_only_way ? 1 : LEAST_BITS,
+                   beside = is_only_way && all.addresses < CG_UNCOPIED_REGISTERS ? all.addresses
+                                                                                 : CG_UNCOPIED_REGISTERS,
+                   more = CG_UNCOPIED_REGISTERS - beside,
+                   registers = more > CG_HELD_REGISTERS ? more : CG_HELD_REGISTERS;
     uint32_t bits = 0;
-    while (all.fits && all.loaded && bits < most && most_of(&all) << (bits + 1) <= CG_HELD_REGISTERS
+    while (all.fits && all.loaded && bits < most && most_of(&all) << (bits + 1) <= registers
            && all.ops << (bits + 1) <= CG_UNROLLED_OPS && known >> (bits + 1))
         bits++;
-    return bits < LEAST_BITS ? 0 : bits;
+    return bits < least ? 0 : bits;
 }
 
 static void tell(const cg_func *c, const ct_op *loop, uint32_t bits)
