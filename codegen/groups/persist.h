@@ -11,8 +11,8 @@
    groups of warps. */
 bool cg_take_over_blocks(cg_splitting *x, bool found);
 
-/* Is a tensor outside of loops that one reads not the same for all tile blocks? A map is built once in a thread block, before the
-   first of its tile blocks. */
+/* Is a tensor outside of loops that one reads not the same for all tile blocks? A map is built once in a thread block,
+   before the first of its tile blocks. */
 bool cg_tensors_differ(cg_func *c);
 
 #endif
