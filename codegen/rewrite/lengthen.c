@@ -312,10 +312,11 @@ bool cg_lengthen(cg_func *c, const cg_k_steps *is, uint32_t steps)
     ct_value *tiles = count_of(&x, &b, steps), *one = ct_build_scalar(&b, bc_elem_kind(loop->operands[1]->type), 1);
     x.last_tile = ct_build_sub(&b, tiles, one);
     x.most = !x.first && count < INT64_MAX / size ? count * size : INT64_MAX;
+    ct_value *elements = ct_build_scalar(&b, BC_I64, size);
     x.end = ct_build_resize(&b, count_of(&x, &b, 1), BC_I64, true);
     if (x.first)
         x.end = ct_build_add(&b, ct_build_resize(&b, x.first, BC_I64, true), x.end);
-    x.end = ct_build_mul(&b, x.end, ct_build_scalar(&b, BC_I64, size));
+    x.end = ct_build_mul(&b, x.end, elements);
     if (!x.end || !x.last_tile || !lengthen_load(&x, &b, 0) || !lengthen_load(&x, &b, 1)) {
         cg_no_memory(c);
         return false;
