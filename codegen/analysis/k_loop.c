@@ -33,7 +33,7 @@ static bool is_between(const ct_op *op, uint32_t *k)
     else if (is_drop(op, &dropped))
         *k += dropped;
     else
-        return op->opcode == OP_ftof;
+        return op->opcode == OP_ftof || op->opcode == OP_itof;
     return true;
 }
 

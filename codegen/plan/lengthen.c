@@ -98,6 +98,6 @@ bool cg_lengthen_steps(cg_func *c, ct_op *loop)
         cg_no_memory(c);
         return false;
     }
-    const uint32_t steps = steps_of(c, &is.of);
+    const uint32_t steps = cg_is_start_near(&is) ? steps_of(c, &is.of) : 1;
     return steps > 1 && cg_lengthen(c, &is, steps);
 }

@@ -9,9 +9,10 @@
 
    Why it is right: the loop does nothing but multiply tiles that lie behind each other along K, so that the longer tile
    has the same elements, and the instruction, which takes no more of K at a time than a step had, adds them in the same
-   order. The views of the longer tiles end where the last step of the loop ended:
-   behind that, and behind the tensor, both operands are zero. Nothing in the loop writes, so that loads may be executed
-   earlier. */
+   order. The views of the longer tiles end where the last step of the loop ended: behind that, and behind the tensor,
+   both operands are zero. A loop may begin with another tile, as in a part of K: steps in front of the tensor, which
+   add zeros, are left out, and an index that wraps around is that of a tile of zeros in either form, because the
+   tensors have fewer elements than 2^31 along K. Nothing in the loop writes, so that loads may be executed earlier. */
 #include <string.h>
 
 #include "codegen/analysis/product.h"
@@ -20,6 +21,7 @@
 #include "codegen/kernel/limits.h"
 #include "codegen/rewrite/lengthen.h"
 #include "codegen/tile/build.h"
+#include "codegen/tile/same.h"
 
 typedef struct lengthening {
     cg_func *c;
@@ -29,7 +31,8 @@ typedef struct lengthening {
     int64_t highest; /* number at which the loop may end */
     ct_value *end;   /* the first element along K behind the loop's steps, which is at most: */
     int64_t most;
-    ct_value *last_tile; /* the index of the last tile along K */
+    ct_value *last_tile;     /* the index of the last tile along K */
+    ct_value *count, *first; /* what the loop counts to, and the index of its first tile, or NULL for 0 */
 } lengthening;
 
 static ct_op *view_of(const ct_op *load)
@@ -50,6 +53,30 @@ static ct_value *behind_promises(ct_value *v)
     while (v->op && v->op->opcode == OP_assume)
         v = v->op->operands[0];
     return v;
+}
+
+/* Is the scalar the same in all iterations, as far as its last ops show? */
+static bool is_steady(const cg_k_steps *x, const ct_value *v, uint32_t ops)
+{
+    if (!ct_is_inside(v->block, x->of.loop->regions[0]))
+        return true;
+    bool steady = ops && v->op && ct_is_pure(v->op);
+    for (uint32_t i = 0; steady && i < v->op->operand_count; i++)
+        steady = is_steady(x, v->op->operands[i], ops - 1);
+    return steady;
+}
+
+/* The operand of a sum that the loop does not change, which is the index in its first iteration if the other one is
+   zero there. NULL: there is none. */
+static ct_value *start_of(const cg_k_steps *x, const ct_value *index, ct_value **out_rest)
+{
+    const ct_op *op = index->op;
+    for (uint32_t i = 0; op && op->opcode == OP_addi && i < 2; i++)
+        if (is_steady(x, op->operands[i], CG_CUT_OPS)) {
+            *out_rest = op->operands[1 - i];
+            return op->operands[i];
+        }
+    return NULL;
 }
 
 /* By how much does the index grow in each iteration? It must be zero in the first one, or, if it falls, in the last
@@ -76,29 +103,28 @@ static int64_t growth_of(const cg_k_steps *x, ct_value *index)
     return known && !p.count ? growth : 0;
 }
 
-/* Is the scalar the same in all iterations, as far as its last ops show? */
-static bool is_steady(const cg_k_steps *x, const ct_value *v, uint32_t ops)
+static bool is_like_counter(const cg_k_steps *x, const ct_value *v)
 {
-    if (!ct_is_inside(v->block, x->of.loop->regions[0]))
-        return true;
-    bool steady = ops && v->op && ct_is_pure(v->op);
-    for (uint32_t i = 0; steady && i < v->op->operand_count; i++)
-        steady = is_steady(x, v->op->operands[i], ops - 1);
-    return steady;
+    return bc_elem_kind(v->type) == bc_elem_kind(x->of.loop->operands[1]->type);
 }
 
-/* Are the tiles of consecutive iterations beside each other, from the tensor's first one on, and zero outside? */
-static bool are_adjacent(const cg_k_steps *x, uint32_t i, bool falls)
+/* Are the tiles of consecutive iterations beside each other, and zero outside of the tensor? */
+static bool are_adjacent(cg_k_steps *x, uint32_t i, bool falls)
 {
     const ct_op *load = x->of.loads[i], *view = view_of(load), *tensor = view->operands[0]->op;
     const bc_type *type = view->results[0].type;
     const uint32_t first = ct_operand_range(load, F_load_view_tko_index).first, k = x->of.k[i];
-    const int64_t growth = growth_of(x, load->operands[first + k]), apart = cg_tiles_apart(type, k);
+    ct_value *rest = load->operands[first + k], *start = falls ? NULL : start_of(x, behind_promises(rest), &rest);
+    if (i && (start && x->start ? !ct_is_same(start, x->start) : start != x->start))
+        return false;
+    x->start = start;
+    const int64_t growth = growth_of(x, rest), apart = cg_tiles_apart(type, k);
     for (uint32_t d = 0; d < type->rank; d++)
         if (d != k && !is_steady(x, load->operands[first + d], CG_CUT_OPS))
             return false;
     return (type->padding == BC_NO_PADDING || type->padding == BC_PaddingValue_zero) && type->rank <= CG_AFFINE_DIMS
            && tensor && tensor->opcode == OP_make_tensor_view && type->shape[k] % apart == 0
+           && (!start || (type->shape[k] == apart && x->by == 1 && is_like_counter(x, start)))
            && growth == (falls ? -1 : 1) * (type->shape[k] / apart);
 }
 
@@ -130,12 +156,32 @@ bool cg_may_lengthen(const cg_func *c, ct_op *loop, cg_k_steps *out)
     return out->falls || (are_adjacent(out, 0, false) && are_adjacent(out, 1, false));
 }
 
+bool cg_is_start_near(const cg_k_steps *x)
+{
+    for (uint32_t i = 0; i < 2 && x->start; i++) {
+        const ct_extent whole = ct_extent_of(view_of(x->of.loads[i])->operands[0]->op, x->of.k[i]);
+        if ((whole.value ? cg_range_of(whole.value).high : whole.number) > INT32_MAX)
+            return false;
+    }
+    return true;
+}
+
 /* ---- longer steps ---- */
+
+/* Finds the first step. Those in front of the tensors, which add zeros, are left out: then no tile begins there. */
+static void put_first(lengthening *x, ct_builder *b)
+{
+    ct_value *start = x->is->start;
+    x->count = x->of->loop->operands[1];
+    x->first = start ? ct_build_positive(b, start) : NULL;
+    if (start)
+        x->count = ct_build_sub(b, ct_build_positive(b, x->count), ct_build_sub(b, x->first, start));
+}
 
 /* The number of iterations if each takes so many steps. */
 static ct_value *count_of(const lengthening *x, ct_builder *b, uint32_t steps)
 {
-    ct_value *end = x->of->loop->operands[1], *whole = ct_build_positive(b, end);
+    ct_value *end = x->count, *whole = ct_build_positive(b, end);
     const int64_t by = x->is->by * steps, most = x->highest;
     ct_value *more = ct_build_scalar(b, bc_elem_kind(end->type), by - 1);
     ct_value *count = ct_build_div_unsigned(b, ct_build_add(b, whole, more), by);
@@ -171,6 +217,9 @@ static bool are_known(const lengthening *x, const ct_op *place)
             for (uint32_t r = 0; r < place->region_count; r++)
                 if (place->regions[r] && ct_is_inside(made[n]->operands[i]->block, place->regions[r]))
                     return false;
+    for (uint32_t r = 0; x->is->start && r < place->region_count; r++)
+        if (place->regions[r] && ct_is_inside(x->is->start->block, place->regions[r]))
+            return false;
     return true;
 }
 
@@ -201,17 +250,29 @@ static bool leave_tensor(ct_func *f, ct_op *load, uint32_t dim)
     return true;
 }
 
+/* The index along K of the longer tile; was: that of a step. */
+static ct_value *put_index(const lengthening *x, ct_builder *b, const ct_value *was)
+{
+    ct_value *counter = &x->of->loop->regions[0]->args[0];
+    const cg_range is = cg_range_of(was);
+    if (!x->first)
+        return ct_build_bounded(b, x->is->falls ? ct_build_sub(b, x->last_tile, counter) : counter, 0,
+                                is.high / x->steps);
+    ct_value *steps = ct_build_scalar(b, bc_elem_kind(counter->type), x->steps),
+             *index = ct_build_add(b, x->first, ct_build_mul(b, counter, steps));
+    return is.low >= 0 ? ct_build_bounded(b, index, 0, is.high) : index;
+}
+
 static bool lengthen_load(lengthening *x, ct_builder *b, uint32_t i)
 {
     ct_op *load = x->of->loads[i];
     const bc_type *view = view_of(load)->results[0].type;
     const uint32_t k = x->of->k[i], at = index_of(x->of, i);
     const int64_t size = view->shape[k] * x->steps;
-    const int64_t last = cg_range_of(load->operands[at]).high;
     int64_t shape[CG_AFFINE_DIMS], apart[CG_AFFINE_DIMS];
     for (uint32_t d = 0; d < view->rank; d++) {
         shape[d] = d == k ? size : view->shape[d];
-        apart[d] = d == k ? size : cg_tiles_apart(view, d);
+        apart[d] = d == k && !x->first ? size : cg_tiles_apart(view, d);
     }
     ct_value *tensor = put_tensor(x, b, i);
     ct_value *tiles =
@@ -221,26 +282,42 @@ static bool lengthen_load(lengthening *x, ct_builder *b, uint32_t i)
         return false;
     ct_set_operand(load, ct_operand_range(load, ct_info(load)->address).first, tiles);
     ct_builder in = {b->f, load, false};
-    ct_value *index = &x->of->loop->regions[0]->args[0];
-    index = ct_build_bounded(&in, x->is->falls ? ct_build_sub(&in, x->last_tile, index) : index, 0, last / x->steps);
+    ct_value *index = put_index(x, &in, load->operands[at]);
     if (!index || !cg_resize_k(b->f, x->of, i, size) || !leave_tensor(b->f, load, k))
         return false;
     ct_set_operand(load, at, index);
     return true;
 }
 
+/* Moves a steady scalar in front of the loop. */
+static void move_out(const cg_k_loop *of, const ct_value *v)
+{
+    if (!ct_is_inside(v->block, of->loop->regions[0]))
+        return;
+    for (uint32_t i = 0; i < v->op->operand_count; i++)
+        move_out(of, v->op->operands[i]);
+    ct_move_before(v->op, of->loop);
+}
+
 bool cg_lengthen(cg_func *c, const cg_k_steps *is, uint32_t steps)
 {
     const cg_k_loop *of = &is->of;
+    if (is->start)
+        move_out(of, is->start);
     ct_op *loop = of->loop, *product = of->product;
     const bc_type *right = product->operands[1]->type;
     lengthening x = {.c = c, .is = is, .of = of, .steps = steps, .highest = cg_range_of(loop->operands[1]).high};
     ct_builder b = {c->ir, place_of(&x), false};
+    put_first(&x, &b);
     const int64_t size = right->shape[right->rank - 2u], count = x.highest > 0 ? (x.highest - 1) / is->by + 1 : 0;
     ct_value *tiles = count_of(&x, &b, steps), *one = ct_build_scalar(&b, bc_elem_kind(loop->operands[1]->type), 1);
     x.last_tile = ct_build_sub(&b, tiles, one);
-    x.most = count < INT64_MAX / size ? count * size : INT64_MAX;
-    x.end = ct_build_mul(&b, ct_build_resize(&b, count_of(&x, &b, 1), BC_I64, true), ct_build_scalar(&b, BC_I64, size));
+    x.most = !x.first && count < INT64_MAX / size ? count * size : INT64_MAX;
+    ct_value *elements = ct_build_scalar(&b, BC_I64, size);
+    x.end = ct_build_resize(&b, count_of(&x, &b, 1), BC_I64, true);
+    if (x.first)
+        x.end = ct_build_add(&b, ct_build_resize(&b, x.first, BC_I64, true), x.end);
+    x.end = ct_build_mul(&b, x.end, elements);
     if (!x.end || !x.last_tile || !lengthen_load(&x, &b, 0) || !lengthen_load(&x, &b, 1)) {
         cg_no_memory(c);
         return false;
