@@ -208,8 +208,17 @@ def map_work(xp, f, axes, named, which):
             shape = [1] * len(y.shape)
             shape[f["along"]] = -1
             y = y * taken.reshape(shape)
-        outputs[name] = in_range(xp, f, y)
+        outputs[name] = in_range(xp, f, rounded_subnormals(xp, f, y))
     return outputs
+
+
+def rounded_subnormals(xp, f, y):
+    """Numbers of 8 bits that have fewer bits of their fraction than others: a row may consist of them, or of zeros."""
+    if not f["elem"].startswith("f8"):
+        return y
+    fraction, least, _ = FORMATS[f["elem"]]
+    unit = 2.0 ** (least - fraction)
+    return xp.where(xp.abs(y) < 2.0 ** least, xp.round(y / unit) * unit, y)
 
 
 def in_range(xp, f, y):
