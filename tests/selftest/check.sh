@@ -72,10 +72,10 @@ printf '#!/bin/sh\necho "$*" >> "%s/asked"\necho "some: 1 passed, 0 failed"\n' "
 takes 6 '.*CONFIG=asan check-fixtures TEST_PART=2/4'
 takes 7 '.*CONFIG=asan check-fixtures TEST_PART=3/4'
 takes 7 '.*CONFIG=asan check-fixtures TEST_PART=0/1' 1
-takes 6 '.*CONFIG=tsan check-threads'
-takes 7 '.*CONFIG=tsan check-threads' 1
-takes 6 '.*check-aarch64-sample ROUND=3'
-takes 7 '.*SAN=1 check-loader'
+takes 7 '.*CONFIG=tsan check-threads'
+takes 8 '.*CONFIG=tsan check-threads' 1
+takes 15 '.*check-aarch64-sample ROUND=3'
+takes 6 '.*SAN=1 check-loader'
 # As many parts of the tests on aarch64 as there are different ones, and round after round each of them.
 list=$(sh "$(dirname "$runner")/aarch64_round.sh" --list)
 rounds=$(for round in 130 131 132 133; do sh "$(dirname "$runner")/aarch64_round.sh" $round; done)

@@ -135,7 +135,7 @@ if build build tests corpus; then
     run unit check-unit "$(in_parts 4 TEST_TURNS)"
     run reproducible check-reproducible "$(in_parts 12)"
     run release check-release
-    run deb check-deb
+    if is_turn 0 2; then run deb check-deb; else later deb; fi
     run static check-static
     run ptxas check-ptxas "$(in_parts 20)"
     run spills check-spills "$(in_parts 4)"
@@ -164,8 +164,7 @@ if build build tests corpus; then
     run made-up check-made-up
     run ptx-sums check-ptx-sums
     run loads-told check-loads-told
-    # Every second round, with the next of the parts: the sanitized loader has the others.
-    if is_turn 0 2; then run aarch64 check-aarch64-sample ROUND=$((round / 2)); else later aarch64; fi
+    if is_turn 0 5; then run aarch64 check-aarch64-sample ROUND=$((round / 5)); else later aarch64; fi
     if "${PYTHON:-python3}" -c 'import jax_plugins.xla_cuda13' 2> /dev/null; then
         run jax check-jax
     else
@@ -198,19 +197,20 @@ if build build-sanitized CONFIG=asan tests; then
     run malformed CONFIG=asan check-malformed "$(in_parts 2)"
     run corpus-sanitized CONFIG=asan check-corpus "$(in_parts 4)"
     run cpp-sanitized CONFIG=asan PTX_TARGETS=sm_90a check-cpp
-    if is_turn 1 2; then run loader-sanitized SAN=1 check-loader; else later loader-sanitized; fi
+    if is_turn 1 5; then run loader-sanitized SAN=1 check-loader; else later loader-sanitized; fi
     run oom-sanitized CONFIG=asan check-oom
     run commands-sanitized CONFIG=asan check-commands
     run programs-sanitized CONFIG=asan check-programs
 fi
-# Three more builds of everything, which say the same in most rounds: each in one of three.
-if is_turn 0 3; then
+# Three more builds of everything, the tests on another processor and the sanitized loader say the same in most rounds:
+# each has one of five.
+if is_turn 2 5; then
     build build-threads CONFIG=tsan tests-threads && run threads CONFIG=tsan check-threads
 else
     later threads
 fi
 if command -v clang > /dev/null; then
-    if is_turn 1 3; then
+    if is_turn 3 5; then
         quick="CFLAGS=-O1 -g0" # compiles in three quarters of the time
         if build build-clang CC=clang BUILD="$BUILD/clang" "$quick" tests; then
             run unit-clang CC=clang BUILD="$BUILD/clang" "$quick" check-unit $once
@@ -220,7 +220,7 @@ if command -v clang > /dev/null; then
         later unit-clang
         later ptx-order
     fi
-    if ! is_turn 2 3; then
+    if ! is_turn 4 5; then
         later fuzz-smoke
     elif echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | clang -fsanitize=fuzzer,address -x c - -o "$logs/fuzzer" 2> "$logs/fuzzer.log"; then
         part=$(in_parts 4)
