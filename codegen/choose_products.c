@@ -370,7 +370,8 @@ static void prefetch_short(cg_func *c, const cg_watch *watch, cg_choices *room)
     cg_choices ahead = usual;
     ahead.registers = CG_IF_LEGAL;
     const cg_weight now = cg_weigh(c, watch, &usual), then = cg_weigh(c, watch, &ahead);
-    const double left = m->registers / (((uint64_t)then.resident << CG_LANE_BITS)), saved = left / m->registers_saved;
+    const double threads = (double)((uint64_t)then.resident << CG_LANE_BITS), left = m->registers / threads,
+                 saved = left / m->registers_saved;
     const bool helps = then.wanted > now.wanted && cg_blocks_weighed(&then) <= CG_FEW_BLOCKS,
                costs_blocks = then.resident < now.resident;
     if (!c->failed && then.compiles && helps && !costs_blocks && then.wanted <= left + saved)
