@@ -82,7 +82,7 @@ cg_bands cg_bands_of(cg_func *c)
     const int64_t *sides = &type->shape[type->rank - 2];
     bands.wide = sides[along_y] > sides[1 - along_y];
     bands.narrow = is_narrow(c, bands.product, sides[along_y]);
-    bands.equal = suits_fours(sides[0], sides[1]);
+    bands.of_four = suits_fours(sides[0], sides[1]);
     return bands;
 }
 
@@ -98,7 +98,7 @@ void cg_order_in_bands(cg_func *c, const cg_bands *bands, bool alone)
     if (!bands->product || !(alone || bands->narrow))
         return;
     c->block_order = bands->wide ? CG_IN_WIDE_BANDS : CG_IN_BANDS;
-    c->band_bits = alone && bands->equal ? 2 : 3;
+    c->band_bits = alone && bands->of_four ? 2 : 3;
     cg_remark(c, bands->product, CG_REMARK_BlockOrder, TV_REMARK_PASSED,
               "in bands: blocks that start together form a square instead of a line, and share more of both operands");
 }

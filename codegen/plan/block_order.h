@@ -18,7 +18,7 @@ typedef struct cg_bands {
     const ct_op *product; /* NULL: there is none, or blocks could observe the order */
     bool wide;            /* consecutive blocks should differ in x, and share the larger operand */
     bool narrow;          /* the data that neighbours along x do not share far exceeds the memory bandwidth */
-    bool equal;           /* neighbours in bands of four read less than in bands of eight */
+    bool of_four;         /* neighbours in bands of four read less than in bands of eight */
     cg_digits digits;     /* the order for other kernels, which divide a block's number; first is 0: there is none */
 } cg_bands;
 /* Only for a kernel that is not yet divided into groups. */
