@@ -10,8 +10,8 @@ that spill registers where the ones of NVIDIA's compiler do not are counted, too
 
 --limits: a file of lines `SHARE REASON`, loads of a thousand in loops, of kernels for spills; `-` is the share of reasons that are
 the kernel's own meaning, which have no limit, and 0 that of those which the file does not have. More than the share, and more than
-chance would give, is a failure. Reasons behind `=` are the cost model's: the registers or the instructions cost more than the wait.
-Loads that stay behind for neither kind of reason want an analysis that is missing; these are told, and have a limit together.
+chance would give, is a failure. Reasons behind `=` are budgets for registers, instructions or iterations.
+Loads that have neither kind among their reasons are told, too, and have a limit together.
 --update: writes the shares that were found, where they are less. Ends with `zoo: N passed, N failed`.
 """
 import argparse
@@ -32,7 +32,7 @@ import zoo_small  # noqa: E402
 TARGETS = ("sm_80", "sm_90a", "sm_100a", "sm_120a")
 TIMEOUT_S = 120
 SPILLS = "registers are spilled where those of NVIDIA's compiler are not"
-WANTING = "neither what the kernel means nor the cost model keeps it behind"
+NEITHER = "neither what the kernel means nor a budget keeps it behind"
 PTXAS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "fakecuda", "ptxas.sh")
 
 
@@ -126,12 +126,12 @@ class Limits:
     FEW = 3         # of one reason, in any run
 
     def __init__(self, path):
-        self.shares, self.costs = {}, set()
+        self.shares, self.budgets = {}, set()
         with open(path) as f:
             for line in f:
                 share, _, reason = line.strip().partition(" ")
                 if share == "=":
-                    self.costs.add(reason)
+                    self.budgets.add(reason)
                 elif share and not share.startswith("#"):
                     self.shares[reason] = None if share == "-" else float(share)
 
@@ -141,10 +141,10 @@ class Limits:
         return next((p for p in parts if p in self.shares and self.shares[p] is None), parts[0])
 
     def keeps(self, reason):
-        """Which kind of reason keeps a load behind: its meaning before its cost."""
+        """Is any of its reasons the meaning, or else a budget?"""
         parts = reason.split(self.SEPARATOR)
         return "meaning" if any(self.shares.get(p, 0.0) is None for p in parts) else \
-            "cost" if self.costs.intersection(parts) else "wanting"
+            "budget" if self.budgets.intersection(parts) else "neither"
 
     def exceeded(self, counts, loads, kernels):
         """A line for each reason that is beyond its limit."""
@@ -207,9 +207,9 @@ class Tally:
             counts[limits.part(reason)] += count
             if reason != SPILLS:
                 kinds[limits.keeps(reason)] += count
-        counts[WANTING] = kinds["wanting"]
-        print("behind by what the kernel means: %d, because it costs more: %d, for want of an analysis: %d" %
-              (kinds["meaning"], kinds["cost"], kinds["wanting"]))
+        counts[NEITHER] = kinds["neither"]
+        print("behind by what the kernel means: %d, by a budget for registers: %d, by neither: %d" %
+              (kinds["meaning"], kinds["budget"], kinds["neither"]))
         kernels = self.passed + self.failed
         if update:
             limits.update(path, counts, self.loads, kernels)
