@@ -29,15 +29,22 @@ static bool passes_floats(const ct_op *op)
     return floats;
 }
 
-/* Operand i of the op is only read where the select takes this arm. */
+static bool has_one_reader(const ct_value *v)
+{
+    return !v->uses->next;
+}
+
+/* Operand i of the op is only read where the select takes this arm. Behind ops, selects that others read stay: a masked
+   score, of which a chain of products takes the largest too, would be held beside the score. */
 static void take(const ct_op *select, uint32_t arm, ct_op *op, uint32_t i, uint32_t depth)
 {
     ct_op *inner = op->operands[i]->op;
-    while (inner && inner->opcode == OP_select && ct_is_same(inner->operands[0], select->operands[0])) {
+    while (inner && inner->opcode == OP_select && ct_is_same(inner->operands[0], select->operands[0])
+           && (op == select || has_one_reader(op->operands[i]))) {
         ct_set_operand(op, i, inner->operands[arm]);
         inner = op->operands[i]->op;
     }
-    bool alone = inner && !op->operands[i]->uses->next;
+    bool alone = inner && has_one_reader(op->operands[i]);
     if (depth && alone && passes_floats(inner))
         for (uint32_t k = 0; k < inner->operand_count; k++)
             take(select, arm, inner, k, depth - 1);
