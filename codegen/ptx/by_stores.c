@@ -2,9 +2,9 @@
    ptxas does not know whether they are of the same memory, it leaves that order as it is, so that registers hold all
    that is loaded. Here, instructions are put in another order, in which registers hold the elements of a few stores.
 
-   Why it is right: an instruction follows those that write what it reads, in both orders. A register that is written
-   again after it was read would need more, and nothing changes then. Stores keep their order. Loads may pass stores,
-   which the caller promises. */
+   Why it is right: nothing passes a branch, a label or a barrier. In both orders, an instruction follows those that
+   write what it reads. A register that is written again after it was read would need more, and nothing changes then.
+   Stores keep their order. Loads may pass stores, which the caller promises. */
 #include "codegen/ptx/by_stores.h"
 
 #include <string.h>

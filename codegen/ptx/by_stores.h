@@ -4,8 +4,8 @@
 
 #include "codegen/kernel/kernel.h"
 
-/* Orders the body's instructions from byte `from` on by their stores: each store follows only what it needs, with the
-   loads of the next few, behind the last branch or barrier. The caller knows that no load there reads what a store there
+/* Orders the body's instructions from byte `from` on, behind the last branch or barrier, by their stores: each follows
+   only what it needs and the loads of the next few. The caller knows that no load there reads what a store there
    writes. */
 void cg_order_by_stores(cg_func *c, size_t from);
 /* Was anything ordered so in this kernel? */
