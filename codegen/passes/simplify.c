@@ -12,8 +12,8 @@
    overlap, a remainder of what is less than the divisor, a conversion and its inverse, `x + y - x` and
    `max(x, min(x, y))` become what they equal (codegen/facts/given.c): a tile whose elements cancel need not be loaded,
    and columns modulo the length of a row follow each other. `fpowi` by 2 or 3 becomes one or two products. A select
-   takes from selects with the same condition in its arms what they give there (codegen/passes/arms.c; one map in 40
-   of the zoo, 0.97 to 1.30 times as fast on an H200, 1.02 in the geometric mean of 28). Unreachable
+   takes from selects with the same condition in its arms what they give there (codegen/passes/arms.c; one map in 30
+   of the zoo, 0.98 to 1.30 times as fast on an H200, 1.02 in the geometric mean of 27). Unreachable
    storage is removed too, and so are reductions and scans whose results are never read: ptxas would keep their shuffles
    and barriers.
 
