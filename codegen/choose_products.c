@@ -10,7 +10,7 @@
    into groups whose producers copy if blocks without groups are predicted to be clearly faster. A block that would be
    alone on a multiprocessor with a single warpgroup gets a second one.
 
-   A chain of products whose rows may start anywhere has fewer stages if a second block then has room, and loads what
+   A chain of products whose rows may start anywhere has one stage if a second block then has room, and loads what
    is too short for copies ahead into registers, if two blocks at most share a multiprocessor, and that costs none. A
    chain with rows for two warpgroups gets two, and no producers, if a multiprocessor then has more warps than with
    one, or as many that have registers for their tiles where those of one spill, unless threads read tiles from slots
@@ -357,7 +357,7 @@ static void choose_pieces(cg_func *c, const cg_watch *watch, cg_choices *room)
 
 /* ---- rows that are not aligned ---- */
 
-/* Gives a chain whose block would be alone on a multiprocessor fewer stages, or none, if a second block then has room
+/* Gives a chain whose block would be alone on a multiprocessor a single stage if only that leaves room for a second one
    and the model does not predict that blocks are slower. A version for rows that are not aligned, which loads tiles
    when it needs them, does not use the stages: only another block goes on while it waits. */
 static void make_room_for_late(cg_func *c, const cg_watch *watch, cg_choices *room)
@@ -374,13 +374,12 @@ static void make_room_for_late(cg_func *c, const cg_watch *watch, cg_choices *ro
         fewer.stages--;
         then = cg_weigh(c, watch, &fewer);
     }
-    if (c->failed || !then.compiles || cg_blocks_weighed(&then) == 1 || then.share > now.share)
+    if (c->failed || !then.compiles || cg_blocks_weighed(&then) == 1 || fewer.stages > 1 || then.share > now.share)
         return;
     cg_take(c, room, &fewer);
     cg_remark(c, NULL, CG_REMARK_ChosenByCost, TV_REMARK_PASSED,
-              "at most {Stages=%u} stages: more of them would leave no room for a second block, which goes on while "
-              "rows that are not aligned are awaited",
-              fewer.stages);
+              "a single stage: more would leave no room for a second block, which goes on while rows that are not "
+              "aligned are awaited");
 }
 
 /* Has a chain load what is too short for copies one iteration ahead into registers, in a version for rows that are not
