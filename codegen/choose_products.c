@@ -10,12 +10,12 @@
    into groups whose producers copy if blocks without groups are predicted to be clearly faster. A block that would be
    alone on a multiprocessor with a single warpgroup gets a second one.
 
-   A chain of products whose rows may start anywhere loads what is too short for copies ahead into registers, if two
-   blocks at most share a multiprocessor, and that costs none. A chain with rows for two warpgroups gets two, and no
-   producers, if a multiprocessor then has more warps than with one, or as many that have registers for their tiles
-   where those of one spill, unless threads read tiles from slots of their own whenever the kernel runs: then no warp
-   waits for memory. Operands of a chain of 16 or 32 rows are swapped if groups of warps then have room and the block
-   is predicted to be faster by more than `worth_swapping`. */
+   A chain of products whose rows may start anywhere has fewer stages if a second block then has room, and loads what
+   is too short for copies ahead into registers, if two blocks at most share a multiprocessor, and that costs none. A
+   chain with rows for two warpgroups gets two, and no producers, if a multiprocessor then has more warps than with
+   one, or as many that have registers for their tiles where those of one spill, unless threads read tiles from slots
+   of their own whenever the kernel runs: then no warp waits for memory. Operands of a chain of 16 or 32 rows are
+   swapped if groups of warps then have room and the block is predicted to be faster by more than `worth_swapping`. */
 #include "codegen/choose_products.h"
 
 #include "codegen/analysis/tensor.h"
@@ -357,6 +357,32 @@ static void choose_pieces(cg_func *c, const cg_watch *watch, cg_choices *room)
 
 /* ---- rows that are not aligned ---- */
 
+/* Gives a chain whose block would be alone on a multiprocessor fewer stages, or none, if a second block then has room
+   and the model does not predict that blocks are slower. A version for rows that are not aligned, which loads tiles
+   when it needs them, does not use the stages: only another block goes on while it waits. */
+static void make_room_for_late(cg_func *c, const cg_watch *watch, cg_choices *room)
+{
+    const cg_choices usual = *cg_choices_of(c);
+    if (usual.stages || cg_loops_stay_plain(c) || !rows_of_chain(c) || !has_pointers(c))
+        return;
+    const cg_weight now = cg_weigh(c, watch, &usual);
+    if (!now.compiles || now.is_divided || !now.loads_late || cg_blocks_weighed(&now) != 1)
+        return;
+    cg_choices fewer = usual;
+    cg_weight then = now;
+    for (fewer.stages = now.stages; fewer.stages > 1 && then.compiles && cg_blocks_weighed(&then) == 1;) {
+        fewer.stages--;
+        then = cg_weigh(c, watch, &fewer);
+    }
+    if (c->failed || !then.compiles || cg_blocks_weighed(&then) == 1 || then.share > now.share)
+        return;
+    cg_take(c, room, &fewer);
+    cg_remark(c, NULL, CG_REMARK_ChosenByCost, TV_REMARK_PASSED,
+              "at most {Stages=%u} stages: more of them would leave no room for a second block, which goes on while "
+              "rows that are not aligned are awaited",
+              fewer.stages);
+}
+
 /* Has a chain load what is too short for copies one iteration ahead into registers, in a version for rows that are not
    aligned, if that costs no block, and ptxas can do without those registers that are too many. More than two blocks
    hide each other's waits: then the registers and the branches of such loads only cost time
@@ -471,6 +497,7 @@ void cg_choose_for_products(cg_func *c, const cg_watch *watch, cg_choices *room)
     choose_spread(c, watch, room);
     if (!takes_second_warpgroup(c, watch, room))
         choose_warps(c, watch, room);
+    make_room_for_late(c, watch, room);
     prefetch_short(c, watch, room);
     choose_pieces(c, watch, room);
     leave_undivided(c, watch, room);

@@ -58,6 +58,17 @@ static bool adds_up(const cg_func *c)
     return false;
 }
 
+/* Is there a loop of a version that is as likely to run as another one (codegen/passes/lift.c), and loads tiles in the
+   iterations that need them? */
+static bool loads_late(const cg_func *c)
+{
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
+        for (const ct_op *in = op->likely ? op->regions[0]->first : NULL; in; in = ct_next_op(in, op->regions[0]))
+            if (ct_is_load(in))
+                return true;
+    return false;
+}
+
 cg_weight cg_weigh_on(cg_func *c, const cg_watch *watch, const cg_choices *choices, cg_gpu gpu)
 {
     tv_compile_options silent = c->options ? *c->options : (tv_compile_options){.target = NULL};
@@ -98,6 +109,7 @@ cg_weight cg_weigh_on(cg_func *c, const cg_watch *watch, const cg_choices *choic
     const uint64_t in_short = cost ? bytes_ahead(&own, true) : 0;
     w.has_short = cost && (in_short || own.is_versioned);
     w.is_short = cost && (in_short > bytes_ahead(&own, false) || own.is_versioned);
+    w.loads_late = cost && loads_late(&own);
     w.is_fed = cost && reads_own_slots(&own);
     if (own.status == TV_NO_MEMORY || own.arena.failed)
         cg_no_memory(c);
