@@ -316,11 +316,21 @@ static uint32_t registers_of(const skewing *x, const ct_value *tile)
            / cg_threads(x->c);
 }
 
+/* Does the loop mask what its first product gives? */
+static bool has_masks(const ct_op *loop)
+{
+    const ct_block *body = loop->regions[0];
+    for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
+        if (op->opcode == OP_if || (op->opcode == OP_select && cg_shape_of(op->results[0].type).tile_bits))
+            return true;
+    return false;
+}
+
 /* May two warpgroups take turns at the products? Not if sums, and the operand that one product hands to the other,
    leave hardly any registers: ptxas then waits for each instruction of a product, so that a turn lasts as long as
-   these, and the other warpgroup waits. Nor if products take little time: then what threads compute decides,
-   whenever they do. */
-static bool may_take_turns(const skewing *x)
+   these, and the other warpgroup waits. Nor if products take little time. The other conditions were measured: turns do
+   not pay where threads copy, or mask (docs/internals/codegen/warp-specialisation.md has the figures). */
+static bool may_take_turns(const skewing *x, const ct_op *loop)
 {
     const ct_value *handed = x->second->operands[0];
     const cg_machine *m = cg_machine_of(x->c->target);
@@ -328,14 +338,15 @@ static bool may_take_turns(const skewing *x)
     const uint32_t held = registers_of(x, &x->first->results[0]) + registers_of(x, &x->second->results[0])
                           + registers_of(x, handed);
     return x->c->warp_bits == CG_WARPGROUP_BITS + 1 && x->first->way != CT_TURNED && x->second->way != CT_TURNED
-           && x->c->groups->consumers >= held + (uint32_t)m->registers_loop && cycles >= m->turn_of_products;
+           && x->c->groups->consumers >= held + (uint32_t)m->registers_loop && cycles >= m->turn_of_products
+           && x->c->groups->by_maps && !has_masks(loop);
 }
 
 /* The products of an iteration are one turn of a warpgroup (codegen/ops/alternate.h). */
 static void take_turns(const skewing *x, ct_op *loop)
 {
     ct_op *start = x->summand_count ? x->summands[0] : x->first;
-    if (!may_take_turns(x))
+    if (!may_take_turns(x, loop))
         return;
     loop->turn = CT_HAS_TURNS;
     start->turn = CT_TAKES_TURN;
