@@ -10,8 +10,9 @@ that spill registers where the ones of NVIDIA's compiler do not are counted, too
 
 --limits: a file of lines `SHARE REASON`, loads of a thousand in loops, of kernels for spills; `-` is the share of reasons that are
 the kernel's own meaning, which have no limit, and 0 that of those which the file does not have. More than the share, and more than
-chance would give, is a failure. --update: writes the shares that were found, where they are less. Ends with
-`zoo: N passed, N failed`.
+chance would give, is a failure. Reasons behind `=` are budgets for registers, instructions or iterations.
+Loads that have neither kind among their reasons are told, too, and have a limit together.
+--update: writes the shares that were found, where they are less. Ends with `zoo: N passed, N failed`.
 """
 import argparse
 import collections
@@ -31,6 +32,7 @@ import zoo_small  # noqa: E402
 TARGETS = ("sm_80", "sm_90a", "sm_100a", "sm_120a")
 TIMEOUT_S = 120
 SPILLS = "registers are spilled where those of NVIDIA's compiler are not"
+NEITHER = "neither what the kernel means nor a budget keeps it behind"
 PTXAS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "fakecuda", "ptxas.sh")
 
 
@@ -124,17 +126,25 @@ class Limits:
     FEW = 3         # of one reason, in any run
 
     def __init__(self, path):
-        self.shares = {}
+        self.shares, self.budgets = {}, set()
         with open(path) as f:
             for line in f:
                 share, _, reason = line.strip().partition(" ")
-                if share and not share.startswith("#"):
+                if share == "=":
+                    self.budgets.add(reason)
+                elif share and not share.startswith("#"):
                     self.shares[reason] = None if share == "-" else float(share)
 
     def part(self, reason):
         """What decides, of both: what is the kernel's meaning, else why it is not in a ring."""
         parts = reason.split(self.SEPARATOR)
         return next((p for p in parts if p in self.shares and self.shares[p] is None), parts[0])
+
+    def keeps(self, reason):
+        """Is any of its reasons the meaning, or else a budget?"""
+        parts = reason.split(self.SEPARATOR)
+        return "meaning" if any(self.shares.get(p, 0.0) is None for p in parts) else \
+            "budget" if self.budgets.intersection(parts) else "neither"
 
     def exceeded(self, counts, loads, kernels):
         """A line for each reason that is beyond its limit."""
@@ -146,7 +156,7 @@ class Limits:
 
     def update(self, path, counts, loads, kernels):
         with open(path) as f:
-            comments = [line for line in f if line.startswith("#")]
+            comments = [line for line in f if line.startswith(("#", "="))]
         found = {r: 1000 * counts[r] / max(1, kernels if r == SPILLS else loads) for r in {*self.shares, *counts}}
         less = {r: s if s is None or r == SPILLS and not counts[r] else min(found[r], s) for r, s in self.shares.items()}
         with open(path + ".new", "w") as f:
@@ -192,9 +202,14 @@ class Tally:
         print("%d of %d loads in loops are ahead" % (self.loads - sum(n for r, n in self.reasons.items() if r != SPILLS), self.loads))
 
     def judge(self, path, update):
-        limits, counts = Limits(path), collections.Counter()
+        limits, counts, kinds = Limits(path), collections.Counter(), collections.Counter()
         for reason, count in self.reasons.items():
             counts[limits.part(reason)] += count
+            if reason != SPILLS:
+                kinds[limits.keeps(reason)] += count
+        counts[NEITHER] = kinds["neither"]
+        print("behind by what the kernel means: %d, by a budget for registers: %d, by neither: %d" %
+              (kinds["meaning"], kinds["budget"], kinds["neither"]))
         kernels = self.passed + self.failed
         if update:
             limits.update(path, counts, self.loads, kernels)

@@ -102,6 +102,20 @@ cg_val cg_math_exp2(const cg_real *k, const cg_val *x)
     return scaled_power(k, r_fma(k, rest, r_part(k, CG_LN_2_PAIR_F32, 1), r), t);
 }
 
+/* ---- 1 / x of normal numbers, f64 ---- */
+
+/* What the instruction gives, within 2^-20 of 1 / x. */
+static cg_val near_inverse(const cg_real *k, cg_val x)
+{
+    return r_op(k, "rcp.approx.ftz", 1, x, x, x);
+}
+
+/* 1 / x within 2^-60, but for the rounding, from q, which is near it: q (1 + e + e^2) for e = 1 - q x. */
+static cg_val inverse_from(const cg_real *k, cg_val q, cg_val e)
+{
+    return r_fma(k, q, r_fma(k, e, e, e), q);
+}
+
 /* ---- logarithm ---- */
 
 /* x = m 2^n with m from sqrt(1/2) to sqrt(2), for x > 0; n comes as a number of the type. */
@@ -165,8 +179,9 @@ static cg_val log_special(const cg_real *k, cg_val x, cg_val result)
 cg_val cg_math_log(const cg_real *k, const cg_val *x)
 {
     cg_val n, m = split(k, x[0], &n), one = r_number(k, 1), f = r_sub(k, m, one), sum = r_add(k, m, one);
-    cg_val inverse = r_op(k, "rcp.rn", 1, sum, sum, sum), s = r_mul(k, f, inverse), u = r_add(k, s, s);
-    cg_val rest = r_sub(k, f, u), z = r_mul(k, s, s), twice = r_add(k, rest, rest);
+    cg_val q = near_inverse(k, sum), inverse = inverse_from(k, q, r_fma(k, r_neg(k, sum), q, one));
+    cg_val s = r_mul(k, f, inverse), u = r_add(k, s, s), rest = r_sub(k, f, u), z = r_mul(k, s, s);
+    cg_val twice = r_add(k, rest, rest);
     rest = r_mul(k, r_fma(k, r_neg(k, u), f, twice), inverse);
     cg_val series = r_mul(k, z, r_fma(k, z, r_polynomial(k, CG_LOG_F32, z), r_part(k, CG_THIRD_F32, 0)));
     cg_val high = r_fma(k, n, r_part(k, CG_LN_2_F32, 0), u);
@@ -324,22 +339,30 @@ cg_val cg_math_sinh(const cg_real *k, const cg_val *x)
     return r_select(k, r_test(k, "lt", r_abs(k, x[0]), r_number(k, 1)), small, large);
 }
 
-/* In f64: u / (u + 2) for u = e^2x - 1 where x is large enough. */
+/* In f64: 1 - 2 / (e^2x + 1) where x is large enough; from 20 on it is 1. Integers double and limit |x| by its upper
+   half, and NaN too, so that this one must be `small`. One part of ln 2 is enough: its error times n is less than what
+   e^-2x leaves of it. */
 cg_val cg_math_tanh(const cg_real *k, const cg_val *x)
 {
-    cg_val size = r_abs(k, x[0]), limit = r_number(k, 20), one = r_number(k, 1), shift = r_number(k, 0x1.8p52);
-    cg_val limited = r_select(k, r_test(k, "gt", size, limit), limit, size), twice = r_add(k, limited, limited);
+    const uint32_t twenty = 0x40340000, doubling = 0x00100000; /* upper halves of 20, and what multiplies by 2 */
+    cg_func *c = k->c;
+    cg_val size = r_abs(k, x[0]), one = r_number(k, 1), shift = r_number(k, 0x1.8p52);
+    cg_val lower = cg_new(c, CG_B32), upper = cg_new(c, CG_B32), twice = cg_new(c, CG_B64);
+    cg_ins(c, "mov.b64 {%v, %v}, %v", lower, upper, size);
+    upper = cg_int_op(c, "min.s32", upper, cg_const(CG_B32, twenty));
+    upper = cg_int_op(c, "add.s32", upper, cg_const(CG_B32, doubling));
+    cg_ins(c, "mov.b64 %v, {%v, %v}", twice, lower, upper);
     cg_val sum = r_fma(k, twice, r_part(k, CG_LOG2_E_F32, 0), shift), n = r_sub(k, sum, shift);
-    cg_val r = r_fma(k, n, r_minus_part(k, CG_LN_2_F32, 0), twice);
-    r = r_fma(k, n, r_minus_part(k, CG_LN_2_F32, 1), r);
-    cg_val exponent = cg_new(k->c, CG_B32), upper = cg_new(k->c, CG_B32);
-    cg_ins(k->c, "mov.b64 {%v, %v}, %v", exponent, upper, sum);
-    cg_val t = r_mul(k, r_fma(k, r_polynomial(k, CG_EXP_F32, r), r, one), r), factor = r_power_of_two(k, exponent);
-    cg_val u = r_fma(k, t, factor, r_sub(k, factor, one));
-    cg_pair over = {u, r_number(k, 0)}, q = r_pair_quotient(k, over, r_fast_two_sum(k, u, r_number(k, 2)));
-    cg_val large = r_add(k, q.high, q.low);
+    cg_val r = r_fma(k, n, r_minus_part(k, CG_LN_2_PAIR_F32, 0), twice);
+    cg_val t = r_fma(k, r_mul(k, r, r), r_polynomial(k, CG_EXP_F32, r), r);
+    cg_val exponent = cg_new(c, CG_B32), unused = cg_new(c, CG_B32);
+    cg_ins(c, "mov.b64 {%v, %v}, %v", exponent, unused, sum);
+    cg_val factor = r_power_of_two(k, exponent), over = r_add(k, factor, one), whole = r_fma(k, t, factor, over);
+    cg_val rest = r_fma(k, t, factor, r_sub(k, over, whole)), q = near_inverse(k, whole);
+    cg_val e = r_fma(k, r_neg(k, rest), q, r_fma(k, r_neg(k, whole), q, one));
+    cg_val large = r_fma(k, inverse_from(k, q, e), r_number(k, -2), one);
     cg_val small = odd_polynomial(k, CG_TANH_F32, x[0]);
-    return r_copysign(k, r_select(k, r_test(k, "lt", size, r_number(k, 0.546875)), small, large), x[0]);
+    return r_copysign(k, r_select(k, r_test(k, "ge", size, r_number(k, 0.55)), large, small), x[0]);
 }
 
 /* In f32 they are made of the instructions for 2^x and 1 / x, as exp is. */

@@ -97,7 +97,7 @@ static bool suits_batch(const cutting *x)
 static bool is_wanted(cutting *x, ct_op *loop)
 {
     enum { LEAST_SLOTS = 2 }; /* one is filled while the other is read */
-    if (loop->plain || !cg_find_k_loop(loop, &x->of))
+    if (loop->plain || !cg_find_k_loop(loop, &x->of) || x->of.computed[0] || x->of.computed[1])
         return false;
     cg_product p = cg_product_of(x->c, x->of.product);
     uint32_t last = x->of.loads[0]->results[0].type->rank - 1u;
@@ -227,14 +227,14 @@ static bool cut_load(cutting *x, uint32_t i, ct_op *inner)
     ct_insert_after(view, maker);
     ct_set_operand(load, ct_operand_range(load, ct_info(load)->address).first, &view->results[0]);
     ct_set_operand(load, at, index);
-    return cg_resize_k(f, &x->of, i, slices->shape[k]);
+    return true;
 }
 
 static void cut(cutting *x)
 {
     const bc_type *counter = ct_scalar_type(x->c->ir, BC_I64);
     ct_op *inner = counter ? put_loop(x, counter) : NULL;
-    if (!inner || !cut_load(x, 0, inner) || !cut_load(x, 1, inner))
+    if (!inner || !cut_load(x, 0, inner) || !cut_load(x, 1, inner) || !cg_resize_k(x->c->ir, &x->of, 1, x->parts))
         cg_no_memory(x->c);
 }
 

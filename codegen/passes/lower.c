@@ -12,6 +12,8 @@
 #include "codegen/ops/map.h"
 #include "codegen/passes/pass.h"
 #include "codegen/plan/afresh.h"
+#include "codegen/plan/late.h"
+#include "codegen/ptx/by_stores.h"
 #include "codegen/ptx/emit.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/strips.h"
@@ -126,12 +128,25 @@ static void lower_one(cg_func *c, const ct_op *op)
     }
 }
 
+/* Orders what was written since the stretch began by its stores. All of it counts as written for the last one. */
+static void order_stretch(cg_func *c, const ct_op *store)
+{
+    cg_emit *e = c->emit;
+    cg_order_by_stores(c, c->lowering->stretch);
+    for (size_t i = e->mark_count; i-- > 0 && e->marks[i].at >= c->lowering->stretch;)
+        e->marks[i].op = store;
+}
+
 /* The op, and what is left of the one around it. */
 static void lower_op(cg_func *c, const ct_op *op)
 {
     mark(c, op);
     cg_thread_afresh(c, op->afresh);
+    if (op->stretch == CT_STRETCH_BEGINS)
+        c->lowering->stretch = c->emit->body.len;
     lower_one(c, op);
+    if (op->stretch == CT_STRETCH_ENDS)
+        order_stretch(c, op);
     mark(c, op->block->parent);
 }
 
@@ -175,6 +190,7 @@ static void lower_kernel(cg_func *c)
 void cg_pass_lower(cg_func *c)
 {
     cg_find_afresh(c);
+    cg_find_late(c);
     cg_emit_begin(c);
     cg_shared_begin(c);
     cg_thread_begin(c, (cg_val){0});

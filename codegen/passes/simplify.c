@@ -11,7 +11,9 @@
    (codegen/facts/evaluate.c); floats are left alone. Identities such as `x + 0`, `x * 1`, `max` of ranges that do not
    overlap, a remainder of what is less than the divisor, a conversion and its inverse, `x + y - x` and
    `max(x, min(x, y))` become what they equal (codegen/facts/given.c): a tile whose elements cancel need not be loaded,
-   and columns modulo the length of a row follow each other. `fpowi` by 2 or 3 becomes one or two products. Unreachable
+   and columns modulo the length of a row follow each other. `fpowi` by 2 or 3 becomes one or two products. A select
+   takes from selects with the same condition in its arms what they give there (codegen/passes/arms.c; one map in 40
+   of the zoo, 0.97 to 1.30 times as fast on an H200, 1.02 in the geometric mean of 28). Unreachable
    storage is removed too, and so are reductions and scans whose results are never read: ptxas would keep their shuffles
    and barriers.
 
@@ -24,8 +26,9 @@
 
 #include "codegen/analysis/order.h"
 #include "codegen/facts/facts.h"
-#include "codegen/plan/budget.h"
+#include "codegen/passes/arms.h"
 #include "codegen/passes/pass.h"
+#include "codegen/plan/budget.h"
 
 /* ---- constants ---- */
 
@@ -86,6 +89,8 @@ static void simplify(cg_func *c, ct_op *op)
 {
     if (!ct_is_pure(op))
         return;
+    if (op->opcode == OP_select)
+        cg_take_arms(op);
     for (uint32_t i = 0; i < op->result_count; i++) {
         if (!op->results[i].uses)
             continue;

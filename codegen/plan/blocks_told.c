@@ -12,6 +12,7 @@
 #include "codegen/kernel/groups.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/plan/budget.h"
+#include "codegen/ptx/by_stores.h"
 #include "codegen/values/values.h"
 
 static bool has_hint(const cg_func *c)
@@ -202,17 +203,20 @@ static uint32_t with_shared_memory(const cg_func *c, uint32_t blocks)
     return room && room < blocks ? room : blocks;
 }
 
+bool cg_is_loaded_in_parts(cg_func *c, const ct_op *load)
+{
+    const cg_layout *l = cg_value_of(c, &load->results[0])->home;
+    const uint32_t bits = load_vector(c, load);
+    return bits < cg_chunk_bits(load->results[0].type) && l && bits < l->reg_bits;
+}
+
 /* Does a thread load a tile, in any version, in several accesses, each shorter than 16 bytes? */
 static bool loads_in_parts(cg_func *c)
 {
     for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body)) {
         if (op->opcode == CT_ring && has_short_copies(op->detail))
             return true;
-        if (!loads_tile(op))
-            continue;
-        const cg_layout *l = cg_value_of(c, &op->results[0])->home;
-        const uint32_t bits = load_vector(c, op);
-        if (bits < cg_chunk_bits(op->results[0].type) && l && bits < l->reg_bits)
+        if (loads_tile(op) && cg_is_loaded_in_parts(c, op))
             return true;
     }
     return false;
@@ -230,14 +234,14 @@ static bool has_atomic_loop(const cg_func *c)
 
 /* The blocks of a kernel whose threads load in parts: without being told, ptxas makes room for as many blocks as it
    can, and waits for some of the parts before it loads others. So it has the registers that other code takes beside
-   tiles twice over, unless enough threads would not have them. 0: there is no such load, or something else limits the
-   kernel. */
+   tiles twice over, unless enough threads would not have them. 0: there is no such load, or few are on their
+   way at a time, or something else limits the kernel. */
 static uint32_t blocks_of_parts(cg_func *c)
 {
     const cg_machine *m = cg_machine_of(c->target);
     cg_kernel_cost k = {.machine = m, .shared = cg_shared_bytes(c)};
     uint32_t held = 0;
-    if (c->groups || cg_has_products(c->ir->body) || has_atomic_loop(c) || !loads_in_parts(c))
+    if (c->groups || cg_has_products(c->ir->body) || cg_is_by_stores(c) || has_atomic_loop(c) || !loads_in_parts(c))
         return 0;
     if (!cg_registers_held(c, &held)) {
         cg_no_memory(c);

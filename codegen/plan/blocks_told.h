@@ -10,4 +10,7 @@ uint32_t cg_blocks_told(cg_func *c);
    out_held: those of a thread for its tiles. */
 uint32_t cg_blocks_beside_hint(cg_func *c, uint32_t *out_held);
 
+/* Does a thread load the tile in several accesses, each shorter than 16 bytes? */
+bool cg_is_loaded_in_parts(cg_func *c, const ct_op *load);
+
 #endif

@@ -1,6 +1,7 @@
 /* Chooses the loops over K that take several of their steps together (codegen/rewrite/lengthen.c). An iteration costs a
    barrier, a wait and the addresses of its copies, however little it multiplies, and a ring has few stages, so that
-   short steps leave memory and tensor cores idle. Rows along K become a line of memory long; in narrow products, of
+   short steps leave memory and tensor cores idle. Of computed operands, longer steps take registers, so that one of the
+   two is computed at most. Rows along K become a line of memory long; in narrow products, of
    which several blocks share a multiprocessor, at most 64 elements, because longer stages leave room for fewer
    blocks. */
 #include "codegen/analysis/product.h"
@@ -61,7 +62,7 @@ static uint32_t room_of(const cg_func *c, uint32_t piece)
 static bool have_registers(const cg_func *c, const cg_k_loop *of, uint32_t steps)
 {
     uint64_t elements = 0;
-    for (uint32_t i = 0; i < 2; i++) {
+    for (uint32_t i = 0; i < of->load_count; i++) {
         const uint64_t own = (uint64_t)steps << cg_shape_of(of->loads[i]->results[0].type).tile_bits;
         elements = own > elements ? own : elements;
     }
@@ -73,18 +74,27 @@ static bool have_registers(const cg_func *c, const cg_k_loop *of, uint32_t steps
 static uint32_t steps_of(cg_func *c, const cg_k_loop *of)
 {
     const cg_product p = cg_product_of(c, of->product);
-    const uint32_t left = piece_of(c, of->loads[0]), right = piece_of(c, of->loads[1]),
-                   piece = left < right ? left : right,
-                   slot = cg_loaded_bytes(of->loads[0]) + cg_loaded_bytes(of->loads[1]), room = room_of(c, piece),
-                   left_row = cg_loaded_bytes(of->loads[0]) >> p.m, right_row = cg_loaded_bytes(of->loads[1]) >> p.n,
-                   row = left_row > right_row ? left_row : right_row;
+    uint32_t piece = UINT32_MAX, slot = 0, row = 0;
+    for (uint32_t i = 0; i < of->load_count; i++) {
+        const bc_type *tile = of->loads[i]->results[0].type;
+        const uint32_t bytes = cg_loaded_bytes(of->loads[i]), own = piece_of(c, of->loads[i]),
+                       along = (uint32_t)tile->shape[of->k[i]] * cg_memory_bytes(bc_elem_kind(tile));
+        slot += bytes;
+        if (bytes == along)
+            continue;
+        piece = own < piece ? own : piece;
+        row = along > row ? along : row;
+    }
+    const uint32_t room = room_of(c, piece);
     const bool is_narrow = 1u << (p.m < p.n ? p.m : p.n) < CG_WARPGROUP_ROWS,
+               is_short = is_narrow || ((of->computed[0] || of->computed[1]) && piece < CG_ACCESS_BYTES),
                by_elements = of->loop->likely && piece < CG_COPY_BYTES;
     uint32_t steps = 1;
-    if (is_narrow && (piece == CG_COPY_BYTES || is_better_short(of, &p)))
+    if (!row || (of->computed[0] && of->computed[1])
+        || (is_narrow && (piece == CG_COPY_BYTES || is_better_short(of, &p))))
         return 1;
     while (2 * steps * row <= CG_LINE_BYTES && 2 * steps * slot <= room
-           && (!is_narrow || 2 * steps << p.k <= CG_NARROW_STEP) && !(by_elements && !have_registers(c, of, 2 * steps)))
+           && (!is_short || 2 * steps << p.k <= CG_NARROW_STEP) && !(by_elements && !have_registers(c, of, 2 * steps)))
         steps *= 2;
     return steps;
 }

@@ -37,6 +37,7 @@ typedef struct cg_emit {
     uint32_t labels;
     uint32_t call_bytes; /* local memory for the arguments of vprintf */
     uint32_t texts;      /* strings in module_text */
+    bool by_stores;      /* some instructions stand in the order of their stores (codegen/ptx/by_stores.h) */
     struct cg_constants *constants;
     cg_mark *marks; /* where the kernel has a witness: one for each op that is begun or gone on with */
     size_t mark_count, mark_capacity;

@@ -17,6 +17,6 @@ bool cg_may_lengthen(const cg_func *c, ct_op *loop, cg_k_steps *out);
 bool cg_is_start_near(const cg_k_steps *x);
 /* Has an iteration take so many steps, a power of two. The facts must be known, and have to be found again. False: out
    of memory, which c records. */
-bool cg_lengthen(cg_func *c, const cg_k_steps *is, uint32_t steps);
+bool cg_lengthen(cg_func *c, cg_k_steps *is, uint32_t steps);
 
 #endif

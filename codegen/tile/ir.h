@@ -88,6 +88,7 @@ struct ct_op {
     bool plain;  /* of a loop, by lift: another version of it probably runs, so that nothing is prefetched in it */
     bool likely; /* of the second version's loop, by lift: not in a loop, and as likely to run as the other version */
     bool afresh; /* by lower: it computes masks or addresses of a store from a second copy of the thread's number */
+    uint8_t stretch; /* ct_stretch: by lower */
     uint16_t operand_count, result_count;
     ct_value **operands, *results;
     ct_use *uses;       /* by operand */
@@ -96,6 +97,13 @@ struct ct_op {
     struct cg_effects
         *effects; /* by shared: effects on memory that other threads can see (codegen/values/effects.h); NULL: none */
 };
+
+/* Ops that are executed store by store (codegen/plan/late.h). */
+typedef enum ct_stretch {
+    CT_STRETCH_NONE,
+    CT_STRETCH_BEGINS, /* with this op */
+    CT_STRETCH_ENDS
+} ct_stretch;
 
 struct ct_block {
     const bc_block *from;

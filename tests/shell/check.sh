@@ -1,5 +1,5 @@
 #!/bin/sh
-# Every test, as many at a time as there are processors; called by `make check`. Each step prints lines
+# Every test, one more at a time than there are processors; called by `make check`. Each step prints lines
 # `name: N passed, N failed`, and `name: skipped, why` for what a missing tool keeps from running; a step that prints
 # neither ran nothing, and has failed. Only failures show more. The last line adds up: `N passed, N failed, N skipped`.
 # Logs stay in $BUILD/check.
@@ -85,10 +85,11 @@ build() {
     until [ -f "$logs/$name.end" ]; do sleep 0.1; done
     report no "$name"
 }
-# run NAME ARGUMENTS...: a test, beside as many others as there are processors, so those that take long come early.
+# run NAME ARGUMENTS...: a test, beside as many others as there are processors, as some wait for half of their time (the loader,
+# what runs without memory). Those that take long come early.
 running=
 run() {
-    make_room "$processors"
+    make_room $((processors + 1))
     name=$1
     shift
     begin "$name" $MAKE --no-print-directory "$@"

@@ -33,13 +33,22 @@ echo "k.tbc:0x10: remark: [passed loop/LoadAhead] load_view_tko: loaded ahead: 1
 echo "k.tbc:0x20: remark: [missed loop/NotPipelined] load_ptr_tko: not loaded ahead: $WHY"
 END
 chmod +x bin/tilevm
-limits() { printf '# a comment\n- the kernel says so\n%s because of N bytes\n' "$1" > limits.txt; }
+neither="neither what the kernel means nor a budget keeps it behind"
+limits() { printf '# a comment\n= it costs more\n- the kernel says so\n%s because of N bytes\n%s %s\n' "$1" "${2:-1000}" "$neither" > limits.txt; }
 check() { "$python" "$tools/zoo_check.py" bin one --loads --limits limits.txt "$@"; }
 limits 500.0
 export WHY="because of 4 bytes; nor into registers: no"
 run 0 check
 says "12 of 24 loads in loops are ahead"
 says "zoo: 12 passed, 0 failed"
+says "by a budget for registers: 0, by neither: 12"
+limits 500.0 0.1
+run 1 check
+says "12 are beyond the limit of 0.1 in a thousand, which is 0.0 here: $neither"
+WHY="because of 4 bytes; nor into registers: it costs more"
+run 0 check
+says "by a budget for registers: 12, by neither: 0"
+WHY="because of 4 bytes; nor into registers: no"
 limits 0.1
 run 1 check
 says "12 are beyond the limit of 0.1 in a thousand"
@@ -48,6 +57,7 @@ run 1 check
 says "12 are beyond the limit of 0.0 in a thousand"
 WHY="because of 4 bytes; nor into registers: the kernel says so"
 run 0 check
+says "means: 12, by a budget for registers: 0, by neither: 0"
 WHY="the kernel says so"
 run 0 check
 limits 900.0

@@ -1,0 +1,103 @@
+/* Tiles that are loaded behind a reduction, in many short accesses, and stored at once: the weights of a norm of whole
+   rows, or the row itself, once more. If each op is executed for all elements of a thread, it holds all that it loads,
+   and fewer blocks share a multiprocessor. So the ops behind the last reduction are executed store by store
+   (codegen/ptx/by_stores.h). Few loads are on their way then, which is enough, because the tiles are in L2, and more
+   blocks hide each other's waits.
+
+   Why it is right: no token orders a load there before or after a store, and they do not go through the same pointer
+   (cg_are_ordered), so that they may change places; and other threads do not see in which order a thread executes weak
+   accesses. */
+#include "codegen/plan/late.h"
+
+#include "codegen/analysis/order.h"
+#include "codegen/analysis/product.h"
+#include "codegen/kernel/groups.h"
+#include "codegen/plan/blocks_told.h"
+
+/* May the op be executed for some elements before others? It exchanges none between threads. */
+static bool goes_by_elements(const ct_op *op)
+{
+    static const bc_op_classes plain = BC_OPS(GIVEN) | BC_OPS(MAP) | BC_OPS(CAST) | BC_OPS(SAME) | BC_OPS(VIEW)
+                                       | BC_OPS(QUERY) | BC_OPS(RESHAPE) | BC_OPS(MOVE);
+    if (op->opcode >= OP_LIMIT || op->region_count)
+        return false;
+    return bc_op_in(op->opcode, plain) || cg_is_weak_access(op)
+           || (bc_op_in(op->opcode, BC_OPS(TOKEN)) && !ct_info(op)->effects);
+}
+
+static bool is_store(const ct_op *op)
+{
+    return op->opcode == OP_store_ptr_tko || op->opcode == OP_store_view_tko;
+}
+
+/* Does a load bring, in parts, as many elements as a store takes away? A row of weights that several rows share takes
+   few registers. */
+static bool loads_as_much(cg_func *c, const ct_op *load, const ct_op *store)
+{
+    const bool is_ptr = store->opcode == OP_store_ptr_tko;
+    const ct_value *stored = ct_operand(store, is_ptr ? F_store_ptr_tko_value : F_store_view_tko_tile);
+    return ct_is_load(load) && cg_is_loaded_in_parts(c, load)
+           && cg_shape_of(load->results[0].type).tile_bits >= cg_shape_of(stored->type).tile_bits;
+}
+
+/* May each load from `first` to `last` change places with each store? */
+static bool are_free(cg_func *c, const ct_op *first, const ct_op *last)
+{
+    for (const ct_op *store = first; store != last->next; store = store->next) {
+        if (!is_store(store))
+            continue;
+        const cg_ordered_op stored = cg_ordered_op_of(store);
+        for (const ct_op *load = first; load != last->next; load = load->next) {
+            if (!ct_is_load(load))
+                continue;
+            const cg_ordered_op loaded = cg_ordered_op_of(load);
+            if (cg_are_ordered(c, &stored, &loaded))
+                return false;
+        }
+    }
+    return true;
+}
+
+/* Marks the ops from `first` to `last` if they are better executed store by store. */
+static void mark_stretch(cg_func *c, ct_op *first, ct_op *last)
+{
+    while (last != first && !is_store(last))
+        last = last->prev;
+    bool loads = false;
+    for (const ct_op *op = first; op != last; op = op->next)
+        loads = loads || loads_as_much(c, op, last);
+    if (!loads || !are_free(c, first, last))
+        return;
+    first->stretch = CT_STRETCH_BEGINS;
+    last->stretch = CT_STRETCH_ENDS;
+}
+
+static bool folds(const ct_op *op)
+{
+    return op->opcode < OP_LIMIT && bc_op_in(op->opcode, BC_OPS(FOLD));
+}
+
+/* Marks the stretches of the block behind a reduction of its own, and those of both versions of a kernel. */
+static void mark_block(cg_func *c, ct_block *block)
+{
+    ct_op *first = NULL;
+    bool is_late = false;
+    for (ct_op *op = block->first; op; op = op->next) {
+        for (uint32_t i = 0; op->opcode == OP_if && i < op->region_count; i++)
+            if (op->regions[i])
+                mark_block(c, op->regions[i]);
+        is_late = is_late || folds(op);
+        if (!goes_by_elements(op))
+            first = NULL;
+        else if (!first)
+            first = op;
+        if (first && is_late && (!op->next || !goes_by_elements(op->next)))
+            mark_stretch(c, first, op);
+    }
+}
+
+void cg_find_late(cg_func *c)
+{
+    if (!c->groups && !c->strip_bits && !cg_has_products(c->ir->body))
+        mark_block(c, c->ir->body);
+}
