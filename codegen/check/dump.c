@@ -106,6 +106,9 @@ static void say_product(const ct_op *op, const cg_k_part *part, bc_text *out)
         bc_text_printf(out, "%sin place", out->len ? ", " : "");
     if (op->paired)
         bc_text_printf(out, "%sof a pair", out->len ? ", " : "");
+    if (op->turn)
+        bc_text_printf(out, "%s%s", out->len ? ", " : "",
+                       op->turn == CT_TAKES_TURN ? "takes its turn" : "gives the turn");
     if (op->falling)
         bc_text_printf(out, "%sparts of K from the last one of %u on", out->len ? ", " : "", 1u << op->falling);
     static const char *const ways[] = {[CT_DIRECT] = "read in place",

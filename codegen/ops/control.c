@@ -1,5 +1,6 @@
 /* Control flow. Every condition is the same in all threads of a block, so branches are uniform. Carried values have
    registers of their own, to which `continue` and `break` move the new values. */
+#include "codegen/ops/alternate.h"
 #include "codegen/ops/counter.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/ops/lock.h"
@@ -357,6 +358,7 @@ void cg_lower_for(cg_func *c, const ct_op *op)
     cg_val step = cg_counter_operand(c, op, ct_operand(op, F_for_step), bits);
     cg_val i = cg_new(c, bits == 32 ? CG_B32 : CG_B64);
     cg_ins(c, "mov.b%u %v, %v", bits, i, low);
+    cg_alternate_begin(c, op);
     compare_counter(c, op, "ge", i, high, loop.end_label);
     cg_place_label(c, head);
     set_counter(c, body, i);
@@ -368,6 +370,7 @@ void cg_lower_for(cg_func *c, const ct_op *op)
     cg_ins(c, "add.s%u %v, %v, %v", bits, i, i, step);
     compare_counter(c, op, "lt", i, high, head);
     cg_place_label(c, loop.end_label);
+    cg_alternate_end(c, op);
     if (op->detail)
         cg_ring_end(c, op);
     set_all(c, ct_results(op), loop.carried, inits.count);

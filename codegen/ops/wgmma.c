@@ -8,6 +8,7 @@
 #include "codegen/kernel/groups.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
+#include "codegen/ops/alternate.h"
 #include "codegen/ops/mma.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/memory.h"
@@ -299,8 +300,10 @@ void cg_multiply_async(cg_func *c, const ct_op *op, const cg_product *p, const c
         return;
     cg_remark(c, op, CG_REMARK_MatrixProduct, TV_REMARK_PASSED,
               "wgmma.{Instruction=%s}, the left operand from {From=%s}", w.name, left ? "registers" : "shared memory");
+    cg_alternate_take(c, op);
     if (p->adds_up)
         multiply_adding_up(c, &w, acc);
     else
         multiply_in_place(c, &w, acc);
+    cg_alternate_give(c, op);
 }

@@ -38,6 +38,7 @@
    would wait for it there, but for those by tcgen05: the threads meet before one writes the sum that they have
    loaded. */
 #include "codegen/analysis/tensor.h"
+#include "codegen/cost/cost.h"
 #include "codegen/kernel/groups.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/passes/pass.h"
@@ -307,6 +308,51 @@ static void move_releases(const skewing *x, const cg_pipelined *made)
     }
 }
 
+/* Registers of a thread that a tile takes. */
+static uint32_t registers_of(const skewing *x, const ct_value *tile)
+{
+    enum { REGISTER_BYTES = 4 };
+    return (cg_memory_bytes(bc_elem_kind(tile->type)) << cg_shape_of(tile->type).tile_bits) / REGISTER_BYTES
+           / cg_threads(x->c);
+}
+
+/* Does the loop mask what its first product gives? */
+static bool has_masks(const ct_op *loop)
+{
+    const ct_block *body = loop->regions[0];
+    for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
+        if (op->opcode == OP_if || (op->opcode == OP_select && cg_shape_of(op->results[0].type).tile_bits))
+            return true;
+    return false;
+}
+
+/* May two warpgroups take turns at the products? Not if sums, and the operand that one product hands to the other,
+   leave hardly any registers: ptxas then waits for each instruction of a product, so that a turn lasts as long as
+   these, and the other warpgroup waits. Nor if products take little time. The other conditions were measured: turns do
+   not pay where threads copy, or mask (docs/internals/codegen/warp-specialisation.md has the figures). */
+static bool may_take_turns(const skewing *x, const ct_op *loop)
+{
+    const ct_value *handed = x->second->operands[0];
+    const cg_machine *m = cg_machine_of(x->c->target);
+    const double cycles = cg_async_cycles(x->c, x->first) * (x->summand_count + 1) + cg_async_cycles(x->c, x->second);
+    const uint32_t held = registers_of(x, &x->first->results[0]) + registers_of(x, &x->second->results[0])
+                          + registers_of(x, handed);
+    return x->c->warp_bits == CG_WARPGROUP_BITS + 1 && x->first->way != CT_TURNED && x->second->way != CT_TURNED
+           && x->c->groups->consumers >= held + (uint32_t)m->registers_loop && cycles >= m->turn_of_products
+           && x->c->groups->by_maps && !has_masks(loop);
+}
+
+/* The products of an iteration are one turn of a warpgroup (codegen/ops/alternate.h). */
+static void take_turns(const skewing *x, ct_op *loop)
+{
+    ct_op *start = x->summand_count ? x->summands[0] : x->first;
+    if (!may_take_turns(x, loop))
+        return;
+    loop->turn = CT_HAS_TURNS;
+    start->turn = CT_TAKES_TURN;
+    x->second->turn = CT_GIVES_TURN;
+}
+
 /* Returns the op that replaces the loop; NULL: out of memory. */
 static const ct_op *rewrite(skewing *x)
 {
@@ -317,6 +363,7 @@ static const ct_op *rewrite(skewing *x)
     if (!cg_pipeline(x->c, &(cg_schedule){.loop = x->loop, .ops = x->ops, .count = x->count}, &made))
         return NULL;
     start_summands(x);
+    take_turns(x, made.loop);
     await(x, x->first, 1, x->second);
     await(x, x->second, 0, release->prev);
     move_releases(x, &made);

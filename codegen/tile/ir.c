@@ -286,6 +286,7 @@ static ct_op *allocate(ct_func *f, const ct_op *like, uint32_t operand_count, ui
                   .as_words = like->as_words,
                   .paired = like->paired,
                   .falling = like->falling,
+                  .turn = like->turn,
                   .way = like->way,
                   .in_registers = like->in_registers,
                   .unrolled = like->unrolled,
@@ -310,7 +311,7 @@ ct_op *ct_op_new(ct_func *f, ct_opcode opcode, const ct_op *from, uint32_t opera
         op->opcode = (uint8_t)opcode;
         op->way = CT_AS_IT_IS;
         op->held = 0;
-        op->falling = 0;
+        op->falling = op->turn = 0;
         op->in_flight = op->ahead = op->in_place = op->as_words = op->in_registers = op->plain = op->likely = false;
         op->paired = op->unrolled = false;
     }
@@ -325,7 +326,7 @@ ct_op *ct_op_like(ct_func *f, bc_opcode opcode, const ct_op *from, uint32_t oper
         op->opcode = (uint8_t)opcode;
         op->way = CT_AS_IT_IS;
         op->held = 0;
-        op->falling = 0;
+        op->falling = op->turn = 0;
         op->in_flight = op->ahead = op->in_place = op->as_words = op->in_registers = op->plain = op->likely = false;
         op->paired = op->unrolled = false;
     }

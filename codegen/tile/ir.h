@@ -41,6 +41,14 @@ typedef enum ct_way {
     CT_REORDERED, /* by flip: K and rows counted as threads hold the left operand (codegen/analysis/reordered.h) */
 } ct_way;
 
+/* Turns of two consumer warpgroups at the products of a loop (codegen/ops/alternate.h). */
+typedef enum ct_turn {
+    CT_NO_TURNS,
+    CT_HAS_TURNS,  /* the loop */
+    CT_TAKES_TURN, /* its first product */
+    CT_GIVES_TURN, /* its last product */
+} ct_turn;
+
 struct ct_value {
     const bc_type *type; /* ct_own_type: of a kind that only passes use (ops.def) */
     ct_op *op;           /* that computes it; NULL: it is an argument of `block` */
@@ -70,6 +78,7 @@ struct ct_op {
                        which it is */
     bool paired;  /* by cluster: its right operand has only this thread block's half of the columns; the other block of
                       the pair has the other half */
+    uint8_t turn; /* ct_turn: by skew; of a product, or of the loop whose products have turns */
     uint8_t held; /* by loads: bits of the operands that threads compute as fragments from tiles of the ring */
     uint8_t falling; /* by cut: log2 of the parts of K that are multiplied from the last one to the first */
     uint8_t way;     /* ct_way: by loads, flip; of an ftof, CT_TURNED: left to a product or to copies */
