@@ -97,6 +97,8 @@ def draw_products(d, a):
     a["grid"] = d.of(dict(plane=45, line=20, grouped=35))
     a["epilogue"] = d.of(dict(none=55, bias=15, relu=10, scale=10, gelu=10))
     a["result"] = d.among(a["compute"] if a["compute"] in ("f16", "bf16") else "f32", "f32", "f16")
+    if a["result"] == "f16" and {a[r]["raw"] for r in ("route_a", "route_b")} <= set(UNSIGNED):
+        a["result"] = "f32"     # sums of numbers that are never negative may be beyond f16
     a["rank"] = d.of({2: 66, 3: 24, 4: 10})
     if a["work"] == "product_atomic":
         a["rank"] = 2
