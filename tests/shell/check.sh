@@ -136,7 +136,7 @@ if build build tests corpus; then
     run unit check-unit "$(in_parts 4 TEST_TURNS)"
     run reproducible check-reproducible "$(in_parts 12)"
     run release check-release
-    if is_turn 0 2; then run deb check-deb; else later deb; fi
+    if is_turn 4 5; then run deb check-deb; else later deb; fi
     run static check-static
     run ptxas check-ptxas "$(in_parts 20)"
     run spills check-spills "$(in_parts 4)"
@@ -203,8 +203,8 @@ if build build-sanitized CONFIG=asan tests; then
     run commands-sanitized CONFIG=asan check-commands
     run programs-sanitized CONFIG=asan check-programs
 fi
-# Three more builds of everything, the tests on another processor and the sanitized loader say the same in most rounds:
-# each has one of five.
+# Three more builds of everything, the tests on another processor, the sanitized loader and the packages say the same in
+# most rounds: each has one of five.
 if is_turn 2 5; then
     build build-threads CONFIG=tsan tests-threads && run threads CONFIG=tsan check-threads
 else
