@@ -243,6 +243,8 @@ void cg_order_by_stores(cg_func *c, size_t from)
     size_t lines = 0;
     for (const char *p = text; p < end; p++)
         lines += *p == '\n';
+    if (lines > CG_LINES_BY_STORES)
+        return;
     stretch x = {.c = c};
     bc_text out;
     bc_text_init(&out, &c->m->arena.allocator);
