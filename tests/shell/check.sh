@@ -187,6 +187,7 @@ fi
 once="PTXAS= $(in_parts 7 TEST_TURNS)"
 seeds="FUZZ_TOOLS=$BUILD/release"
 if build build-sanitized CONFIG=asan tests; then
+    if is_turn 1 5; then run loader-sanitized SAN=1 check-loader; else later loader-sanitized; fi
     run fixtures-sanitized CONFIG=asan check-fixtures "$(in_parts 4)"
     run unit-sanitized CONFIG=asan check-unit $once
     run property-sanitized CONFIG=asan check-property
@@ -198,7 +199,6 @@ if build build-sanitized CONFIG=asan tests; then
     run malformed CONFIG=asan check-malformed "$(in_parts 2)"
     run corpus-sanitized CONFIG=asan check-corpus "$(in_parts 4)"
     run cpp-sanitized CONFIG=asan PTX_TARGETS=sm_90a check-cpp
-    if is_turn 1 5; then run loader-sanitized SAN=1 check-loader; else later loader-sanitized; fi
     run oom-sanitized CONFIG=asan check-oom
     run commands-sanitized CONFIG=asan check-commands
     run programs-sanitized CONFIG=asan check-programs
