@@ -23,20 +23,22 @@ void cg_alternate_end(cg_func *c, const ct_op *loop)
         cg_ins(c, "@%v bar.sync %d, %u", is_first(c), FIRST_TURN, cg_threads(c));
 }
 
+/* Each warpgroup meets the other one at a barrier of its own: "sync" waits, "arrive" does not. */
+static void meet(cg_func *c, const char *how, int at_first, int at_second)
+{
+    const cg_val first = is_first(c);
+    cg_ins(c, "@%v bar.%s %d, %u", first, how, at_first, cg_threads(c));
+    cg_ins(c, "@!%v bar.%s %d, %u", first, how, at_second, cg_threads(c));
+}
+
 void cg_alternate_take(cg_func *c, const ct_op *product)
 {
-    if (product->turn != CT_TAKES_TURN)
-        return;
-    const cg_val first = is_first(c);
-    cg_ins(c, "@%v bar.sync %d, %u", first, FIRST_TURN, cg_threads(c));
-    cg_ins(c, "@!%v bar.sync %d, %u", first, SECOND_TURN, cg_threads(c));
+    if (product->turn == CT_TAKES_TURN)
+        meet(c, "sync", FIRST_TURN, SECOND_TURN);
 }
 
 void cg_alternate_give(cg_func *c, const ct_op *product)
 {
-    if (product->turn != CT_GIVES_TURN)
-        return;
-    const cg_val first = is_first(c);
-    cg_ins(c, "@%v bar.arrive %d, %u", first, SECOND_TURN, cg_threads(c));
-    cg_ins(c, "@!%v bar.arrive %d, %u", first, FIRST_TURN, cg_threads(c));
+    if (product->turn == CT_GIVES_TURN)
+        meet(c, "arrive", SECOND_TURN, FIRST_TURN);
 }
