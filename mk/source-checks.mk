@@ -46,6 +46,12 @@ check-sizes:
 	$(Q)sh tools/check_sizes.sh tools/sizes.txt bytecode container vm codegen loader tools include
 	$(Q)sh tests/selftest/sizes.sh $(OUT)/selftest/sizes
 
+## check-argument-order: check that no compiler of C decides the order of the code that is emitted
+.PHONY: check-argument-order
+check-argument-order:
+	$(Q)sh tools/check_argument_order.sh codegen
+	$(Q)sh tests/selftest/argument_order.sh $(OUT)/selftest/argument-order
+
 LAYERED := bytecode container vm codegen loader tools
 ## check-layers: check which folder may use which, and that files do not depend on each other in circles
 .PHONY: check-layers

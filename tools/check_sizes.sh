@@ -9,7 +9,7 @@ here=$(dirname "$0")
 
 {
     sed -e 's/#.*//' -e '/^ *$/d' -e 's/^/exempt /' "$exempt"
-    find "$@" -name '*.[ch]' -o -name '*.inc' | LC_ALL=C sort | xargs awk -f "$here/sizes.awk"
+    find "$@" -name '*.[ch]' -o -name '*.inc' | LC_ALL=C sort | xargs awk -f "$here/code.awk" -f "$here/sizes.awk"
 } | awk '
     BEGIN { most_in_file = 600; most_lines = 60; most_branches = 25 }
     # The line of the exemptions for it, if there is one and it is no larger than that says.

@@ -4,28 +4,6 @@
 #
 # Prints `function FILE NAME LINES BRANCHES` and `file FILE LINES`.
 
-# The line without comments and texts; one that goes on in the next line is remembered.
-function code_of(line,    out, at) {
-    out = ""
-    while (line != "") {
-        if (in_comment) {
-            at = index(line, "*/")
-            if (!at)
-                return out
-            line = substr(line, at + 2)
-            in_comment = 0
-        } else if (match(line, /\/\*|\/\/|"([^"\\]|\\.)*"|'([^'\\]|\\.)*'/)) {
-            out = out substr(line, 1, RSTART - 1) " "
-            if (substr(line, RSTART, 2) == "//")
-                return out
-            in_comment = substr(line, RSTART, 2) == "/*"
-            line = substr(line, RSTART + (in_comment ? 2 : RLENGTH))
-        } else {
-            return out line
-        }
-    }
-    return out
-}
 function branches_of(code,    n) {
     n = gsub(/&&|\|\||\?/, " ", code)
     code = " " code " "

@@ -180,8 +180,8 @@ static bool use_finer_view(dividing *x, ct_op *load, ct_op *place, uint32_t axis
     ct_op *maker = load->operands[at]->op, *view = ct_op_like(x->f, maker->opcode, maker, 1, 1, 0);
     const bc_type *type = type_of_part(x, maker->results[0].type, axis);
     ct_builder b = {x->f, place, false};
-    ct_value *first = ct_build_mul(&b, ct_build_resize(&b, load->operands[index], BC_I64, false),
-                                   ct_build_scalar(&b, BC_I64, x->as.blocks)),
+    ct_value *blocks = ct_build_scalar(&b, BC_I64, x->as.blocks),
+             *wide = ct_build_resize(&b, load->operands[index], BC_I64, false), *first = ct_build_mul(&b, wide, blocks),
              *sum = ct_build_add(&b, first, ct_build_scalar(&b, BC_I64, k));
     if (!view || !type || !sum)
         return false;

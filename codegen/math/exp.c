@@ -354,12 +354,12 @@ cg_val cg_math_tanh(const cg_real *k, const cg_val *x)
     cg_ins(c, "mov.b64 %v, {%v, %v}", twice, lower, upper);
     cg_val sum = r_fma(k, twice, r_part(k, CG_LOG2_E_F32, 0), shift), n = r_sub(k, sum, shift);
     cg_val r = r_fma(k, n, r_minus_part(k, CG_LN_2_PAIR_F32, 0), twice);
-    cg_val t = r_fma(k, r_mul(k, r, r), r_polynomial(k, CG_EXP_F32, r), r);
+    cg_val factor_of_square = r_polynomial(k, CG_EXP_F32, r), t = r_fma(k, r_mul(k, r, r), factor_of_square, r);
     cg_val exponent = cg_new(c, CG_B32), unused = cg_new(c, CG_B32);
     cg_ins(c, "mov.b64 {%v, %v}, %v", exponent, unused, sum);
     cg_val factor = r_power_of_two(k, exponent), over = r_add(k, factor, one), whole = r_fma(k, t, factor, over);
     cg_val rest = r_fma(k, t, factor, r_sub(k, over, whole)), q = near_inverse(k, whole);
-    cg_val e = r_fma(k, r_neg(k, rest), q, r_fma(k, r_neg(k, whole), q, one));
+    cg_val near = r_fma(k, r_neg(k, whole), q, one), e = r_fma(k, r_neg(k, rest), q, near);
     cg_val large = r_fma(k, inverse_from(k, q, e), r_number(k, -2), one);
     cg_val small = odd_polynomial(k, CG_TANH_F32, x[0]);
     return r_copysign(k, r_select(k, r_test(k, "ge", size, r_number(k, 0.55)), large, small), x[0]);

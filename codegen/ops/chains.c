@@ -228,7 +228,8 @@ void cg_lower_give(cg_func *c, const ct_op *op)
     if (!factors)
         return;
     cg_val given, turn = place_of(c, cg_tensor_state_of(c)->done, &given);
-    cg_ins(c, "st.shared.b32 [%v], %v", factor_at(c, turn, 0), cg_reg(c, factors[0]));
+    cg_val factor = cg_reg(c, factors[0]);
+    cg_ins(c, "st.shared.b32 [%v], %v", factor_at(c, turn, 0), factor);
     cg_tensor_release(c); /* of the initial value, too */
     cg_warp_barrier(c);   /* all lanes have */
     cg_tensor_arrive(c, given);

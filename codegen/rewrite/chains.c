@@ -196,8 +196,9 @@ static bool cut_off(const moving *x)
         ct_insert_before(sums, start);
         ct_set_operand(product, LEFT, &left->results[0]);
         product->handed = true;
-        if (sum->scaled)
-            ct_replace_uses(&copy_of(x, sum->scaled)->results[0], copy_of(x, sum->scaled)->operands[0]);
+        ct_op *scaled = sum->scaled ? copy_of(x, sum->scaled) : NULL;
+        if (scaled)
+            ct_replace_uses(&scaled->results[0], scaled->operands[0]);
         ct_replace_uses(&start->results[0], &sums->results[0]);
         cg_mark_in_tensor(product, copy_of(x, sum->span));
     }

@@ -49,7 +49,7 @@ check() {
     printf '%s\n' "$@" > exempt
     sh "$tools/check_sizes.sh" exempt part || true
 }
-expect counts "$(awk -f "$tools/sizes.awk" part/small.c)" 'function part/small.c small 12 5
+expect counts "$(awk -f "$tools/code.awk" -f "$tools/sizes.awk" part/small.c)" 'function part/small.c small 12 5
 file part/small.c 18'
 expect large "$(check)" 'part/large.h: 601 lines
 part/long.c: long_one: 64 lines, 0 branches

@@ -125,6 +125,7 @@ if [ -n "${FULL:-}" ]; then echo "every part of every test"; else echo "round $r
 if build build tests corpus; then
     run layers check-layers
     run sizes check-sizes
+    run argument-order check-argument-order
     run format check-format
     run rules check-rules
     run docs check-docs
