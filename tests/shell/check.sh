@@ -177,8 +177,9 @@ if build build tests corpus; then
         run model check-model
         run counters check-counters
         run own-counters check-own-counters
+        run figures check-figures
     else
-        skip "zoo, model, counters, own-counters" "no python3"
+        skip "zoo, model, counters, own-counters, figures" "no python3"
     fi
     run stop check-stop
     run debug check-debug
