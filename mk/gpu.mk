@@ -70,11 +70,11 @@ zoo-cubins: zoo-cases
 bench-gpu-zoo: zoo-cubins
 	$(Q)$(PYTHON) tools/zoo_run.py $(ZOO) --seconds $(ZOO_SECONDS) --csv $(ZOO)/zoo.csv
 
-# The table of figures of issue 30. TILEIR_TOOLS: the folder of NVIDIA's compiler; SWEEP_BESIDE: older builds of tilevm;
+# The table of performance goals. TILEIR_TOOLS: the folder of NVIDIA's compiler; SWEEP_BESIDE: older builds of tilevm;
 # FIGURES_TRITON: a Python with Triton 3.6, for rows beside its compiler.
 FIGURES_SECONDS ?= 150
 FIGURES = $(BUILD)/figures
-## figures-cubins: compile the kernels of issue 30's table of figures with tilevm, NVIDIA's compiler and SWEEP_BESIDE
+## figures-cubins: compile the kernels of the table of performance goals with tilevm, NVIDIA's compiler and SWEEP_BESIDE
 ##   TILEIR_TOOLS: the folder of tileiras; FIGURES_TRITON: a Python with Triton 3.6, for rows beside its own compiler
 .PHONY: figures-cubins
 figures-cubins: all $(BUILD)/sweep-cases/unpacked
@@ -83,7 +83,7 @@ figures-cubins: all $(BUILD)/sweep-cases/unpacked
 	$(Q)$(PYTHON) tools/perf_build.py $(FIGURES)-cases $(FIGURES) $(if $(TILEIR_TOOLS),ref=$(TILEIR_TOOLS)/tileiras) \
 	    $(SWEEP_BESIDE) ours=$(OUT)/tilevm --target $(GPU_TARGET) --jobs $(PROCESSORS)
 	$(Q)$(if $(FIGURES_TRITON),$(FIGURES_TRITON) tests/gpu/perf/figures_triton.py $(FIGURES)-cases $(FIGURES))
-## bench-gpu-figures: measure those cubins on a GPU in one run, and print issue 30's table (FIGURES_SECONDS: 150)
+## bench-gpu-figures: measure those cubins on a GPU in one run, and print that table (FIGURES_SECONDS: 150)
 .PHONY: bench-gpu-figures
 bench-gpu-figures: figures-cubins
 	$(Q)$(PYTHON) tools/figures_run.py $(FIGURES) --seconds $(FIGURES_SECONDS) --csv $(FIGURES)/figures.csv \

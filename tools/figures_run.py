@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The table of figures of issue 30: kernels of tests/gpu/perf/figures.py on a GPU, by several compilers in one run.
+"""The table of performance goals: kernels of tests/gpu/perf/figures.py on a GPU, by several compilers in one run.
 
     figures_run.py FOLDER [--filter RE] [--repeat N] [--seconds S] [--csv FILE] [--json FILE] [--times FILE] [--dry]
 

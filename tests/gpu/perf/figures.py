@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The kernels of the table of figures of issue 30, and what each row of it compares.
+"""The kernels of the table of performance goals, and what each row of it compares.
 
     figures.py FOLDER --tilevm PATH [--sweep FOLDER] [--only RE]
 
