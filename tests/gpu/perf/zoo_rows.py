@@ -94,7 +94,7 @@ def map_work(k, r):
     elem, compute, inputs, outputs = axes["compute"], axes["arithmetic"], axes["inputs"], axes["outputs"]
     program = Program(r, inputs, axes["ops"], compute, axes["light"])
     size = (8 if elem == "f64" else 4 if elem in ("f32", "i32") else 2 if elem in ("f16", "bf16") else 1)
-    total = BYTES / size / (inputs + outputs) / (4 if compute == "f64" else 1)
+    total = axes.get("bytes", BYTES) / size / (inputs + outputs) / (4 if compute == "f64" else 1)
     moving = max(0, len(shape) - 2) if len(shape) > 1 else 0
     per = {"none": 1, "nested": 4}.get(axes["index"], 4)
     limit = total
