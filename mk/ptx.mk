@@ -62,7 +62,7 @@ check-figures: all $(OUT)/fakecuda/libcuda.so.1
 
 OWN_COUNTERS = $(foreach of,fmha decode latent,$(BUILD)/sweep-cases/$(of)*.tbc) \
     $(foreach of,perf_attention attention,$(BUILD)/corpus/bytecode/13.4/$(of)*.tbc)
-## check-own-counters: check that attention is compiled to the same PTX if its tiles are indexed by a counter of their own
+## check-own-counters: check that the PTX of attention is the same if its tiles are indexed by a counter of their own
 .PHONY: check-own-counters
 check-own-counters: all $(BUILD)/sweep-cases/unpacked $(BUILD)/corpus/unpacked
 	$(Q)$(PYTHON) tests/gpu/perf/own_counter.py $(OUT)/tilevm $(OWN_COUNTERS)

@@ -84,6 +84,10 @@ class Bench(zoo_run.Bench):
     def make_peer(self, job):
         return (zoo_run.Bench if self.is_composed() else perf_run.Bench).make_peer(self, job)
 
+    def time_peer(self, job):
+        if job in self.options.beside_torch:
+            super().time_peer(job)
+
     def measure(self, kernel, compilers, seconds):
         wanted = self.options.needed[kernel["name"]]
         super().measure(kernel, [c for c in compilers if c in wanted], seconds)
@@ -169,11 +173,21 @@ class Figures(perf_run.Figures):
             return Result(row, len(found), missing, fastest, value=max(self.rate_of(k) for k, _, _ in found))
         if row["kind"] == "tiles":
             return Result(row, len(found), missing, fastest, slowest, value=fastest / slowest if not missing else None)
-        if row["per"] == "best":
+        if row["per"] != "each":
             theirs = min(t for _, _, t in found)
+            if row["per"] == "sum":
+                fastest = self.sum_of_jobs(found)
             return Result(row, len(found), missing, fastest, theirs, value=theirs / fastest)
         lowest, ours, theirs = min((theirs / mine, mine, theirs) for _, mine, theirs in found)
         return Result(row, len(found), missing, ours, theirs, mean([t / m for _, m, t in found]), lowest)
+
+    def sum_of_jobs(self, found):
+        """Of the best time of each job."""
+        best = {}
+        for kernel, mine, _ in found:
+            job = self.kernels[kernel]["job"]
+            best[job] = min(mine, best.get(job, mine))
+        return sum(best.values())
 
     def results(self):
         return [self.result(row) for row in self.rows]
@@ -225,6 +239,8 @@ def main():
     Figures.rows = table(options.folder) + beside_builds(compilers, kernels)
     options.needed = needed(Figures.rows)
     kernels = [k for k in kernels if k["name"] in options.needed]
+    others = {other for row in Figures.rows for _, other, compilers in row["pairs"] if TORCH in compilers}
+    options.beside_torch = {k["job"] for k in kernels if k["name"] in others}
     compilers = [c for c in compilers if c != OURS] + [OURS]
     for k in kernels:
         if "axes" in k:

@@ -33,7 +33,9 @@ US, RATE = "us", "rate"             # rows with a limit instead of a peer: micro
 
 
 class Row:
-    """A line of the table. wanted: the least ratio of the peer's time to ours; or a limit (kind: US, RATE) for the fastest kernel."""
+    """A line of the table. wanted: the least ratio of the peer's time to ours (per: `each` pair; the `best` kernels; the best ones of
+    several jobs, the `sum` of which does the peer's work), or of the fastest kernel's time to the slowest's (kind: tiles); or a limit
+    for the fastest kernel (kind: US, RATE)."""
 
     def __init__(self, name, wanted, pairs, kind="ratio", per="each"):
         self.name, self.wanted, self.pairs, self.kind, self.per = name, wanted, pairs, kind, per
@@ -134,8 +136,12 @@ def of_the_sweep(table):
               kind=US)
     full = table.sweep("fmha_64_full_128x128", "fmha_full_128x64", "fmha_64_full_64x64")
     table.row("attention, 64 columns, full, 64 x 4096, microseconds", 690, [(n, None, []) for n in full], kind=US)
+    back = table.sweep("fmha_back_128_q_128x64", "fmha_back_128_q_128x128", "fmha_back_128_kv_64x64", "fmha_back_128_kv_64x128")
+    table.row("attention backward, 128 columns, causal, 32 x 4096: the best of both parts, beside torch", 1.1,
+              [(n, n, ["torch"]) for n in back], per="sum")
+    latent = table.sweep("latent_decode_32x64", "latent_decode_64x64", "latent_decode_64x64_w8")
     grouped = table.sweep("fmha_grouped_128x128", "fmha_grouped_128x64", "fmha_grouped_64x64")
-    for what, names in (("grouped attention", grouped), ("full attention", full)):
+    for what, names in (("grouped attention", grouped), ("full attention", full), ("latent decoding", latent)):
         table.row("slowest tile against the best: " + what, 0.7, [(n, None, ["ours"]) for n in names], kind="tiles")
 
 
