@@ -134,7 +134,7 @@ if build build tests corpus; then
     run compat check-compat
     run hardening check-hardening
     run fixtures check-fixtures
-    run unit check-unit "$(in_parts 4 TEST_TURNS)"
+    run unit check-unit "$(in_parts 7 TEST_TURNS)"
     run reproducible check-reproducible "$(in_parts 12)"
     run release check-release
     if is_turn 4 5; then run deb check-deb; else later deb; fi
