@@ -185,17 +185,17 @@ check-property: $(OUT)/property $(OUT)/random_ptx
 	    $(OUT)/random_ptx $(PROPERTY_SEEDS) $$t $$first || status=1; \
 	    first=$$((first + $(PROPERTY_SEEDS))); done; exit $$status
 
-RANDOM_KERNELS ?= $(if $(FULL),2000,$(if $(filter release,$(CONFIG)),400,60))
+RANDOM_KERNELS ?= $(if $(FULL),2000,$(if $(filter release,$(CONFIG)),300,60))
 RANDOM_FIRST ?= $(shell expr 1 + $(or $(ROUND),0) '*' 2000)
 RANDOM_TARGETS ?= $(if $(filter release,$(CONFIG)),sm_80 sm_90a sm_100a sm_120a,sm_90a)
-RANDOM_PRODUCTS ?= $(if $(FULL),1000,$(if $(filter release,$(CONFIG)),200,30))
+RANDOM_PRODUCTS ?= $(if $(FULL),1000,$(if $(filter release,$(CONFIG)),150,30))
 RANDOM_PRODUCT_TARGETS ?= $(if $(filter release,$(CONFIG)),sm_75 sm_80 sm_90a sm_100a sm_120a,sm_90a sm_100a)
 RANDOM_CHAINS ?= $(if $(FULL),400,$(if $(filter release,$(CONFIG)),40,10))
 RANDOM_PAIRS ?= $(if $(FULL),400,$(if $(filter release,$(CONFIG)),40,10))
 RANDOM_JOBS ?= 1
 ## check-random: compile random kernels whose accesses overlap, and others that multiply, and run them on the simulator
-##   RANDOM_KERNELS: number of kernels (400), from seed RANDOM_FIRST, each for RANDOM_TARGETS; RANDOM_JOBS: at a time;
-##   RANDOM_PRODUCTS, RANDOM_PRODUCT_TARGETS: the same for those that multiply (200); RANDOM_CHAINS: number of chains
+##   RANDOM_KERNELS: number of kernels (300), from seed RANDOM_FIRST, each for RANDOM_TARGETS; RANDOM_JOBS: at a time;
+##   RANDOM_PRODUCTS, RANDOM_PRODUCT_TARGETS: the same for those that multiply (150); RANDOM_CHAINS: number of chains
 ##   of products for sm_100a, most of them in pairs of thread blocks (40); RANDOM_PAIRS: the same of other products (40)
 .PHONY: check-random
 check-random: $(OUT)/random_memory

@@ -134,7 +134,7 @@ if build build tests corpus; then
     run compat check-compat
     run hardening check-hardening
     run fixtures check-fixtures
-    run unit check-unit "$(in_parts 4 TEST_TURNS)"
+    run unit check-unit "$(in_parts 7 TEST_TURNS)"
     run reproducible check-reproducible "$(in_parts 12)"
     run release check-release
     if is_turn 4 5; then run deb check-deb; else later deb; fi
@@ -176,8 +176,10 @@ if build build tests corpus; then
         run zoo check-zoo ROUND="$round"
         run model check-model
         run counters check-counters
+        run own-counters check-own-counters
+        run figures check-figures
     else
-        skip "zoo, model, counters" "no python3"
+        skip "zoo, model, counters, own-counters, figures" "no python3"
     fi
     run stop check-stop
     run debug check-debug

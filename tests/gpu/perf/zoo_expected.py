@@ -307,8 +307,36 @@ def three(xp, f, axes, named, which):
     return {"Y": y * named["W"] if f["weights"] else y}
 
 
+# Those of figures_work.py
+
+def cross_entropy(xp, f, axes, named, which):
+    x = wide(xp, named["X"])
+    high = xp.amax(x, axis=-1)
+    label = converted(xp, named["labels"], "int64")[:, None]
+    chosen = xp.gather(x, -1, label) if hasattr(x, "to") else xp.take_along_axis(x, label, -1)
+    return {"R": high + xp.log(xp.exp(x - high[:, None]).sum(axis=-1)) - chosen[:, 0]}
+
+
+def unpack(xp, f, axes, named, which):
+    return {"Y": operand(xp, f["X"], named)}
+
+
+def gated(xp, f, axes, named, which):
+    x = wide(xp, named["X"])
+    return {"Y": x / (1 + xp.exp(-x)) * wide(xp, named["G"])}
+
+
+def rotation(xp, f, axes, named, which):
+    x, c, s = wide(xp, named["X"]), named["cos"][:, None], named["sin"][:, None]
+    half = x.shape[-1] // 2
+    low, high = x[..., :half], x[..., half:]
+    parts = [low * c - high * s, high * c + low * s]
+    return {"Y": xp.concatenate(parts, -1)}
+
+
 WORKS = dict(product=product, product_reduce=product_reduce, chain=chain, map=map_work, reduction=reduction, column_sum=column_sum,
-             histogram=histogram, scan=scan, three=three)
+             histogram=histogram, scan=scan, three=three,
+             cross_entropy=cross_entropy, unpack=unpack, gated=gated, rotation=rotation)
 
 
 def expected(xp, job, axes, named, which):
