@@ -442,7 +442,9 @@ static void look_at_loop(cg_func *c, ct_op *loop, bool is_inner, const cg_plan *
     p.ring->async = product;
     p.ring->behind = product && cg_is_straight(p.body) && !cg_cuts_sums(c, product) ? product : NULL;
     cg_ring_place_loads(p.ring);
-    if (!cg_rows_suit_ring(c, p.ring) || CG_SLOTS_IN_FLIGHT * p.ring->slot_bytes > cg_static_shared(c->target))
+    if (!cg_rows_suit_ring(c, p.ring))
+        cg_drop_rows(c, loop, p.ring, "a ring of small tiles alone is not worth its barrier");
+    else if (CG_SLOTS_IN_FLIGHT * p.ring->slot_bytes > cg_static_shared(c->target))
         cg_drop_rows(c, loop, p.ring, no_room);
     if (!p.ring->load_count && !p.own->load_count) {
         cg_end_fragments(p.body, false);

@@ -115,11 +115,12 @@ cg_early_kind cg_early_kind_of(const cg_func *c, const ct_block *body, const ct_
         products += cg_is_product(op);
         blocked = blocked || (cg_is_product(op) && cg_product_of(c, op).instruction == CG_BY_BLOCKS);
     }
-    return blocked                                                                              ? CG_EARLY_BLOCKED
-           : p->distance > 1 || p->takes_source                                                 ? CG_EARLY_SOURCES
-           : p->no_room                                                                         ? CG_EARLY_NO_ROOM
-           : has_loops                                                                          ? CG_EARLY_NESTS
-           : products && !is_operand(&load->results[0], CG_OPERAND_STEPS)                       ? CG_EARLY_BESIDE
+    return blocked                              ? CG_EARLY_BLOCKED
+           : p->distance > 1 || p->takes_source ? CG_EARLY_SOURCES
+           : p->no_room                         ? CG_EARLY_NO_ROOM
+           : has_loops                          ? CG_EARLY_NESTS
+           : products && !is_operand(&load->results[0], CG_OPERAND_STEPS)
+               ? (products > 1 && !c->groups ? CG_EARLY_AMONG : CG_EARLY_BESIDE)
            : !products && p->access >= CG_ACCESS_BYTES / 2                                      ? CG_EARLY_WIDE
            : products > 1 && body->parent->likely && cg_choices_of(c)->registers == CG_IF_LEGAL ? CG_EARLY_SECOND
                                                                                                 : CG_EARLY_SHORT;
