@@ -75,6 +75,8 @@ static void put_name(const cg_choices *c, bc_text *out)
         put(out, "no pairs of blocks");
     if (c->registers)
         put(out, c->registers == CG_NEVER ? "no loads ahead into registers" : "short loads ahead into registers");
+    if (c->bytes)
+        put(out, "bytes as f32 by additions");
     if (c->assumed_count)
         put(out, "with promises");
 }
@@ -157,6 +159,7 @@ static const cg_choices singles[] = {
     {.persistent = CG_NEVER},
     {.registers = CG_NEVER},
     {.pair = CG_NEVER},
+    {.bytes = CG_IF_LEGAL},
 };
 
 const cg_choices *cg_choice_at(uint32_t i)
@@ -182,6 +185,7 @@ static bool join(const cg_choices *a, const cg_choices *b, cg_choices *out)
     JOIN(persistent)
     JOIN(swap)
     JOIN(registers)
+    JOIN(bytes)
 #undef JOIN
     return true;
 }

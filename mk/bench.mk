@@ -20,6 +20,15 @@ BENCH_SHARE ?= 8
 bench-compile: all $(OUT)/bench_compile $(OUT)/fakecuda/libcuda.so.1 $(BUILD)/corpus/unpacked
 	$(Q)LD_LIBRARY_PATH=$(OUT)/fakecuda $(OUT)/bench_compile $(OUT)/tileiras $(BUILD)/corpus --share $(BENCH_SHARE)
 
+# With a share beyond the corpus, bench_compile starts the processes of its second and third part for one kernel only.
+## bench-compile-figures: time from bytecode to PTX, and with ptxas beside BENCH_OLD, the tilevm of another build
+##   BENCH_SHARE: beside BENCH_OLD, every Nth kernel (8); CUDA_HOME: the toolkit of ptxas
+.PHONY: bench-compile-figures
+bench-compile-figures: all $(OUT)/bench_compile $(BUILD)/corpus/unpacked
+	$(Q)$(OUT)/bench_compile $(OUT)/tileiras $(BUILD)/corpus --share 1000000 | grep -E '^milliseconds|^bytecode to PTX'
+	$(Q)if [ -n "$(BENCH_OLD)" ]; then $(PYTHON) tools/bench_compile_beside.py $(OUT)/tilevm $(BENCH_OLD) $(BUILD)/corpus \
+	    --share $(BENCH_SHARE); else echo "beside another build: skipped, there is no BENCH_OLD"; fi
+
 MODEL_ZOO := $(BUILD)/zoo-cases/1-400
 MODEL_TABLES := $(BUILD)/sweep-cases tests/gpu/sweep_h200.csv $(BUILD)/tile-cases tests/gpu/tiles_h200.csv
 ## bench-model: compare the cost model's predictions with measurements (tests/gpu/*.csv)

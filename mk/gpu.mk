@@ -70,6 +70,25 @@ zoo-cubins: zoo-cases
 bench-gpu-zoo: zoo-cubins
 	$(Q)$(PYTHON) tools/zoo_run.py $(ZOO) --seconds $(ZOO_SECONDS) --csv $(ZOO)/zoo.csv
 
+# The table of performance goals. TILEIR_TOOLS: the folder of NVIDIA's compiler; SWEEP_BESIDE: older builds of tilevm;
+# FIGURES_TRITON: a Python with Triton 3.6, for rows beside its compiler.
+FIGURES_SECONDS ?= 150
+FIGURES = $(BUILD)/figures
+## figures-cubins: compile the kernels of the table of performance goals with tilevm, NVIDIA's compiler and SWEEP_BESIDE
+##   TILEIR_TOOLS: the folder of tileiras; FIGURES_TRITON: a Python with Triton 3.6, for rows beside its own compiler
+.PHONY: figures-cubins
+figures-cubins: all $(BUILD)/sweep-cases/unpacked
+	$(Q)mkdir -p $(FIGURES) && $(PYTHON) tests/gpu/perf/figures.py $(FIGURES)-cases --sweep $(BUILD)/sweep-cases \
+	    --tilevm $(OUT)/tilevm && cp $(FIGURES)-cases/cases.json $(FIGURES)
+	$(Q)$(PYTHON) tools/perf_build.py $(FIGURES)-cases $(FIGURES) $(if $(TILEIR_TOOLS),ref=$(TILEIR_TOOLS)/tileiras) \
+	    $(SWEEP_BESIDE) ours=$(OUT)/tilevm --target $(GPU_TARGET) --jobs $(PROCESSORS)
+	$(Q)$(if $(FIGURES_TRITON),$(FIGURES_TRITON) tests/gpu/perf/figures_triton.py $(FIGURES)-cases $(FIGURES))
+## bench-gpu-figures: measure those cubins on a GPU in one run, and print that table (FIGURES_SECONDS: 150)
+.PHONY: bench-gpu-figures
+bench-gpu-figures: figures-cubins
+	$(Q)$(PYTHON) tools/figures_run.py $(FIGURES) --seconds $(FIGURES_SECONDS) --csv $(FIGURES)/figures.csv \
+	    --json $(FIGURES)/figures.json
+
 # COUNTERS: names of large kernels of the corpus, each of which fits one of them alone.
 COUNTERS ?= attention_full_f16 matmul_tall_f16 matmul_batched_bf16 matmul_splitk_f16 conv2d_3x3_f16
 ## bench-gpu-counters: read hardware counters for kernels of the corpus (ncu; COUNTERS: their names, without perf_)

@@ -58,6 +58,23 @@ check-loads-told: $(OUT)/loads_told $(BUILD)/corpus/unpacked $(BUILD)/cpp/unpack
 	    $(PYTHON) tools/loads_kinds.py $(OUT) $(ZOO_LIMITS) --most $(CORPUS_BEHIND) $(LOADS_TOLD); \
 	    else echo "loads-kinds: skipped, there is no $(PYTHON)"; fi
 
+FIGURE_CASES = $(BUILD)/figures-composed
+## check-figures: run the kernels that are composed for bench-gpu-figures on the virtual machine and the simulator, and
+##   test its tools, without a GPU
+.PHONY: check-figures
+check-figures: all $(OUT)/fakecuda/libcuda.so.1
+	$(Q)PYTHON=$(PYTHON) sh tests/shell/figures.sh $(OUT)/tilevm
+	$(Q)rm -rf $(FIGURE_CASES) && $(PYTHON) tests/gpu/perf/figures.py $(FIGURE_CASES) --tilevm $(OUT)/tilevm
+	$(Q)$(PYTHON) tests/gpu/perf/zoo_tiny.py $(OUT)/tilevm $(FIGURE_CASES)
+	$(Q)$(PYTHON) tools/zoo_check.py $(OUT) $(FIGURE_CASES) --jobs $(PROCESSORS)
+
+OWN_COUNTERS = $(foreach of,fmha decode latent,$(BUILD)/sweep-cases/$(of)*.tbc) \
+    $(foreach of,perf_attention attention,$(BUILD)/corpus/bytecode/13.4/$(of)*.tbc)
+## check-own-counters: check that the PTX of attention is the same if its tiles are indexed by a counter of their own
+.PHONY: check-own-counters
+check-own-counters: all $(BUILD)/sweep-cases/unpacked $(BUILD)/corpus/unpacked
+	$(Q)$(PYTHON) tests/gpu/perf/own_counter.py $(OUT)/tilevm $(OWN_COUNTERS)
+
 SPILLS = sh tests/shell/spills.sh $(OUT)/tilevm $(BUILD)/corpus/bytecode/13.5 tests/ptx/spills.txt sm_90a \
     $(BUILD)/spills
 ## check-spills: check that ptxas spills no more in any kernel, and serialises no products in flight

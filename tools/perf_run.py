@@ -44,7 +44,8 @@ class Constant:
 SCALARS = {"f32": ctypes.c_float, "i32": ctypes.c_int32, "constant": Constant}
 
 
-def parse(seconds=360):
+def parse(seconds=360, **more):
+    """more: options that take a value, with what help says about them."""
     p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     p.add_argument("folder")
     p.add_argument("--filter", default="", help="kernels whose name this matches")
@@ -53,6 +54,8 @@ def parse(seconds=360):
     p.add_argument("--seconds", type=float, default=seconds)
     p.add_argument("--csv", help="write the figures here, too")
     p.add_argument("--dry", action="store_true")
+    for name, text in more.items():
+        p.add_argument("--" + name, help=text)
     return p.parse_args()
 
 

@@ -29,20 +29,19 @@ const ct_value *cg_memory_of(const ct_op *op, bool *out_write)
     return op->opcode == CT_staged || bc_op_in(op->opcode, BC_OPS(ACCESS)) ? ct_operand(op, info->address) : NULL;
 }
 
-cg_ordered_op cg_ordered_op_of(const ct_op *op)
-{
-    return (cg_ordered_op){op, ct_sources_of(op)};
-}
-
-bool cg_are_ordered(const cg_func *c, const cg_ordered_op *a, const cg_ordered_op *b)
+cg_ordered_op cg_ordered_op_of(const cg_func *c, const ct_op *op)
 {
     bool write;
-    const ct_value *m = cg_memory_of(a->op, &write), *n = cg_memory_of(b->op, &write);
-    uint32_t root = cg_root_of(c, m), other = cg_root_of(c, n);
-    if (root && other && root != other)
+    const ct_value *memory = cg_memory_of(op, &write);
+    return (cg_ordered_op){op, cg_origin_of(memory), cg_root_of(c, memory), ct_sources_of(op)};
+}
+
+bool cg_are_ordered(const cg_ordered_op *a, const cg_ordered_op *b)
+{
+    if (a->root && b->root && a->root != b->root)
         return false;
     return ct_is_source(&a->before, b->op) || ct_is_source(&b->before, a->op)
-           || (a->op != b->op && cg_origin_of(m) == cg_origin_of(n));
+           || (a->op != b->op && a->origin == b->origin);
 }
 
 bool cg_is_weak_access(const ct_op *op)

@@ -17,11 +17,13 @@ const ct_value *cg_memory_of(const ct_op *op, bool *out_write);
 /* An access to memory, and the accesses that precede it. */
 typedef struct cg_ordered_op {
     const ct_op *op;
+    const ct_value *origin;
+    uint32_t root;
     ct_sources before;
 } cg_ordered_op;
-cg_ordered_op cg_ordered_op_of(const ct_op *op);
+cg_ordered_op cg_ordered_op_of(const cg_func *c, const ct_op *op);
 /* Does the kernel order the two, or may they access the same memory? */
-bool cg_are_ordered(const cg_func *c, const cg_ordered_op *a, const cg_ordered_op *b);
+bool cg_are_ordered(const cg_ordered_op *a, const cg_ordered_op *b);
 /* Is it a weak access, which is not ordered between threads? */
 bool cg_is_weak_access(const ct_op *op);
 /* Is the op a wait for the previous grid at the kernel's top level, which all threads execute? Each thread waits for

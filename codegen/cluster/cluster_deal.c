@@ -50,12 +50,12 @@ static bool is_alone(const dealing *d, const ct_op *store)
 {
     bool write;
     const ct_block *body = d->c->ir->body;
-    cg_ordered_op stores = cg_ordered_op_of(store);
+    cg_ordered_op stores = cg_ordered_op_of(d->c, store);
     for (const ct_op *op = body->first; op; op = ct_next_op(op, body)) {
         if (op == store || !cg_memory_of(op, &write))
             continue;
-        cg_ordered_op other = cg_ordered_op_of(op);
-        if (cg_are_ordered(d->c, &stores, &other))
+        cg_ordered_op other = cg_ordered_op_of(d->c, op);
+        if (cg_are_ordered(&stores, &other))
             return false;
     }
     return true;

@@ -100,6 +100,8 @@ bool cg_lift_suits(cg_func *c, const cg_lifted *l, bool anywhere, bool *asks);
 /* Are all values that the view is created from available in front of the range? */
 bool cg_lift_is_there(const cg_lift_checks *k, const cg_lifted *l);
 
+/* log2 of the largest power of two that is known to divide the polynomial. */
+uint32_t cg_lift_divisor(const cg_poly *p);
 /* log2 of the known alignment of rows in bytes, up to 16. */
 uint32_t cg_lift_known_bits(const cg_lifted *l);
 /* log2 of the elements in 2^byte_bits bytes. */

@@ -331,7 +331,7 @@ static uint32_t divisor_of_term(const cg_term *t)
     return bits < CG_DIVISOR_OF_ZERO ? bits : CG_DIVISOR_OF_ZERO;
 }
 
-static uint32_t poly_divisor(const cg_poly *p)
+uint32_t cg_lift_divisor(const cg_poly *p)
 {
     uint32_t bits = CG_DIVISOR_OF_ZERO;
     for (uint32_t i = 0; i < p->count; i++)
@@ -359,7 +359,7 @@ static void ask_divisor(cg_lift_checks *k, ct_value *x, uint32_t bits)
 /* 2^bits must divide the polynomial. */
 static void check_divisor(cg_lift_checks *k, const cg_poly *p, uint32_t bits)
 {
-    if (poly_divisor(p) >= bits)
+    if (cg_lift_divisor(p) >= bits)
         return;
     k->any = k->divides = true;
     for (uint32_t i = 0; i < p->count; i++)
@@ -408,12 +408,12 @@ static uint32_t least(uint32_t a, uint32_t b)
 
 uint32_t cg_lift_known_bits(const cg_lifted *l)
 {
-    uint32_t elements = poly_divisor(&l->rest), bytes = l->base->fact ? l->base->fact->divisor : 0;
+    uint32_t elements = cg_lift_divisor(&l->rest), bytes = l->base->fact ? l->base->fact->divisor : 0;
     for (uint32_t d = 0; d < l->rank; d++) {
         if (d == l->contiguous)
-            elements = least(elements, poly_divisor(&l->dims[d].start));
+            elements = least(elements, cg_lift_divisor(&l->dims[d].start));
         if (d == l->contiguous && l->dims[d].is_masked)
-            elements = least(elements, poly_divisor(&l->dims[d].extent));
+            elements = least(elements, cg_lift_divisor(&l->dims[d].extent));
         else if (d != l->contiguous)
             elements = least(elements, divisor_of_term(&l->dims[d].stride));
     }
@@ -424,7 +424,7 @@ bool cg_lift_is_aligned(const cg_lifted *l)
 {
     uint32_t bits = l->byte_bits;
     return (!bits || (l->base->fact && l->base->fact->divisor >= bits))
-           && poly_divisor(&l->rest) >= cg_lift_chunk_bits(l);
+           && cg_lift_divisor(&l->rest) >= cg_lift_chunk_bits(l);
 }
 
 /* The conditions for the dimensions, and the base, of the view. */
@@ -555,7 +555,7 @@ void cg_lift_check(cg_lift_checks *k, const cg_lifted *l)
     for (uint32_t d = 0; d < l->rank; d++) {
         const cg_lift_dim *dim = &l->dims[d];
         cg_lift_check_start(k, l, dim);
-        k->failed = k->failed || (d == l->contiguous && poly_divisor(&dim->start) < cg_lift_chunk_bits(l));
+        k->failed = k->failed || (d == l->contiguous && cg_lift_divisor(&dim->start) < cg_lift_chunk_bits(l));
     }
     for (uint32_t i = 0; i < l->affine.widened_count; i++) {
         check_factors(k, &l->affine.widened[i]);

@@ -422,18 +422,20 @@ static bool is_of_consumers(const ct_value *v)
     enum { MOST_OPS = 16 };
     const ct_op *op = v->op;
     for (uint32_t i = 0; i < MOST_OPS && op && op->opcode != CT_staged; i++)
-        op = ct_is_map(op) || cg_is_seen(op) || op->opcode == OP_cat ? ct_operands(op)[0]->op : NULL;
+        op = op->operand_count && (ct_is_map(op) || cg_is_seen(op) || op->opcode == OP_cat) ? ct_operands(op)[0]->op
+                                                                                            : NULL;
     return op && op->opcode == CT_staged && ((const cg_ring_load *)op->detail)->computed;
 }
 
 /* Two bytes of a word as f32: as the lowest bits of 2^23, from which the sum with 2^23 is taken off; all of it is
    exact. A conversion by instruction takes as long as four others. Consumers do little else. In other kernels, ptxas
-   13.0 spills more with this (0.85 of the speed, at 128 elements a thread). */
+   13.0 spilled more with this (0.85 of the speed, at 128 elements a thread), so that it is a choice there. */
 static bool bytes_to_f32(cg_func *c, const ct_op *op, const cg_val *x, cg_val *out)
 {
     enum { EACH = 0x01010101, BIAS = 0x80, IMPLIED = 0x4B000000, MINUS = (int)0xCB000000, PLACES = 0x7440 };
     bc_kind from = bc_elem_kind(ct_operands(op)[0]->type), to = bc_elem_kind(cg_result(op, 0)->type);
-    if (to != BC_F32 || !are_bytes_of_word(from, x) || !is_of_consumers(ct_operands(op)[0]))
+    if (to != BC_F32 || !are_bytes_of_word(from, x)
+        || !(cg_choices_of(c)->bytes == CG_IF_LEGAL || is_of_consumers(ct_operands(op)[0])))
         return false;
     bool is_signed = ct_attr_u(op, F_itof_signedness) == BC_Signedness_signed;
     cg_val all = {.cls = CG_B32, .id = x[0].word};

@@ -245,14 +245,13 @@ void cg_pass_cut(cg_func *c)
     bool any = false;
     if (cg_loops_stay_plain(c) || !(c->target->features & (CG_HAS_ASYNC_PRODUCTS | CG_HAS_MAPS_FOR_MMA)))
         return;
-    for (ct_op *op = c->ir->body->first, *next; op && !c->failed; op = next) {
+    for (ct_op *op = c->ir->body->first; op && !c->failed;) {
         cutting x = {.c = c};
-        any = cg_divide_keys(c, op) || cg_lengthen_steps(c, op) || any;
-        next = ct_next_op(op, c->ir->body);
-        if (!is_wanted(&x, op))
-            continue;
-        cut(&x);
-        any = true;
+        const bool is_other = cg_divide_keys(c, op) || cg_lengthen_steps(c, op), cuts = is_wanted(&x, op);
+        if (cuts)
+            cut(&x);
+        any = any || is_other || cuts;
+        op = ct_next_op(cuts ? op->regions[0]->last : op, c->ir->body); /* slices are not taken together again */
     }
     if (any && !c->failed)
         cg_set_warps(c);

@@ -1,7 +1,8 @@
 /* The lift pass turns a load through a tile of pointers into a load of a view if the elements have the pattern of a
    view's tile. Later passes can then do for it what they do for views: use tensor maps, check bounds once per tile, and
    compute indices from counters. It applies to loads that feed products. A gather whose rows follow each other becomes
-   a load of such a view, too. Where no check is needed, so does every other gather, and a scatter becomes a store.
+   a load of such a view, too. Where no check is needed, as for whole tiles that a table chooses, so does every other
+   gather, and a scatter becomes a store.
 
        ptrs = %p + rows * stride + columns        view = tensor %p, shape [M, K], strides [stride, 1]
        for i { load ptrs + i * 64, mask ... }     for i { load view[row block, i] }
@@ -33,7 +34,8 @@ typedef struct lifting {
     bool asks[CG_LIFTED_LOADS];        /* conditions of the load must be checked at run time */
     ct_value *views[CG_LIFTED_LOADS];
     uint32_t count;
-    bool in_order; /* a gather or scatter has become an access of a view */
+    const ct_block *second; /* the ops as they were, executed where conditions do not hold; NULL: there is none */
+    bool in_order;          /* a gather or scatter has become an access of a view */
 } lifting;
 
 /* ---- loads ---- */
@@ -309,6 +311,7 @@ static ct_block *lift_asked(lifting *x)
     ct_op *place = k.all->op;
     if (!cg_version(x->c, r.first, r.last, k.all, &otherwise))
         return NULL;
+    x->second = x->second ? x->second : otherwise; /* the second version may have two itself */
     for (uint32_t i = 0; i < x->count && !x->c->failed; i++)
         if (x->asks[i])
             replace(x->c, x->loads[i], x->views[i]);
@@ -353,6 +356,26 @@ static bool find_start(lifting *x, const cg_view_op *v, uint32_t d, cg_lift_dim 
     return found && !k.any && !k.failed;
 }
 
+/* Where a tile starts along the sparse dimension d, if that is a multiple of its size. Indices have 32 bits, and 2^32
+   is such a multiple, too: so none of the tile's wraps around, and the tile is one of a partition, whatever the start.
+   Only along a dimension whose elements lie beside each other does a gather access them one by one. */
+static bool starts_whole(lifting *x, const cg_view_op *v, uint32_t d, cg_lift_dim *out)
+{
+    enum { INDEX_BITS = 32 };
+    cg_lifted l = {0};
+    const bool is_along = v->view->type->elem->strides[d] == 1 && out->size > 1;
+    return is_along && bc_kind_bits(bc_elem_kind(v->index[d]->type)) == INDEX_BITS
+           && cg_lift_find_start(x->c, &l, v->index[d], true, &out->start) && !l.affine.widened_count
+           && cg_lift_divisor(&out->start) >= cg_divisor_of((uint64_t)out->size);
+}
+
+/* The number of such a tile: indices are unsigned. */
+static ct_value *put_number_of_tile(ct_builder *b, const cg_lift_dim *dim)
+{
+    ct_value *number = ct_build_div_unsigned(b, cg_lift_put_poly(b, &dim->start, 1, BC_I32), dim->size);
+    return ct_build_bounded(b, number, 0, UINT32_MAX / dim->size);
+}
+
 /* A view of the same tensor whose tiles start at multiples of the steps, in front of the view that gathers. */
 static ct_value *view_in_order(lifting *x, ct_op *gathers, const int64_t *steps)
 {
@@ -370,7 +393,8 @@ static ct_value *view_in_order(lifting *x, ct_op *gathers, const int64_t *steps)
 }
 
 /* A tile whose indices along the sparse dimension follow each other consists of the same elements as a tile of a
-   strided view of the same tensor, which has the same padding outside the tensor. */
+   strided view of the same tensor, which has the same padding outside the tensor. In a second version, only those that
+   are known not to be negative do, because the others would take registers and shared memory from the first one. */
 static void take_in_order(lifting *x, ct_op *op)
 {
     cg_view_op v = cg_view_op_of(op);
@@ -378,18 +402,22 @@ static void take_in_order(lifting *x, ct_op *op)
     uint32_t rank = v.tile_type->rank, first = (uint32_t)(v.index - ct_operands(op));
     cg_lift_dim dims[CG_AFFINE_DIMS];
     int64_t steps[CG_AFFINE_DIMS];
+    bool whole = false, second = x->second && ct_is_inside(op->block, x->second);
     ct_builder b = {x->c->ir, op, false};
     if (!made || made->opcode != OP_make_gather_scatter_view || rank > CG_AFFINE_DIMS)
         return;
     for (uint32_t d = 0; d < rank; d++) {
-        bool known = find_start(x, &v, d, &dims[d]);
-        if (!known && d == v.view->type->sparse_dim)
+        const bool known = find_start(x, &v, d, &dims[d]), sparse = d == v.view->type->sparse_dim;
+        whole = whole || (!known && sparse && !second && starts_whole(x, &v, d, &dims[d]));
+        if (!known && sparse && !whole)
             return;
-        steps[d] = known ? cg_lift_step_of(&dims[d]) : 0;
+        steps[d] = known ? cg_lift_step_of(&dims[d]) : sparse ? dims[d].size : 0;
     }
     for (uint32_t d = 0; d < rank && !b.failed; d++)
         if (steps[d]) {
-            ct_value *index = put_index(&b, &dims[d], bc_elem_kind(v.index[d]->type));
+            ct_value *index = whole && d == v.view->type->sparse_dim
+                                  ? put_number_of_tile(&b, &dims[d])
+                                  : put_index(&b, &dims[d], bc_elem_kind(v.index[d]->type));
             if (index)
                 ct_set_operand(op, first + d, index);
         } else {

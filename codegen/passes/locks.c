@@ -23,14 +23,12 @@
    of different tiles do not overlap, so their loads can be prefetched. */
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
-#include "codegen/kernel/limits.h"
+#include "codegen/cost/cost.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/passes/pass.h"
 #include "codegen/tile/same.h"
 #include "codegen/tile/build.h"
 
-/* CG_LOCKED_ELEMENTS is the limit for the elements per thread that an iteration computes. A lock takes about 2000
-   cycles to move from one block to another; an operation on an element takes about four, if loads are prefetched. */
 typedef struct locking {
     cg_func *c;
     ct_op *loop, *take, *give;
@@ -147,7 +145,8 @@ static uint64_t elements_of(const ct_op *op)
     return all;
 }
 
-/* Is there little enough work in the loop besides? */
+/* Does the work in the loop besides take no longer than a lock takes to move from one block to another? A warp that is
+   alone on its scheduler executes an op for an element after the other, if loads are prefetched. */
 static bool is_light(const locking *x)
 {
     const ct_block *body = x->loop->regions[0];
@@ -159,7 +158,8 @@ static bool is_light(const locking *x)
             return false;
         elements += elements_of(op);
     }
-    return elements <= (uint64_t)CG_LOCKED_ELEMENTS * cg_threads(x->c);
+    const cg_machine *m = cg_machine_of(x->c->target);
+    return (double)elements * m->op_latency <= m->lock_turn * cg_threads(x->c);
 }
 
 /* Is the token of `give` passed on by the loop, and not used otherwise? */

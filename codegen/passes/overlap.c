@@ -224,15 +224,16 @@ static void move_releases(const overlapping *x, ct_op *const *awaits)
    columns (88 left) 1,124, 1,026 and 970; in tiles of 128 queries (8 left) 1,008 and 1,087. */
 static void overlap(overlapping *x)
 {
+    const cg_machine *m = cg_machine_of(x->c->target);
     ct_op *awaits[CG_TOGETHER];
     int left = registers_left(x);
     for (uint32_t i = 0; i < x->count; i++) {
         x->products[i]->in_place = !cg_addend_of(x->products[i])->op;
         x->products[i]->as_words = !ct_is_inside(x->products[i]->operands[0]->block, x->body);
     }
-    if (left < CG_REGISTERS_OF_ADDRESSES)
+    if (left < m->registers_few)
         return;
-    if (left >= cg_machine_of(x->c->target)->registers_loop)
+    if (left >= m->registers_loop)
         order_products(x);
     for (uint32_t i = 0; i < x->count; i++)
         if (!(awaits[i] = put_await(x, i)))

@@ -45,7 +45,7 @@ static bool are_of_one_block(const cg_spreading *x, const ct_op *a, const ct_op 
 static bool is_store_torn(const cg_spreading *x, const cg_ordered_op *store, const cg_ordered_op *all, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
-        if (cg_are_ordered(x->c, store, &all[i]) && !are_of_one_block(x, store->op, all[i].op))
+        if (cg_are_ordered(store, &all[i]) && !are_of_one_block(x, store->op, all[i].op))
             return true;
     return false;
 }
@@ -70,7 +70,7 @@ bool cg_cluster_is_torn(cg_spreading *x)
     }
     for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
         if (bc_op_in(op->opcode, BC_OPS(ACCESS)))
-            all[next++] = cg_ordered_op_of(op);
+            all[next++] = cg_ordered_op_of(x->c, op);
     for (uint32_t i = 0; i < count; i++)
         if (cg_cluster_is_store(all[i].op, &value) && is_store_torn(x, &all[i], all, count))
             return !cg_cluster_refuse(x, all[i].op, "other thread blocks may access the memory that it writes");

@@ -40,22 +40,36 @@ static bool loads_as_much(cg_func *c, const ct_op *load, const ct_op *store)
            && cg_shape_of(load->results[0].type).tile_bits >= cg_shape_of(stored->type).tile_bits;
 }
 
+/* The loads from `first` to `last`, and what precedes them. NULL: out of memory. */
+static cg_ordered_op *loads_of(cg_func *c, const ct_op *first, const ct_op *last, uint32_t *out_count)
+{
+    uint32_t count = 0, i = 0;
+    for (const ct_op *op = first; op != last->next; op = op->next)
+        count += ct_is_load(op);
+    cg_ordered_op *loads = bc_new(&c->arena, cg_ordered_op, count + 1u);
+    for (const ct_op *op = first; loads && op != last->next; op = op->next)
+        if (ct_is_load(op))
+            loads[i++] = cg_ordered_op_of(c, op);
+    if (!loads)
+        cg_no_memory(c);
+    *out_count = i;
+    return loads;
+}
+
 /* May each load from `first` to `last` change places with each store? */
 static bool are_free(cg_func *c, const ct_op *first, const ct_op *last)
 {
-    for (const ct_op *store = first; store != last->next; store = store->next) {
+    uint32_t count;
+    const cg_ordered_op *loads = loads_of(c, first, last, &count);
+    for (const ct_op *store = first; loads && store != last->next; store = store->next) {
         if (!is_store(store))
             continue;
-        const cg_ordered_op stored = cg_ordered_op_of(store);
-        for (const ct_op *load = first; load != last->next; load = load->next) {
-            if (!ct_is_load(load))
-                continue;
-            const cg_ordered_op loaded = cg_ordered_op_of(load);
-            if (cg_are_ordered(c, &stored, &loaded))
+        const cg_ordered_op stored = cg_ordered_op_of(c, store);
+        for (uint32_t i = 0; i < count; i++)
+            if (cg_are_ordered(&stored, &loads[i]))
                 return false;
-        }
     }
-    return true;
+    return loads;
 }
 
 /* Marks the ops from `first` to `last` if they are better executed store by store. */

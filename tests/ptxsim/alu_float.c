@@ -1,5 +1,5 @@
 /* PTX ISA, "Floating Point Instructions", "Half Precision", "Mixed Precision". Rounded once; approximations are the
-   exact result rounded to nearest, computed by the C library in double. */
+   exact result rounded to nearest, computed by the C library in double, but those in f64 are of upper halves alone. */
 #include <math.h>
 
 #include "bytecode/number/fast.h"
@@ -148,9 +148,16 @@ uint64_t ps_float_sqrt(const ps_insn *in, const uint64_t *v)
     return finish(in, bc_float_sqrt((bc_kind)in->kind, v[0], (bc_RoundingMode)in->rounding, in->ftz));
 }
 
+/* What an approximation in f64 leaves of its operand, and gives of its result; everything of other types. */
+static uint64_t upper_half(const ps_insn *in, uint64_t x)
+{
+    return in->approx && in->kind == BC_F64 ? x >> 32 << 32 : x;
+}
+
 uint64_t ps_float_rcp(const ps_insn *in, const uint64_t *v)
 {
-    return ps_float_div(in, (const uint64_t[]){one((bc_kind)in->kind), v[0]});
+    const uint64_t x = upper_half(in, v[0]);
+    return upper_half(in, ps_float_div(in, (const uint64_t[]){one((bc_kind)in->kind), x}));
 }
 
 static uint64_t choose(const ps_insn *in, const uint64_t *v, bool max)
@@ -198,7 +205,7 @@ uint64_t ps_float_abs(const ps_insn *in, const uint64_t *v)
 
 uint64_t ps_float_rsqrt(const ps_insn *in, const uint64_t *v)
 {
-    return round_double(in, 1.0 / sqrt(value(in, v[0])));
+    return upper_half(in, round_double(in, 1.0 / sqrt(value(in, upper_half(in, v[0])))));
 }
 
 uint64_t ps_float_ex2(const ps_insn *in, const uint64_t *v)

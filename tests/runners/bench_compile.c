@@ -163,7 +163,7 @@ static void bench_in_process(const bench *b, const char *version)
             add(&s, ms, paths[i]);
     }
     snprintf(what, sizeof what, "bytecode to PTX, %s, %s", version, tv_target_exact(b->target));
-    put_series(&s, what, 0.3, 30);
+    put_series(&s, what, 0.25, 30);
     if (s.count < count)
         printf("  refused: %zu kernels\n", count - s.count);
     free(s.ms);

@@ -176,8 +176,10 @@ if build build tests corpus; then
         run zoo check-zoo ROUND="$round"
         run model check-model
         run counters check-counters
+        run own-counters check-own-counters
+        run figures check-figures
     else
-        skip "zoo, model, counters" "no python3"
+        skip "zoo, model, counters, own-counters, figures" "no python3"
     fi
     run stop check-stop
     run debug check-debug

@@ -205,6 +205,9 @@ static const row rows[] = {
     {'r', "rsqrt.approx.f32 %r0, %r1;", 0x40800000, 0, 0, 0x3F000000},
     {'r', "sqrt.approx.f32 %r0, %r1;", 0x40800000, 0, 0, F2},
     {'r', "rcp.approx.ftz.f32 %r0, %r1;", F2, 0, 0, 0x3F000000},
+    {'d', "rcp.approx.ftz.f64 %d0, %d1;", 0x40080000FFFFFFFF, 0, 0, 0x3FD5555500000000},
+    {'d', "rcp.approx.ftz.f64 %d0, %d1;", 0x7FE0000000000000, 0, 0, 0},
+    {'d', "rsqrt.approx.ftz.f64 %d0, %d1;", 0x40080000FFFFFFFF, 0, 0, 0x3FE279A700000000},
     {'r', "div.full.f32 %r0, %r1, %r2;", F3, F2, 0, 0x3FC00000},
     {'r', "div.approx.ftz.f32 %r0, %r1, %r2;", F3, F2, 0, 0x3FC00000},
 

@@ -176,25 +176,30 @@ def chain(xp, f, axes, named, which):
 MOST_F16 = 65504
 
 
+def fused(xp, x, z, y):
+    """x z + y: in f32, the product is not rounded, and is finite."""
+    return converted(xp, converted(xp, x, "float64") * z + y, "float32") if "float32" in str(x.dtype) else x * z + y
+
+
 def one(xp, name, args, values, r):
-    """r rounds as the kernel does, which has an op for each call of it."""
+    """r rounds as the kernel does, which has an op for each call of it. Of a number and NaN, maxf and minf give the number."""
     x = values[args[0]]
     if name == "damp":
         return r(x * r(xp.full_like(x, args[1])))
     y, z = values[args[-1]], values[args[1 % len(args)]]
-    return {"add": lambda: r(x + y), "sub": lambda: r(x - y), "mul": lambda: r(x * y), "max": lambda: xp.maximum(x, y),
-            "min": lambda: xp.minimum(x, y), "fma": lambda: r(x * z + y), "abs": lambda: xp.abs(x), "neg": lambda: -x,
+    return {"add": lambda: r(x + y), "sub": lambda: r(x - y), "mul": lambda: r(x * y), "max": lambda: xp.fmax(x, y),
+            "min": lambda: xp.fmin(x, y), "fma": lambda: r(fused(xp, x, z, y)), "abs": lambda: xp.abs(x), "neg": lambda: -x,
             "exp": lambda: r(xp.exp(-xp.abs(x))), "log": lambda: r(xp.log(r(1 + xp.abs(x)))), "sqrt": lambda: r(xp.sqrt(xp.abs(x))),
             "rsqrt": lambda: r(1 / xp.sqrt(r(1 + r(x * x)))), "tanh": lambda: r(xp.tanh(x)), "sin": lambda: r(xp.sin(x)),
             "cos": lambda: r(xp.cos(x)), "sigmoid": lambda: r(1 / r(1 + r(xp.exp(-x)))), "div": lambda: r(x / r(1 + xp.abs(y))),
-            "relu": lambda: xp.where(x > 0, x, x * 0), "scale": lambda: r(x * 0.75), "and": lambda: x & y, "or": lambda: x | y,
-            "xor": lambda: x ^ y, "shift": lambda: x >> 1, "where": lambda: xp.where(x > 0, z, y)}[name]()
+            "relu": lambda: xp.where(x > 0, x, xp.zeros_like(x)), "scale": lambda: r(x * 0.75), "and": lambda: x & y,
+            "or": lambda: x | y, "xor": lambda: x ^ y, "shift": lambda: x >> 1, "where": lambda: xp.where(x > 0, z, y)}[name]()
 
 
 def map_work(xp, f, axes, named, which):
     integer = {"i8": "int8", "i32": "int32"}.get(f["compute"])
     values = [converted(xp, named[n], integer) if integer else wide(xp, named[n]) for n in f["inputs"]]
-    values = [values[0] * 0 + v for v in values]        # of the shape of all
+    values = [xp.zeros_like(values[0]) + v for v in values]     # of the shape of all
     for name, *args in f["ops"]:
         values.append(one(xp, name, args, values, lambda v: converted(xp, v, integer) if integer else nearest(xp, v, f["compute"])))
     outputs = {}
@@ -207,7 +212,7 @@ def map_work(xp, f, axes, named, which):
             taken = xp.asarray(taken, device=y.device) if hasattr(y, "to") else xp.asarray(taken)
             shape = [1] * len(y.shape)
             shape[f["along"]] = -1
-            y = y * taken.reshape(shape)
+            y = xp.where(taken.reshape(shape), y, xp.zeros_like(y))
         outputs[name] = in_range(xp, f, rounded_subnormals(xp, f, y))
     return outputs
 
@@ -302,8 +307,36 @@ def three(xp, f, axes, named, which):
     return {"Y": y * named["W"] if f["weights"] else y}
 
 
+# Those of figures_work.py
+
+def cross_entropy(xp, f, axes, named, which):
+    x = wide(xp, named["X"])
+    high = xp.amax(x, axis=-1)
+    label = converted(xp, named["labels"], "int64")[:, None]
+    chosen = xp.gather(x, -1, label) if hasattr(x, "to") else xp.take_along_axis(x, label, -1)
+    return {"R": high + xp.log(xp.exp(x - high[:, None]).sum(axis=-1)) - chosen[:, 0]}
+
+
+def unpack(xp, f, axes, named, which):
+    return {"Y": operand(xp, f["X"], named)}
+
+
+def gated(xp, f, axes, named, which):
+    x = wide(xp, named["X"])
+    return {"Y": x / (1 + xp.exp(-x)) * wide(xp, named["G"])}
+
+
+def rotation(xp, f, axes, named, which):
+    x, c, s = wide(xp, named["X"]), named["cos"][:, None], named["sin"][:, None]
+    half = x.shape[-1] // 2
+    low, high = x[..., :half], x[..., half:]
+    parts = [low * c - high * s, high * c + low * s]
+    return {"Y": xp.concatenate(parts, -1)}
+
+
 WORKS = dict(product=product, product_reduce=product_reduce, chain=chain, map=map_work, reduction=reduction, column_sum=column_sum,
-             histogram=histogram, scan=scan, three=three)
+             histogram=histogram, scan=scan, three=three,
+             cross_entropy=cross_entropy, unpack=unpack, gated=gated, rotation=rotation)
 
 
 def expected(xp, job, axes, named, which):

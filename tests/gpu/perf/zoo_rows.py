@@ -94,7 +94,7 @@ def map_work(k, r):
     elem, compute, inputs, outputs = axes["compute"], axes["arithmetic"], axes["inputs"], axes["outputs"]
     program = Program(r, inputs, axes["ops"], compute, axes["light"])
     size = (8 if elem == "f64" else 4 if elem in ("f32", "i32") else 2 if elem in ("f16", "bf16") else 1)
-    total = BYTES / size / (inputs + outputs) / (4 if compute == "f64" else 1)
+    total = axes.get("bytes", BYTES) / size / (inputs + outputs) / (4 if compute == "f64" else 1)
     moving = max(0, len(shape) - 2) if len(shape) > 1 else 0
     per = {"none": 1, "nested": 4}.get(axes["index"], 4)
     limit = total
@@ -178,7 +178,7 @@ class Rows:
         size = {"f64": 8, "f32": 4, "i32": 4, "f16": 2, "bf16": 2}.get(elem, 1)
         count = 1 if axes["whole"] else max(least, 4096 // self.width, 4)
         count += count % 2 if not axes["whole"] else 0
-        rows = max(2, round(BYTES / size / (count * self.width) / self.height / self.copies[1]))
+        rows = max(2, round(axes.get("bytes", BYTES) / size / (count * self.width) / self.height / self.copies[1]))
         if axes["few"] and not axes["whole"]:      # few long rows
             count, rows = count * 8, max(2, rows // 8)
         small = 1 if axes["whole"] else 4 if self.width <= 1024 else 2

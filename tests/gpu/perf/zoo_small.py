@@ -22,13 +22,15 @@ def generator(a, seed):
         random.Random(seed).shuffle(order)
         return "values(i32,[%s],%s)" % (",".join(map(str, order)), shape)
     form = {"normal": "randn(%s,%s,seed=%d,%s)", "positive": "uniform(%s,%s,0.5,1.5,seed=%d,%s)", "bytes": "randint(%s,%s,-128,128,seed=%d,%s)",
-            "zero": "zeros(%s,%s,%.0s%s)", "below": "randint(%%s,%%s,0,%s,seed=%%d,%%s)" % "".join(limits[:1]),
+            "zero": "zeros(%s,%s,%.0s%s)", "bits": "bits(%s,%s,seed=%d,%s)", "below": "randint(%%s,%%s,0,%s,seed=%%d,%%s)" % "".join(limits[:1]),
             "between": "randint(%%s,%%s,%s,seed=%%d,%%s)" % ",".join(limits)}[kind]
     return form % (a["dtype"], shape, seed, strides)
 
 
-def arguments(job):
-    return [generator(a, i + 1) if "shape" in a["small"] else str(a["small"]["value"]) for i, a in enumerate(job["arguments"])]
+def arguments(job, init=None):
+    """init: what is in inputs, instead of their own kind of numbers."""
+    given = [dict(a, init=init) if init and a["dtype"] == "f16" and a["role"] == "in" else a for a in job["arguments"]]
+    return [generator(a, i + 1) if "shape" in a["small"] else str(a["small"]["value"]) for i, a in enumerate(given)]
 
 
 def parameter(i):
@@ -36,10 +38,10 @@ def parameter(i):
     return LETTERS[i] if i < len(LETTERS) else LETTERS[i // len(LETTERS) - 1] + LETTERS[i % len(LETTERS)]
 
 
-def run(tilevm, path, job, save):
+def run(tilevm, path, job, save, init=None):
     """On the virtual machine, outputs zero before; save: an argument's name to the file for its array. Raises RuntimeError."""
     words = []
-    for i, (a, word) in enumerate(zip(job["arguments"], arguments(job))):
+    for i, (a, word) in enumerate(zip(job["arguments"], arguments(job, init))):
         words.append(word.replace("empty(", "zeros(", 1))
         if "shape" in a["small"]:
             words += ["--save", "%s=%s" % (parameter(i), save(a["name"]))]
