@@ -45,10 +45,18 @@ check-ptx-sums: $(OUT)/ptx_sums $(BUILD)/corpus/unpacked
 check-ptx-order: all $(OUT)/run_fixtures $(OUT)/ptx_sums $(BUILD)/corpus/unpacked
 	$(Q)status=0; $(FIXTURES) tests/ptx || status=1; $(PTX_SUMS) || status=1; exit $$status
 
+# Loads that stay behind for want of an analysis: one of k14_control.cu, compiled twice, in a loop with two exits, and
+# one of list_of_arrays_sum, through a view that the loop makes.
+CORPUS_BEHIND := 3
+LOADS_TOLD = $(BUILD)/corpus/bytecode/13.5 $(BUILD)/cpp/bytecode
 ## check-loads-told: check that a remark says for every load in a loop how it is prefetched, or why not
+##   and that no more than are known stay behind for want of an analysis
 .PHONY: check-loads-told
 check-loads-told: $(OUT)/loads_told $(BUILD)/corpus/unpacked $(BUILD)/cpp/unpacked
-	$(Q)$(OUT)/loads_told $(BUILD)/corpus/bytecode/13.5 $(BUILD)/cpp/bytecode
+	$(Q)$(OUT)/loads_told $(LOADS_TOLD)
+	$(Q)if command -v $(PYTHON) > /dev/null; then \
+	    $(PYTHON) tools/loads_kinds.py $(OUT) $(ZOO_LIMITS) --most $(CORPUS_BEHIND) $(LOADS_TOLD); \
+	    else echo "loads-kinds: skipped, there is no $(PYTHON)"; fi
 
 FIGURE_CASES = $(BUILD)/figures-composed
 ## check-figures: run the kernels that are composed for bench-gpu-figures on the virtual machine and the simulator, and
@@ -126,11 +134,11 @@ zoo-cases: all
 ## check-zoo: run kernels composed from a seed on the simulator, and count loads in loops that are not prefetched
 ##   ZOO_SEED, ZOO_COUNT: seed, number (80; FULL=1: 400); TILEIR_TOOLS, CUDA_HOME: also spills, with NVIDIA's
 .PHONY: check-zoo
-check-zoo: zoo-cases $(OUT)/fakecuda/libcuda.so.1
+check-zoo: zoo-cases $(OUT)/fakecuda/libcuda.so.1 $(OUT)/loads_told
 	$(Q)PYTHON=$(PYTHON) sh tests/shell/zoo.sh
 	$(Q)$(PYTHON) tests/gpu/perf/zoo_tiny.py $(OUT)/tilevm $(ZOO_CASES)
 	$(Q)$(ZOO_CHECK) $(if $(TILEIR_TOOLS),--beside $(TILEIR_TOOLS)/tileiras)
 ## zoo-limits: accept that fewer loads in loops are not prefetched (with ZOO_COUNT=2000 or more)
 .PHONY: zoo-limits
-zoo-limits: zoo-cases
+zoo-limits: zoo-cases $(OUT)/loads_told
 	$(Q)$(ZOO_CHECK) --loads --update

@@ -5,13 +5,12 @@
 
 Each kernel must be valid, must compile for every target, and compiled, must compute on the PTX simulator what the virtual machine
 computes, with small sizes. Then it is asked of each load in a loop whether it is ahead of the iteration that takes it; reasons why
-not are counted. BUILD has tilevm and fakecuda. --loads: loads are counted alone. --beside: ptxas assembles the kernels, and those
+not are counted. BUILD has tilevm, loads_told and fakecuda. --loads: loads are counted alone. --beside: ptxas assembles the kernels, and those
 that spill registers where the ones of NVIDIA's compiler do not are counted, too (CUDA_HOME, as for tools/perf_build.py).
 
---limits: a file of lines `SHARE REASON`, loads of a thousand in loops, of kernels for spills; `-` is the share of reasons that are
-the kernel's own meaning, which have no limit, and 0 that of those which the file does not have. More than the share, and more than
-chance would give, is a failure. Reasons behind `=` are budgets for registers, instructions or iterations.
-Loads that have neither kind among their reasons are told, too, and have a limit together.
+--limits: a file of lines `SHARE REASON` (tools/loads_kinds.py), loads of a thousand in loops, of kernels for spills; what the
+kernel means has no limit, and reasons that the file does not have may not occur. More than the share, and more than chance
+would give, is a failure. Loads that neither the meaning nor a budget keeps behind are told, too, and have a limit together.
 --update: writes the shares that were found, where they are less. Ends with `zoo: N passed, N failed`.
 """
 import argparse
@@ -26,6 +25,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "gpu", "perf"))
+import loads_kinds  # noqa: E402
 import perf_build  # noqa: E402
 import zoo_small  # noqa: E402
 
@@ -59,12 +59,12 @@ class Checker:
         return p.returncode, p.stdout + p.stderr
 
     def compile(self, kernel, target, folder):
-        """(what is wrong or None, remarks on loads of loops)"""
+        """What is wrong; None: nothing."""
         out = os.path.join(folder, "%s.%s.ptx" % (kernel["name"], target))
-        code, text = self.command(self.tilevm, "compile", self.path(kernel), "-t", target, "-o", out, "--remarks", "loop")
+        code, text = self.command(self.tilevm, "compile", self.path(kernel), "-t", target, "-o", out)
         if os.path.exists(out):
             os.unlink(out)
-        return (None, text) if code == 0 else ("for %s: %s" % (target, text.strip()[:300]), "")
+        return None if code == 0 else "for %s: %s" % (target, text.strip()[:300])
 
     def path(self, kernel):
         return os.path.join(self.options.cases, kernel["name"] + ".tbc")
@@ -87,71 +87,37 @@ class Checker:
 
     def check(self, kernel, number):
         """(what is wrong, why loads stay, how many there are)"""
-        wrong, remarks = [], ""
+        wrong = []
         with tempfile.TemporaryDirectory() as folder:
             for target in TARGETS[1:2] if self.options.loads else TARGETS:
-                why, text = self.compile(kernel, target, folder)
+                why = self.compile(kernel, target, folder)
                 wrong += [why] if why else []
-                remarks += text if target == "sm_90a" else ""
+            lines, why = loads_kinds.listed(self.options.build, self.path(kernel))
+            wrong += [why] if why else []
+            behind = [how for _, how in lines if how != loads_kinds.AHEAD]
             runs = self.options.run_on.split(",")
             why = None if wrong or self.options.loads else self.simulate(kernel, runs[number % len(runs)], folder)
             wrong += [why] if why else []
-            behind, loads = loads_of(remarks)
             try:
                 behind += [SPILLS] if self.options.beside and self.spills(kernel, folder) else []
             except perf_build.Failure as e:
                 wrong.append(str(e))
-        return wrong, behind, loads
+        return wrong, behind, len(lines)
 
 
-def loads_of(remarks):
-    """(reasons of loads in loops that are not ahead, one for each load; how many loads there are)"""
-    reasons = {}
-    for place, text in re.findall(r"^\S+?:(0x[0-9a-f]+): remark: \[missed loop/NotPipelined\] (load_\w+: .*)$", remarks, re.M):
-        reasons[place] = text.split(": ", 1)[1]
-    ahead = set(re.findall(r"^\S+?:(0x[0-9a-f]+): remark: \[passed loop/LoadAhead\]", remarks, re.M))
-    return [text for place, text in reasons.items() if place not in ahead], len(ahead | set(reasons))
+class Limits(loads_kinds.Kinds):
+    """Which share of loads may stay for which reason."""
 
-
-def short(reason):
-    """Without numbers, which differ."""
-    return re.sub(r"\d+", "N", reason.replace("not loaded ahead: ", ""))
-
-
-class Limits:
-    """Which share of loads may stay for which reason: why not in a ring of shared memory, and why not in registers."""
-
-    SEPARATOR = "; nor into registers: "
     CHANCE = 4      # standard deviations
     FEW = 3         # of one reason, in any run
-
-    def __init__(self, path):
-        self.shares, self.budgets = {}, set()
-        with open(path) as f:
-            for line in f:
-                share, _, reason = line.strip().partition(" ")
-                if share == "=":
-                    self.budgets.add(reason)
-                elif share and not share.startswith("#"):
-                    self.shares[reason] = None if share == "-" else float(share)
-
-    def part(self, reason):
-        """What decides, of both: what is the kernel's meaning, else why it is not in a ring."""
-        parts = reason.split(self.SEPARATOR)
-        return next((p for p in parts if p in self.shares and self.shares[p] is None), parts[0])
-
-    def keeps(self, reason):
-        """Is any of its reasons the meaning, or else a budget?"""
-        parts = reason.split(self.SEPARATOR)
-        return "meaning" if any(self.shares.get(p, 0.0) is None for p in parts) else \
-            "budget" if self.budgets.intersection(parts) else "neither"
 
     def exceeded(self, counts, loads, kernels):
         """A line for each reason that is beyond its limit."""
         for reason, count in counts.items():
             share = self.shares.get(reason, 0.0)
             usual = (share or 0.0) * (kernels if reason == SPILLS else loads) / 1000
-            if share is not None and count > usual + self.CHANCE * math.sqrt(usual) + self.FEW:
+            few = 0 if reason == NEITHER else self.FEW
+            if share is not None and count > usual + self.CHANCE * math.sqrt(usual) + few:
                 yield "%d are beyond the limit of %.1f in a thousand, which is %.1f here: %s" % (count, share, usual, reason)
 
     def update(self, path, counts, loads, kernels):
@@ -192,7 +158,7 @@ class Tally:
         self.loads += loads
         for text in wrong:
             print("%s %s" % (name, text), flush=True)
-        for reason in map(short, behind):
+        for reason in map(loads_kinds.short, behind):
             self.reasons[reason] += 1
             self.where[reason].append(name)
 
@@ -206,10 +172,9 @@ class Tally:
         for reason, count in self.reasons.items():
             counts[limits.part(reason)] += count
             if reason != SPILLS:
-                kinds[limits.keeps(reason)] += count
+                kinds[limits.of(reason)] += count
         counts[NEITHER] = kinds["neither"]
-        print("behind by what the kernel means: %d, by a budget for registers: %d, by neither: %d" %
-              (kinds["meaning"], kinds["budget"], kinds["neither"]))
+        print(limits.line(kinds))
         kernels = self.passed + self.failed
         if update:
             limits.update(path, counts, self.loads, kernels)

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "codegen/ptx/access.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/values.h"
 
@@ -491,42 +492,33 @@ static cg_val is_whole(walk *w)
     return whole;
 }
 
-/* What a load has found in one of two branches goes to the registers that both write. */
-static void settle(cg_func *c, const cg_layout *l, cg_val *regs, cg_val *both)
-{
-    for (uint32_t r = 0; regs && r < cg_layout_regs(l); r++) {
-        if (!both[r].id)
-            both[r] = cg_new(c, (cg_class)regs[r].cls);
-        if (regs[r].cls == CG_PRED)
-            cg_ins(c, "mov.pred %v, %r", both[r], regs[r]);
-        else
-            cg_ins(c, "mov.b%u %v, %v", cg_class_bits((cg_class)regs[r].cls), both[r], regs[r]);
-    }
-}
-
 /* A tile inside the tensor by long vectors, one at its end by those that never straddle it. */
 static void two_ways(walk *w, cg_val whole, uint32_t long_bits, uint32_t bits, cg_val *regs, void *user,
                      cg_vector_fn *found)
 {
     cg_func *c = w->c;
     uint32_t edge = cg_label(c), end = cg_label(c);
-    cg_val *both = cg_vals(c, cg_layout_regs(w->l)), limit[CG_VIEW_DIMS];
-    if (!both)
+    const uint32_t in_word = regs ? w->op->tile->in_word : 0, reg_bits = w->l->reg_bits;
+    const cg_settled settled = {.kind = bc_elem_kind(w->op->tile_type),
+                                .count = regs ? cg_layout_regs(w->l) : 0,
+                                .in_word = in_word < reg_bits ? in_word : reg_bits,
+                                .both = cg_vals(c, cg_layout_regs(w->l))};
+    cg_val limit[CG_VIEW_DIMS];
+    if (!settled.both)
         return;
     memcpy(limit, w->limit, sizeof limit);
     cg_ins(c, "@!%v bra %l", whole, edge);
     for (uint32_t t = 0; t < w->shape.rank; t++)
         w->limit[t] = cg_const(CG_B32, UINT32_MAX);
     all_parts(w, long_bits, user, found);
-    settle(c, w->l, regs, both);
+    cg_settle(c, &settled, regs);
     cg_ins(c, "bra.uni %l", end);
     cg_place_label(c, edge);
     memcpy(w->limit, limit, sizeof limit);
     all_parts(w, bits, user, found);
-    settle(c, w->l, regs, both);
+    cg_settle(c, &settled, regs);
     cg_place_label(c, end);
-    for (uint32_t r = 0; regs && r < cg_layout_regs(w->l); r++)
-        regs[r] = both[r];
+    cg_take_settled(c, &settled, regs);
 }
 
 /* False: elements of half a byte cannot be reached, which has been reported. */

@@ -198,16 +198,31 @@ void cg_assign_return(cg_func *c, const ct_op *op)
 
 /* ---- moves ---- */
 
-/* 16-bit elements are passed on in pairs: two per register. */
-static bool is_paired(cg_func *c, const ct_value *v)
+/* log2 of the elements in a register that is passed on: 16-bit elements are passed on in pairs, and bytes that a load
+   brings in words, in those words. */
+static uint32_t joined_bits(cg_func *c, const ct_value *v)
 {
-    return cg_elem_class(v->type) == CG_B16 && cg_value_of(c, v)->home->reg_bits && !v->apart;
+    const uint32_t all = cg_value_of(c, v)->home->reg_bits,
+                   bits = cg_elem_class(v->type) == CG_B16 ? !v->apart : v->in_word;
+    return bits < all ? bits : all;
+}
+
+/* Bits of an element that shares a register. */
+static uint32_t joined_size(const ct_value *v)
+{
+    return bc_kind_bits(bc_elem_kind(v->type));
 }
 
 /* The number of registers in which a tile is passed on. */
 static uint32_t slot_count(cg_func *c, const ct_value *v)
 {
-    return cg_layout_regs(cg_value_of(c, v)->home) >> is_paired(c, v);
+    return cg_layout_regs(cg_value_of(c, v)->home) >> joined_bits(c, v);
+}
+
+static cg_class slot_class(cg_func *c, const ct_value *v)
+{
+    const uint32_t bits = joined_bits(c, v);
+    return !bits ? cg_elem_class(v->type) : joined_size(v) << bits == cg_class_bits(CG_B16) ? CG_B16 : CG_B32;
 }
 
 /* New registers. NULL: the value needs none, because it is no tile, or is in strips or tensor memory. */
@@ -218,7 +233,7 @@ static cg_val *slots_for(cg_func *c, const ct_value *v)
     uint32_t count = slot_count(c, v);
     cg_val *slots = cg_vals(c, count);
     for (uint32_t r = 0; slots && r < count; r++)
-        slots[r] = cg_new(c, is_paired(c, v) ? CG_B32 : cg_elem_class(v->type));
+        slots[r] = cg_new(c, slot_class(c, v));
     return slots;
 }
 
@@ -231,18 +246,19 @@ static bool is_in(const cg_val *slots, uint32_t count, cg_val x)
 /* The value of slot r of `home`, from the value's registers. */
 static cg_val slot_value(cg_func *c, const ct_value *home, const cg_val *regs, uint32_t r)
 {
-    return is_paired(c, home) ? cg_join(c, regs + 2 * r, 2, 16) : regs[r];
+    const uint32_t bits = joined_bits(c, home);
+    return bits ? cg_join(c, regs + (r << bits), 1u << bits, joined_size(home)) : regs[r];
 }
 
 /* The registers of a value, taken from its slots. */
 static cg_val *from_slots(cg_func *c, const ct_value *v, cg_val *slots)
 {
-    if (!is_paired(c, v))
+    const uint32_t bits = joined_bits(c, v), count = slot_count(c, v);
+    if (!bits)
         return slots;
-    uint32_t count = slot_count(c, v);
-    cg_val *regs = cg_vals(c, 2 * count);
+    cg_val *regs = cg_vals(c, count << bits);
     for (uint32_t r = 0; regs && r < count; r++)
-        cg_split(c, bc_elem_kind(v->type), slots[r], 2, 16, regs + 2 * r);
+        cg_split(c, bc_elem_kind(v->type), slots[r], 1u << bits, joined_size(v), regs + (r << bits));
     return regs;
 }
 
@@ -308,7 +324,7 @@ static void share_slots(cg_func *c, const ct_op *op, cg_val **slots)
     for (uint32_t i = 0; i < inits.count; i++) {
         const ct_value *from = ct_operands(op)[inits.first + i];
         cg_val *shared = slots_of(c->lowering->loop, from);
-        if (slots[i] && shared && !from->uses->next && from->apart == own[i].apart
+        if (slots[i] && shared && !from->uses->next && from->apart == own[i].apart && from->in_word == own[i].in_word
             && cg_value_of(c, from)->home == cg_value_of(c, &own[i])->home)
             slots[i] = shared;
     }

@@ -29,6 +29,7 @@
 #include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/plan/budget.h"
+#include "codegen/plan/early.h"
 #include "codegen/rewrite/iteration.h"
 #include "codegen/passes/pass.h"
 #include "codegen/passes/loads.h"
@@ -95,6 +96,20 @@ static const char *fits_threads(cg_query *q)
     return cg_slot_of_threads(q->c, q->load, cg_value_of(q->c, cg_result(q->load, 0))->home, q->out);
 }
 
+/* Registers do not hold the next strip either: what has no stage usually has accesses so short that no loop prefetches
+   them into registers. */
+static void tell_why_not(cg_func *c, ct_op *load, const char *why)
+{
+    const bc_kind kind = bc_elem_kind(load->results[0].type);
+    cg_early_plan p = {.distance = 1};
+    if (kind != BC_PTR && bc_kind_memory_bytes(kind))
+        cg_early_measure(c, load, &p);
+    if (p.access && p.access < CG_ACCESS_BYTES / 2)
+        cg_early_tell_why_not(c, load, why, cg_early_row_of(CG_EARLY_SHORT)->why);
+    else
+        cg_remark_stays(c, load, why);
+}
+
 /* Returns the number of loads that are not prefetched. */
 static uint32_t find_loads(candidate *x, bool tells)
 {
@@ -106,7 +121,7 @@ static uint32_t find_loads(candidate *x, bool tells)
             continue;
         const char *why = cg_obstacle_to_ring(&q, list, op);
         if (why && tells)
-            cg_remark_stays(x->c, op, why);
+            tell_why_not(x->c, op, why);
         others += why != NULL;
     }
     return others;

@@ -93,12 +93,18 @@ static void tell(const cg_func *c, const ct_op *load, const cg_early_row *row, c
 /* Schedules the load: its tile is passed on as it is loaded. */
 static void add_load(early *x, ct_op *load)
 {
-    for (uint32_t i = 0; i < load->result_count; i++)
-        load->results[i].apart = ((const cg_early_plan *)load->detail)->apart;
+    const cg_early_plan *p = load->detail;
+    for (uint32_t i = 0; i < load->result_count; i++) {
+        load->results[i].apart = p->apart;
+        load->results[i].in_word = p->in_word;
+    }
     load->detail = NULL;
     x->loads[x->count++] =
         (cg_scheduled){.op = load, .shift = (int32_t)x->distance, .place = x->loop->regions[0]->first};
 }
+
+/* The registers that a load's address would take are not there. */
+static const char no_source[] = "too few registers are left for the load of its address";
 
 /* Chooses the loads that are prefetched at that distance, as long as registers are left; every load gets a
    remark. */
@@ -115,7 +121,7 @@ static void choose_loads(early *x, purse *w)
             tell(x->c, op, row, w);
             add_load(x, op);
         } else {
-            cg_early_tell_why_not(x->c, op, p->why, why ? why : row->why);
+            cg_early_tell_why_not(x->c, op, p->why, !why ? row->why : p->takes_source ? no_source : why);
             op->detail = NULL;
         }
     }

@@ -18,6 +18,7 @@
 #include "codegen/analysis/product.h"
 #include "codegen/kernel/groups.h"
 #include "codegen/kernel/limits.h"
+#include "codegen/kernel/remarks.h"
 #include "codegen/passes/pass.h"
 
 /* Can the op be executed where its result may not be needed? */
@@ -113,11 +114,14 @@ static bool can_leave(const cg_func *c, const ct_block *body, const ct_op *op, u
 }
 
 /* Moves the op, and the ops of the body that compute its operands, in front of the loop. */
-static void leave(const ct_block *body, ct_op *op, ct_op *loop)
+static void leave(const cg_func *c, const ct_block *body, ct_op *op, ct_op *loop)
 {
     for (uint32_t i = 0; i < op->operand_count; i++)
         if (ct_is_inside(op->operands[i]->block, body))
-            leave(body, op->operands[i]->op, loop);
+            leave(c, body, op->operands[i]->op, loop);
+    if (ct_is_load(op))
+        cg_remark(c, op, CG_REMARK_LoadAhead, TV_REMARK_PASSED,
+                  "loaded ahead: once in front of the loop, in which it does not change");
     ct_move_before(op, loop);
 }
 
@@ -141,7 +145,7 @@ static void hoist_rows(const cg_func *c, ct_op *loop)
         uint64_t registers = is_load ? registers_of(c, &op->results[0]) : 0;
         if ((is_load || is_row_map(op)) && is_small(c, op) && loaded + registers <= CG_HELD_REGISTERS
             && can_leave(c, body, op, CG_ROW_DEPTH)) {
-            leave(body, op, loop);
+            leave(c, body, op, loop);
             loaded += registers;
         }
     }

@@ -34,7 +34,8 @@ typedef struct candidate {
     ct_op *loop;
     ct_block *body;
     cg_ring *ring;
-    cg_ring *own; /* for loads that products cannot read unchanged */
+    cg_ring *own;          /* for loads that products cannot read unchanged */
+    const cg_plan *before; /* of an earlier visit, which has told of all other loads; NULL: this is the first one */
 } candidate;
 
 /* ---- which loads ---- */
@@ -112,6 +113,17 @@ static void find_rows(const candidate *p, cg_listed_load *loads, uint32_t count)
             loads[i].why = NULL;
 }
 
+/* Has an earlier visit told of the load, because its plan has no slot for it? */
+static bool is_told(const candidate *p, const ct_op *load)
+{
+    const cg_ring *const rings[] = {p->before ? p->before->ring : NULL, p->before ? p->before->beside : NULL};
+    bool has_slot = !p->before;
+    for (size_t r = 0; r < TV_COUNT(rings); r++)
+        for (uint32_t i = 0; rings[r] && i < rings[r]->load_count; i++)
+            has_slot = has_slot || rings[r]->loads[i].op == load;
+    return !has_slot;
+}
+
 /* Examines all loads of the loop; true: some of them are not prefetched to slots from which products read them. */
 static bool find_loads(candidate *p, bool tell)
 {
@@ -126,6 +138,9 @@ static bool find_loads(candidate *p, bool tell)
     for (uint32_t i = all.others; i < all.count; i++)
         others = !find_load(p, &all.of[i], tell) || others;
     find_rows(p, all.of + all.others, all.count - all.others);
+    for (uint32_t i = 0; tell && i < all.count; i++)
+        if (is_told(p, all.of[i].op))
+            all.of[i].why = NULL;
     if (tell)
         cg_plan_listed(p->c, p->loop, &all);
     return others;
@@ -404,30 +419,32 @@ static void leave_plain(const candidate *p)
    its slots take the place of the other version's, which are there anyway. Where threads load some of the tiles in the
    iteration that needs them, or copies are awaited in the iteration that starts them, slots save no wait.
 
-   may_turn: true for the first visit. When the loop is visited again, the loads that are not prefetched have already
-   been reported. */
-static void look_at_loop(cg_func *c, ct_op *loop, bool is_inner, bool may_turn)
+   before: the plan of an earlier visit; NULL: this is the first one. */
+static void look_at_loop(cg_func *c, ct_op *loop, bool is_inner, const cg_plan *before)
 {
     candidate p = {.c = c,
                    .loop = loop,
                    .body = loop->regions[0],
                    .ring = cg_ring_plan(c, CG_RING_OF_BLOCK),
-                   .own = cg_ring_plan(c, CG_RING_OF_THREADS)};
+                   .own = cg_ring_plan(c, CG_RING_OF_THREADS),
+                   .before = before};
     if (!p.ring || !p.own)
         return;
-    if (may_turn)
+    if (!before)
         choose_async(&p);
     choose_fragments(&p);
     if (loop->plain && !comes_whole(&p)) {
         leave_plain(&p);
         return;
     }
-    bool others = find_loads(&p, may_turn);
+    bool others = find_loads(&p, true);
     ct_op *product = cg_ring_has_tiles(p.ring) ? first_async(c, p.body) : NULL;
     p.ring->async = product;
     p.ring->behind = product && cg_is_straight(p.body) && !cg_cuts_sums(c, product) ? product : NULL;
     cg_ring_place_loads(p.ring);
-    if (!cg_rows_suit_ring(c, p.ring) || CG_SLOTS_IN_FLIGHT * p.ring->slot_bytes > cg_static_shared(c->target))
+    if (!cg_rows_suit_ring(c, p.ring))
+        cg_drop_rows(c, loop, p.ring, "a ring of small tiles alone is not worth its barrier");
+    else if (CG_SLOTS_IN_FLIGHT * p.ring->slot_bytes > cg_static_shared(c->target))
         cg_drop_rows(c, loop, p.ring, no_room);
     if (!p.ring->load_count && !p.own->load_count) {
         cg_end_fragments(p.body, false);
@@ -469,7 +486,7 @@ void cg_pass_loads(cg_func *c)
     for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
         products = products || cg_is_product(op);
         if (op->opcode == OP_for && cg_product_in(op->regions[0]) && (!op->plain || op->likely))
-            look_at_loop(c, op, cg_is_in_plan(op), true);
+            look_at_loop(c, op, cg_is_in_plan(op), NULL);
     }
     find_streams(c, c->ir->body, products);
     if (!products)
@@ -479,12 +496,13 @@ void cg_pass_loads(cg_func *c)
 void cg_loads_straight(cg_func *c)
 {
     for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
-        ct_op *product = cg_plan_of(op) ? cg_rounding_product(op->regions[0]) : NULL;
+        const cg_plan *before = cg_plan_of(op);
+        ct_op *product = before ? cg_rounding_product(op->regions[0]) : NULL;
         if (!product)
             continue;
         cg_set_way(product, CT_AS_IT_IS);
         op->detail = NULL;
-        look_at_loop(c, op, cg_is_in_plan(op), false);
+        look_at_loop(c, op, cg_is_in_plan(op), before);
     }
 }
 

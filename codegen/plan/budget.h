@@ -144,6 +144,7 @@ typedef enum cg_early_kind {
     CG_EARLY_NO_ROOM, /* for whose slots there is no room */
     CG_EARLY_NESTS,   /* beside other loops in their own */
     CG_EARLY_BESIDE,  /* beside products, of what those do not multiply */
+    CG_EARLY_AMONG,   /* the same beside a chain of products, whose warps have the registers that ptxas gives them */
     CG_EARLY_WIDE,    /* without products, in accesses of 8 bytes at least */
     CG_EARLY_SECOND,  /* operands of a chain, in a version for rows that are not aligned */
     CG_EARLY_SHORT,   /* all others */

@@ -14,8 +14,8 @@ typedef struct cg_early_plan {
     bool no_room;       /* there was no room for its slots */
     bool takes_source;  /* another load is prefetched two iterations ahead for it */
     uint32_t access;    /* bytes of an access, of the shorter ones if accesses are shorter at the tensor's end */
-    bool in_words;      /* accesses get words of several elements that have to be unpacked */
     bool apart;         /* each element has a register of its own, as it is loaded */
+    uint8_t in_word;    /* ct_value.in_word of the tile */
 } cg_early_plan;
 
 /* Why the load cannot be repeated at the head of an iteration, because of its place in the loop or its operands: a text

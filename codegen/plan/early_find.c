@@ -47,21 +47,25 @@ static bool is_made(slice *s, const ct_value *v, when at, uint32_t depth)
 }
 
 /* Are the op's operands in another iteration known at the head of this one? */
-static bool is_known_ahead(cg_func *c, const ct_block *body, const ct_op *load, cg_early_plan *p)
+static const char *is_known_at_head(cg_query *q)
 {
-    slice s = {.body = body, .known = bc_new(&c->arena, uint8_t, c->ir->value_count + 1u)};
+    cg_early_plan *p = q->user;
+    const when at = p->distance > 1 ? ANY_TIME : NEXT;
+    slice s = {.body = q->body, .known = bc_new(&q->c->arena, uint8_t, q->c->ir->value_count + 1u)};
     if (!s.known) {
-        cg_no_memory(c);
-        return false;
+        cg_no_memory(q->c);
+        return "out of memory";
     }
-    for (uint32_t i = 0; i < load->operand_count; i++) {
-        const ct_value *v = load->operands[i];
-        bool is_view = v->view && v->type->kind != BC_TILE;
-        if (is_view ? ct_is_inside(v->block, body) : !is_made(&s, v, p->distance > 1 ? ANY_TIME : NEXT, CG_SLICE_DEPTH))
-            return false;
+    for (uint32_t i = 0; i < q->load->operand_count; i++) {
+        const ct_value *v = q->load->operands[i];
+        const bool is_view = v->view && v->type->kind != BC_TILE;
+        if (is_view && ct_is_inside(v->block, q->body))
+            return "its view is made in the loop";
+        if (!is_view && !is_made(&s, v, at, CG_SLICE_DEPTH))
+            return "its address is not known an iteration ahead";
     }
     p->takes_source = p->takes_source || s.takes_source;
-    return true;
+    return NULL;
 }
 
 /* ---- what it takes ---- */
@@ -111,11 +115,12 @@ cg_early_kind cg_early_kind_of(const cg_func *c, const ct_block *body, const ct_
         products += cg_is_product(op);
         blocked = blocked || (cg_is_product(op) && cg_product_of(c, op).instruction == CG_BY_BLOCKS);
     }
-    return blocked                                                                              ? CG_EARLY_BLOCKED
-           : p->distance > 1 || p->takes_source                                                 ? CG_EARLY_SOURCES
-           : p->no_room                                                                         ? CG_EARLY_NO_ROOM
-           : has_loops                                                                          ? CG_EARLY_NESTS
-           : products && !is_operand(&load->results[0], CG_OPERAND_STEPS)                       ? CG_EARLY_BESIDE
+    return blocked                              ? CG_EARLY_BLOCKED
+           : p->distance > 1 || p->takes_source ? CG_EARLY_SOURCES
+           : p->no_room                         ? CG_EARLY_NO_ROOM
+           : has_loops                          ? CG_EARLY_NESTS
+           : products && !is_operand(&load->results[0], CG_OPERAND_STEPS)
+               ? (products > 1 && !c->groups ? CG_EARLY_AMONG : CG_EARLY_BESIDE)
            : !products && p->access >= CG_ACCESS_BYTES / 2                                      ? CG_EARLY_WIDE
            : products > 1 && body->parent->likely && cg_choices_of(c)->registers == CG_IF_LEGAL ? CG_EARLY_SECOND
                                                                                                 : CG_EARLY_SHORT;
@@ -139,25 +144,37 @@ static void find_accesses(cg_func *c, ct_op *load, uint32_t *inside, uint32_t *e
 
 void cg_early_measure(cg_func *c, ct_op *load, cg_early_plan *p)
 {
+    enum { WORD_BITS = 2 }; /* log2 of the bytes of a register */
     const bc_type *tile = load->results[0].type;
     uint32_t inside, edge, bytes = cg_memory_bytes(bc_elem_kind(tile));
     find_accesses(c, load, &inside, &edge);
     p->access = bytes << (edge < inside ? edge : inside);
-    p->in_words = (bytes == 1 && inside) || (bytes == 2 && edge < inside);
+    p->in_word = (uint8_t)(bytes == 1 ? inside < WORD_BITS ? inside : WORD_BITS : bytes == 2 && edge < inside);
     p->apart = bytes == 2 && inside == 0;
     p->registers = cg_tile_registers(c, tile, p->apart);
 }
 
-/* Can registers hold the tile as it arrives? Words with several elements are unpacked as soon as they arrive, which
-   would wait for the load. Pairs of 2-byte elements are an exception, because a loop carries them as pairs. */
-static const char *fits_registers(cg_query *q)
+static const char *has_elements(cg_query *q)
 {
     cg_early_plan *p = q->user;
     bc_kind kind = bc_elem_kind(q->load->results[0].type);
     if (kind == BC_PTR || !bc_kind_memory_bytes(kind))
         return "no register would hold a single element";
     cg_early_measure(q->c, q->load, p);
-    return p->in_words ? "registers that pack several elements would have to be unpacked" : NULL;
+    return NULL;
+}
+
+/* Can registers hold the tile as it arrives? A loop carries words of bytes, and pairs of 2-byte elements, as they are.
+   Predicates are taken out of their words at once, which would wait for the load. */
+static const char *fits_registers(cg_query *q)
+{
+    const bc_type *tile = q->load->results[0].type;
+    cg_early_plan *p = q->user;
+    if (bc_elem_kind(tile) == BC_I1 && p->in_word)
+        return "registers that pack several elements would have to be unpacked";
+    const uint32_t words = cg_memory_bytes(bc_elem_kind(tile)) == 1 ? p->registers >> p->in_word : p->registers;
+    p->registers = words ? words : 1;
+    return NULL;
 }
 
 static const char *ends_in_one_place(cg_query *q)
@@ -168,11 +185,6 @@ static const char *ends_in_one_place(cg_query *q)
 static const char *carries_few(cg_query *q)
 {
     return q->body->arg_count <= CG_CARRIED_VALUES ? NULL : "its loop carries too many values";
-}
-
-static const char *is_known_at_head(cg_query *q)
-{
-    return is_known_ahead(q->c, q->body, q->load, q->user) ? NULL : "its address is not known an iteration ahead";
 }
 
 static const char *is_worthwhile(cg_query *q)
@@ -189,11 +201,20 @@ const char *cg_early_obstacle(cg_func *c, const ct_block *body, ct_op *load, cg_
     return cg_obstacle(&(cg_query){.c = c, .body = body, .load = load, .user = p}, at_head);
 }
 
-/* Why the load cannot be prefetched at the plan's distance; NULL: it can. */
+/* Products without an instruction leave no registers, whatever else the load needs. */
+static const char *leaves_registers(cg_query *q)
+{
+    const cg_early_kind kind = cg_early_kind_of(q->c, q->body, q->load, q->user);
+    return kind == CG_EARLY_BLOCKED ? cg_early_row_of(kind)->why : NULL;
+}
+
+/* Why the load cannot be prefetched at the plan's distance; NULL: it can. What the kernel means is asked before what
+   the budget leaves. */
 static const char *obstacle_to_registers(cg_func *c, const ct_op *loop, ct_op *load, cg_early_plan *p)
 {
-    static cg_condition *const list[] = {
-        ends_in_one_place, carries_few, is_known_at_head, cg_precedes_writes, fits_registers, is_worthwhile, NULL};
+    static cg_condition *const list[] = {cg_precedes_writes, leaves_registers, ends_in_one_place,
+                                         carries_few,        is_known_at_head, has_elements,
+                                         is_worthwhile,      fits_registers,   NULL};
     return cg_obstacle(&(cg_query){.c = c, .loop = loop, .body = loop->regions[0], .load = load, .user = p}, list);
 }
 

@@ -13,6 +13,7 @@
    other loop with a ring. Other loads of the loop stay where they are. Why it is right: no store of the loop that a
    load may have to follow writes to its tile in an earlier iteration (cg_iterations_hold_back), so that it reads the
    same values when it is moved before them. */
+#include "codegen/analysis/going_on.h"
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/reordered.h"
 #include "codegen/analysis/shared.h"
@@ -303,10 +304,10 @@ static void choose_stream_slots(const stream *x)
 /* Why no load of the loop can be prefetched; NULL: no such obstacle. */
 static const char *loop_obstacle(const stream *x, bool products)
 {
-    return x->loop->opcode != OP_for ? "its loop has no induction variable"
-           : products                ? "the kernel has products"
-           : cg_has_plan(x->body)    ? "an inner loop is pipelined"
-                                     : NULL;
+    if (x->loop->opcode != OP_for)
+        return cg_goes_on_by_memory(x->c, x->loop) ? "whether there is a next iteration depends on what its loop reads"
+                                                   : "its loop has no induction variable";
+    return products ? "the kernel has products" : cg_has_plan(x->body) ? "an inner loop is pipelined" : NULL;
 }
 
 /* Returns why the load has no slot; NULL: it has one, or provides the address of another load that runs ahead. */

@@ -201,6 +201,32 @@ cg_val cg_join_f8(cg_func *c, const cg_val *two)
     return half;
 }
 
+/* ---- branches ---- */
+
+void cg_settle(cg_func *c, const cg_settled *s, const cg_val *regs)
+{
+    for (uint32_t r = 0; r < s->count >> s->in_word; r++) {
+        const cg_val x = s->in_word ? cg_join(c, regs + (r << s->in_word), 1u << s->in_word, bc_kind_bits(s->kind))
+                                    : regs[r];
+        if (!s->both[r].id)
+            s->both[r] = cg_new(c, (cg_class)x.cls);
+        if (x.cls == CG_PRED)
+            cg_ins(c, "mov.pred %v, %r", s->both[r], x);
+        else
+            cg_ins(c, "mov.b%u %v, %v", cg_class_bits((cg_class)x.cls), s->both[r], x);
+    }
+}
+
+void cg_take_settled(cg_func *c, const cg_settled *s, cg_val *out_regs)
+{
+    for (uint32_t r = 0; r < s->count >> s->in_word; r++) {
+        if (s->in_word)
+            cg_split(c, s->kind, s->both[r], 1u << s->in_word, bc_kind_bits(s->kind), out_regs + (r << s->in_word));
+        else
+            out_regs[r] = s->both[r];
+    }
+}
+
 /* ---- vectors ---- */
 
 /* The numbers that the elements of a word have if nothing is loaded; NULL: zeros. */

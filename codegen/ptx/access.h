@@ -32,6 +32,17 @@ cg_val cg_join_f8(cg_func *c, const cg_val *two);
 bool cg_whole_word(const cg_val *elements, uint32_t count, uint32_t bits, cg_val *out);
 void cg_split(cg_func *c, bc_kind kind, cg_val word, uint32_t count, uint32_t bits, cg_val *out);
 
+/* What two branches give: registers that both write. */
+typedef struct cg_settled {
+    bc_kind kind;
+    uint32_t count,
+        in_word;  /* elements; log2 of those in a word that stays whole, so that a load of it is awaited later */
+    cg_val *both; /* count of them, or fewer words; id 0: no branch has written it */
+} cg_settled;
+/* What a branch has, to those registers; and behind both branches, from them. */
+void cg_settle(cg_func *c, const cg_settled *s, const cg_val *regs);
+void cg_take_settled(cg_func *c, const cg_settled *s, cg_val *out_regs);
+
 /* regs[i] = element i; where the predicate is false they keep what `otherwise` gives (NULL: undefined values are
    fine, and zeros are used). */
 void cg_load_vector(cg_func *c, const cg_access *a, uint32_t count, const cg_val *otherwise, cg_val *out_regs);

@@ -233,6 +233,7 @@ static void drop_value(ct_value *values, uint32_t count, uint32_t index)
         values[i].fact = next->fact;
         values[i].id = next->id;
         values[i].apart = next->apart;
+        values[i].in_word = next->in_word;
         values[i].in_tensor = next->in_tensor;
         ct_replace_uses(next, &values[i]);
     }
@@ -424,6 +425,8 @@ static void copy_values(ct_map *map, const ct_value *from, ct_value *to, uint32_
         to[i].type = from[i].type;
         to[i].fact = from[i].fact;
         to[i].view = from[i].view;
+        to[i].apart = from[i].apart;
+        to[i].in_word = from[i].in_word;
         ct_map_set(map, &from[i], &to[i]);
     }
 }

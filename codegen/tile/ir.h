@@ -60,6 +60,7 @@ struct ct_value {
     uint16_t number;      /* index of the result or argument */
     bool in_tensor;       /* by tensor: a sum that is in tensor memory and not in registers */
     bool apart;           /* passed on with each element in a register of its own, even if two would fit in one */
+    uint8_t in_word; /* log2 of the elements of 1 or 2 bytes that share a word as they are loaded, and then passed on */
 };
 
 struct ct_op {

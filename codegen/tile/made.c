@@ -244,6 +244,7 @@ void ct_be_like(ct_value *to, const ct_value *from)
     to->fact = from->fact;
     to->view = from->view;
     to->apart = from->apart;
+    to->in_word = from->in_word;
 }
 
 ct_op *ct_for_like(ct_func *f, const ct_op *loop, uint32_t more)

@@ -1,10 +1,14 @@
 /* Is every load of every loop told about? Remarks say of each how it is fed, or why not.
 
-     loads_told FOLDER...
+     loads_told PATH...
+     loads_told --list PATH...
 
-   Each module (*.tbc) of the folders is compiled for each pair of target and level; a load in a loop
-   that accesses memory there has a remark on that, so it has to have another one on whether it runs ahead. Ends with
-   `loads-told: N passed, N failed`. */
+   Each module (*.tbc, or those of a folder) is compiled for each pair of target and level; a load in a loop that
+   accesses memory there has a remark on that, so it has to have another one on whether it runs ahead. Ends with
+   `loads-told: N passed, N failed`.
+
+   --list: for the first pair alone, a line for each load in a loop, `MODULE:OFFSET: ahead` or `MODULE:OFFSET: WHY`. A
+   load that several versions of a loop have is ahead if it is in one of them. tools/loads_told.py counts the lines. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +17,7 @@
 #include "bytecode/module.h"
 #include "tests/common/files.h"
 
-enum { MOST_LOADS = 4096 };
+enum { MOST_LOADS = 4096, MOST_WHY = 320 };
 
 static const struct pair {
     const char *target;
@@ -27,11 +31,13 @@ typedef struct ops {
 } ops;
 
 typedef struct told {
-    ops accessed, fed;
+    ops accessed, ahead, behind;
+    char why[MOST_LOADS][MOST_WHY]; /* of those that stay behind */
 } told;
 
 typedef struct run {
     unsigned passed, failed;
+    told told;
 } run;
 
 static void add(ops *s, uint64_t offset)
@@ -40,12 +46,18 @@ static void add(ops *s, uint64_t offset)
         s->offset[s->count++] = offset;
 }
 
+/* The op's place, count: it is not there. The last one of several. */
+static unsigned place_of(const ops *s, uint64_t offset)
+{
+    for (unsigned i = s->count; i-- > 0;)
+        if (s->offset[i] == offset)
+            return i;
+    return s->count;
+}
+
 static bool has(const ops *s, uint64_t offset)
 {
-    for (unsigned i = 0; i < s->count; i++)
-        if (s->offset[i] == offset)
-            return true;
-    return false;
+    return place_of(s, offset) < s->count;
 }
 
 static void see(void *user, const tv_remark *r)
@@ -53,8 +65,12 @@ static void see(void *user, const tv_remark *r)
     told *t = user;
     if (strcmp(r->name, "VectorAccess") == 0)
         add(&t->accessed, r->offset);
-    if (strcmp(r->name, "LoadAhead") == 0 || strcmp(r->name, "NotPipelined") == 0)
-        add(&t->fed, r->offset);
+    if (strcmp(r->name, "LoadAhead") == 0)
+        add(&t->ahead, r->offset);
+    if (strcmp(r->name, "NotPipelined") == 0 && t->behind.count < MOST_LOADS) {
+        snprintf(t->why[t->behind.count], MOST_WHY, "%.*s", (int)r->message.len, r->message.ptr);
+        add(&t->behind, r->offset);
+    }
 }
 
 static bool ignore(void *user, const void *bytes, size_t size)
@@ -76,12 +92,20 @@ static bool is_load(const bc_op *op)
     return op->opcode == OP_load_view_tko || op->opcode == OP_load_ptr_tko;
 }
 
-static void judge(run *r, const char *name, const struct pair *pair, const bc_function *f, const told *t)
+/* The next load in a loop that accesses memory; NULL: there is none. */
+static const bc_op *next_load(const bc_op *op, const bc_function *f, const told *t)
 {
-    for (const bc_op *op = f->body ? f->body->first : NULL; op; op = bc_next_op(op, f->body)) {
-        if (!is_load(op) || !is_in_loop(op) || !has(&t->accessed, op->offset))
-            continue;
-        bool is_told = has(&t->fed, op->offset);
+    while (op && !(is_load(op) && is_in_loop(op) && has(&t->accessed, op->offset)))
+        op = bc_next_op(op, f->body);
+    return op;
+}
+
+static void judge(run *r, const char *name, const struct pair *pair, const bc_function *f)
+{
+    const told *t = &r->told;
+    const bc_op *op = next_load(f->body ? f->body->first : NULL, f, t);
+    for (; op; op = next_load(bc_next_op(op, f->body), f, t)) {
+        bool is_told = has(&t->ahead, op->offset) || has(&t->behind, op->offset);
         r->passed += is_told;
         r->failed += !is_told;
         if (!is_told)
@@ -90,39 +114,59 @@ static void judge(run *r, const char *name, const struct pair *pair, const bc_fu
     }
 }
 
-static void look_at(run *r, const tv_module *m, const char *name)
+static void list(run *r, const char *name, const struct pair *pair, const bc_function *f)
 {
-    for (size_t i = 0; i < TV_COUNT(pairs); i++) {
-        told t = {.accessed.count = 0};
-        const tv_compile_options options = {.target = pairs[i].target,
-                                            .opt_level = TV_OPT_LEVEL(pairs[i].level),
-                                            .remarks = {&t, see}};
-        if (tv_compile_ptx(m, &options, (tv_sink){0}, (tv_writer){NULL, ignore}) != TV_OK)
-            continue; /* the target cannot have it */
-        for (uint32_t f = 0; f < m->function_count; f++)
-            judge(r, name, &pairs[i], &m->functions[f], &t);
+    const told *t = &r->told;
+    const bc_op *op = next_load(f->body ? f->body->first : NULL, f, t);
+    (void)pair;
+    for (; op; op = next_load(bc_next_op(op, f->body), f, t)) {
+        const unsigned behind = place_of(&t->behind, op->offset);
+        const bool is_ahead = has(&t->ahead, op->offset);
+        printf("%s:0x%x: %s\n", name, (unsigned)op->offset,
+               is_ahead                   ? "ahead"
+               : behind < t->behind.count ? t->why[behind]
+                                          : "nothing says how it is fed");
     }
 }
 
-static void look_at_file(run *r, const char *path)
+/* What is done with a function of a module that has been compiled for a pair. */
+typedef void look_fn(run *r, const char *name, const struct pair *pair, const bc_function *f);
+
+static void look_at(run *r, const tv_module *m, const char *name, look_fn *look)
+{
+    const size_t count = look == list ? 1 : TV_COUNT(pairs);
+    for (size_t i = 0; i < count; i++) {
+        told *t = &r->told;
+        t->accessed.count = t->ahead.count = t->behind.count = 0;
+        const tv_compile_options options = {.target = pairs[i].target,
+                                            .opt_level = TV_OPT_LEVEL(pairs[i].level),
+                                            .remarks = {t, see}};
+        if (tv_compile_ptx(m, &options, (tv_sink){0}, (tv_writer){NULL, ignore}) != TV_OK)
+            continue; /* the target cannot have it */
+        for (uint32_t f = 0; f < m->function_count; f++)
+            look(r, name, &pairs[i], &m->functions[f]);
+    }
+}
+
+static void look_at_file(run *r, const char *path, look_fn *look)
 {
     size_t size;
     char *bytes = files_read(path, &size);
     tv_module *m = NULL;
     if (bytes && tv_module_open(bytes, size, NULL, (tv_sink){0}, &m) == TV_OK
         && tv_module_verify(m, NULL, (tv_sink){0}) == TV_OK)
-        look_at(r, m, path);
+        look_at(r, m, path, look);
     tv_module_close(m);
     free(bytes);
 }
 
-static bool look_at_folder(run *r, const char *folder)
+static bool look_at_path(run *r, const char *path, look_fn *look)
 {
     char **paths = NULL;
     size_t count = 0;
-    bool found = files_find(folder, ".tbc", &paths, &count);
+    bool found = files_find(path, ".tbc", &paths, &count);
     for (size_t i = 0; found && i < count; i++)
-        look_at_file(r, paths[i]);
+        look_at_file(r, paths[i], look);
     for (size_t i = 0; i < count; i++)
         free(paths[i]);
     free(paths);
@@ -131,14 +175,16 @@ static bool look_at_folder(run *r, const char *folder)
 
 int main(int argc, char **argv)
 {
-    run r = {0};
-    bool found = argc > 1;
-    for (int i = 1; i < argc && found; i++)
-        found = look_at_folder(&r, argv[i]);
+    static run r;
+    const bool lists = argc > 1 && strcmp(argv[1], "--list") == 0;
+    bool found = argc > 1 + lists;
+    for (int i = 1 + lists; i < argc && found; i++)
+        found = look_at_path(&r, argv[i], lists ? list : judge);
     if (!found) {
-        fprintf(stderr, "usage: loads_told FOLDER...\n");
+        fprintf(stderr, "usage: loads_told [--list] PATH...\n");
         return 2;
     }
-    printf("loads-told: %u passed, %u failed\n", r.passed, r.failed);
+    if (!lists)
+        printf("loads-told: %u passed, %u failed\n", r.passed, r.failed);
     return r.failed != 0;
 }

@@ -29,10 +29,14 @@ cat > bin/tilevm << 'END'
 #!/bin/sh
 [ "$1" = compile ] || exit 9
 [ -z "$BROKEN" ] || { echo "tilevm: no"; exit 1; }
-echo "k.tbc:0x10: remark: [passed loop/LoadAhead] load_view_tko: loaded ahead: 16 bytes"
-echo "k.tbc:0x20: remark: [missed loop/NotPipelined] load_ptr_tko: not loaded ahead: $WHY"
 END
-chmod +x bin/tilevm
+cat > bin/loads_told << 'END'
+#!/bin/sh
+[ "$1" = --list ] || exit 9
+echo "$2:0x10: ahead"
+echo "$2:0x20: not loaded ahead: $WHY"
+END
+chmod +x bin/tilevm bin/loads_told
 neither="neither what the kernel means nor a budget keeps it behind"
 limits() { printf '# a comment\n= it costs more\n- the kernel says so\n%s because of N bytes\n%s %s\n' "$1" "${2:-1000}" "$neither" > limits.txt; }
 check() { "$python" "$tools/zoo_check.py" bin one --loads --limits limits.txt "$@"; }
@@ -68,6 +72,16 @@ limits 100.0
 run 1 check --update
 run 0 grep -x "100.0 because of N bytes" limits.txt
 run 0 grep -x "# a comment" limits.txt
+# Kernels of other folders are counted in the same way.
+kinds() { "$python" "$tools/loads_kinds.py" bin limits.txt "$@" one; }
+WHY="because of 4 bytes; nor into registers: no"
+run 0 kinds --most 1
+says "1 of 2 loads in loops are ahead"
+says "loads-kinds: 1 passed, 0 failed"
+run 1 kinds
+says "1 are behind for neither reason, and the limit is 0"
+WHY="the kernel says so"
+run 0 kinds
 export BROKEN=1
 run 1 check
 says "zoo: 0 passed, 12 failed"
