@@ -1,18 +1,22 @@
 # Calls with two arguments that emit code, for tools/check_argument_order.sh. C leaves open which argument is computed
 # first, so that two compilers of C would make compilers that write different PTX for one kernel. A function emits if its
-# name is like `roots`, or if it calls one that emits; functions of one name count as one. The sources, laid out by
-# clang-format, are given twice: the first time for who calls whom.
+# name is like `roots`, or if it calls one that emits; a static function is known by its file, too. The sources, laid out
+# by clang-format, are given twice: the first time for who calls whom.
 #
 # Prints `order FILE:LINE: CALLED: FIRST and SECOND`, the last two by the functions that emit; and `right N`, for the
 # calls with one such argument.
 
+# How a function that the file calls by that name is known.
+function key_of(name) {
+    return (FILENAME, name) in is_static ? FILENAME ":" name : name
+}
 # Finds, from who calls whom, all functions that emit.
 function find_emitting(    changed, pair, part) {
     do {
         changed = 0
         for (pair in calls) {
             split(pair, part, SUBSEP)
-            if (!does_emit(part[1]) && does_emit(part[2])) {
+            if (!(part[1] in emits) && (part[2] in emits || part[2] ~ roots)) {
                 emits[part[1]] = 1
                 changed = 1
             }
@@ -21,7 +25,7 @@ function find_emitting(    changed, pair, part) {
     found_emitting = 1
 }
 function does_emit(name) {
-    return name in emits || name ~ roots
+    return key_of(name) in emits || name ~ roots
 }
 # What emits in an argument, or in parentheses that call nothing, is remembered once a depth of parentheses.
 function end_argument(    is_call) {
@@ -70,7 +74,11 @@ is_second && !found_emitting { find_emitting() }
     depth = 0
     next
 }
-!inside && /^[A-Za-z_]/ { name = match(code, /[A-Za-z_0-9]+\(/) ? substr(code, RSTART, RLENGTH - 1) : "" }
+!inside && /^[A-Za-z_]/ {
+    name = match(code, /[A-Za-z_0-9]+\(/) ? substr(code, RSTART, RLENGTH - 1) : ""
+    if (/^static / && !/^static inline /)
+        is_static[FILENAME, name]
+}
 inside {
     while (match(code, /[A-Za-z_][A-Za-z_0-9]*\(?|[^ \t]/)) {
         token = substr(code, RSTART, RLENGTH)
@@ -79,7 +87,7 @@ inside {
             take(substr(token, 1, length(token) - 1))
             take("(")
         } else if (token ~ /^[A-Za-z_].*\($/) {
-            calls[name, substr(token, 1, length(token) - 1)] = 1
+            calls[key_of(name), key_of(substr(token, 1, length(token) - 1))] = 1
         } else if (is_second) {
             take(token)
         }
