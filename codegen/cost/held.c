@@ -274,6 +274,8 @@ uint32_t cg_blocks_hinted(const cg_func *c, uint32_t wanted)
 {
     enum { TWO = 2 };
     int64_t hint = cg_hint_of(c, CG_HINT_OCCUPANCY), most = c->target->threads / cg_all_threads(c);
+    if (!hint)
+        return 0;
     const cg_machine *m = cg_machine_of(c->target);
     double worth = cg_has_products(c->ir->body) ? cg_worth_spilling(m) : 1;
     double room = m->registers / cg_all_threads(c) / wanted;

@@ -491,8 +491,8 @@ static const slot_row slot_rows[] = {
 static uint32_t blocks_asked_for(cg_func *c)
 {
     enum { REGISTER_BITS = 32 };
-    const uint32_t few = (uint32_t)cg_machine_of(c->target)->registers_few;
-    uint32_t hint = cg_blocks_hinted(c, cg_product_registers(c) + few);
+    const uint32_t few = (uint32_t)cg_machine_of(c->target)->registers_few,
+                   hint = cg_hint_of(c, CG_HINT_OCCUPANCY) ? cg_blocks_hinted(c, cg_product_registers(c) + few) : 0;
     uint64_t bits;
     if (!hint)
         return hint;

@@ -192,10 +192,10 @@ static slots slots_in(const chain *x, const cg_kept_row *row, const cg_ring *kep
     return (slots){count < most ? count : most, share, row->why};
 }
 
-static uint32_t room_of(const chain *x, uint32_t threads, uint32_t scratch)
+/* fits: the bytes that a ring of the first loop can have. */
+static uint32_t room_of(const chain *x, uint32_t threads, uint32_t scratch, uint32_t fits)
 {
-    uint32_t room = cg_room_beside(x->c, threads),
-             fits = cg_shared_for_ring(x->c, x->loops[0]->block, ring_of(x->loops[0]), cg_shared_for_the_rest(x->c));
+    uint32_t room = cg_room_beside(x->c, threads);
     room = room < fits ? room : fits;
     return room > BESIDE + scratch ? room - BESIDE - scratch : 0;
 }
@@ -217,12 +217,14 @@ static slots slots_to_keep(const chain *x, const cg_ring *kept, uint32_t others,
 {
     slots s = {0};
     const cg_kept_row *row;
-    const uint32_t taken = cg_iterations_taken(x->loops[0], kept->loads[0].op->results[0].type);
+    const uint32_t taken = cg_iterations_taken(x->loops[0], kept->loads[0].op->results[0].type),
+                   fits =
+                       cg_shared_for_ring(x->c, x->loops[0]->block, ring_of(x->loops[0]), cg_shared_for_the_rest(x->c));
     for (size_t i = 0; (row = cg_kept_row_at(i)); i++) {
         cg_kept_row own = *row;
         own.least = least_of(x, row, taken);
         for (uint32_t ahead = row->ahead; own.least && ahead >= row->fewest && !s.kept; ahead--)
-            s = slots_in(x, &own, kept, others, ahead, room_of(x, row->threads, scratch));
+            s = slots_in(x, &own, kept, others, ahead, room_of(x, row->threads, scratch, fits));
     }
     if (s.kept >= taken)
         x->c->again_bytes = 0;
