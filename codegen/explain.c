@@ -162,9 +162,18 @@ static const cg_choices singles[] = {
     {.bytes = CG_IF_LEGAL},
 };
 
+/* Choices that are not weighed: what they change is seldom legal, or not counted by the model. */
+static const cg_choices others[] = {
+    {.swap = CG_IF_LEGAL},   {.registers = CG_IF_LEGAL},  {.pieces = CG_IF_LEGAL}, {.keys = CG_IF_LEGAL},
+    {.strips = CG_IF_LEGAL}, {.correction = CG_IF_LEGAL}, {.spread = CG_NEVER},
+};
+
 const cg_choices *cg_choice_at(uint32_t i)
 {
-    return i < TV_COUNT(singles) ? &singles[i] : NULL;
+    if (i < TV_COUNT(singles))
+        return &singles[i];
+    i -= (uint32_t)TV_COUNT(singles);
+    return i < TV_COUNT(others) ? &others[i] : NULL;
 }
 
 /* Combines two choices if they are about different decisions. */

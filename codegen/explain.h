@@ -84,7 +84,8 @@ tv_status cg_explain(const tv_module *m, size_t entry, const tv_compile_options 
                      tv_sink sink, cg_explanation *out);
 void cg_explanation_release(cg_explanation *x);
 
-/* The i-th of the choices that are tried alone; NULL past the end. Whether a choice is legal depends on the kernel. */
+/* The i-th of the choices that are tried alone, first those that cg_explain weighs, then others, which only tests try;
+   NULL past the end. Whether a choice is legal depends on the kernel. */
 const cg_choices *cg_choice_at(uint32_t i);
 
 /* Finds the best plans of a loop, at most `most`: positions in x->plans, the cheapest first, each with another form

@@ -12,7 +12,7 @@ check-ptx: all $(OUT)/corpus_run $(BUILD)/corpus/unpacked
 	$(Q)status=0; for t in $(PTX_TARGETS); do $(CORPUS_PTX) --ptx $$t || status=1; done; \
 	    for t in $(filter sm_90a,$(PTX_TARGETS)); do $(CORPUS_PTX) --ptx $$t --cluster 2 || status=1; done; exit $$status
 
-## check-choices: the same with another choice for each case in place of what passes decide, as --explain weighs them
+## check-choices: the same with another choice for each case in place of what passes decide
 .PHONY: check-choices
 check-choices: all $(OUT)/corpus_run $(BUILD)/corpus/unpacked
 	$(Q)status=0; for t in $(PTX_TARGETS); do $(CORPUS_PTX) --ptx $$t --choice each || status=1; done; exit $$status

@@ -217,9 +217,9 @@ static slots slots_to_keep(const chain *x, const cg_ring *kept, uint32_t others,
 {
     slots s = {0};
     const cg_kept_row *row;
-    const uint32_t taken = cg_iterations_taken(x->loops[0], kept->loads[0].op->results[0].type),
-                   fits =
-                       cg_shared_for_ring(x->c, x->loops[0]->block, ring_of(x->loops[0]), cg_shared_for_the_rest(x->c));
+    ct_op *loop = x->loops[0];
+    const uint32_t taken = cg_iterations_taken(loop, kept->loads[0].op->results[0].type),
+                   fits = cg_shared_for_ring(x->c, loop->block, ring_of(loop), cg_shared_for_the_rest(x->c));
     for (size_t i = 0; (row = cg_kept_row_at(i)); i++) {
         cg_kept_row own = *row;
         own.least = least_of(x, row, taken);
@@ -228,8 +228,7 @@ static slots slots_to_keep(const chain *x, const cg_ring *kept, uint32_t others,
     }
     if (s.kept >= taken)
         x->c->again_bytes = 0;
-    bool enough = s.kept >= 2
-                  && (cg_iterations_of(x->loops[0]) == UINT32_MAX || s.kept >= cg_iterations_of(x->loops[0]));
+    bool enough = s.kept >= 2 && (cg_iterations_of(loop) == UINT32_MAX || s.kept >= cg_iterations_of(loop));
     return enough ? s : (slots){0};
 }
 

@@ -216,7 +216,7 @@ static void check_obstacles(const tv_module *m)
 static bool is_asked(const cg_choices *c)
 {
     return c->warps || c->occupancy || c->cluster || c->stages || c->groups || c->maps || c->persistent || c->swap
-           || c->registers || c->pair || c->bytes;
+           || c->registers || c->pair || c->bytes || c->pieces || c->keys || c->strips || c->correction || c->spread;
 }
 
 int main(void)
