@@ -3,10 +3,12 @@
 
 #include <string.h>
 
+#include "bytecode/number/number.h"
 #include "codegen/facts/facts.h"
 #include "codegen/math/math.h"
 #include "codegen/ptx/access.h"
 #include "codegen/ptx/ptx.h"
+#include "codegen/values/strips.h"
 #include "codegen/values/values.h"
 
 /* ---- templates ---- */
@@ -522,6 +524,29 @@ static bool map_together(cg_func *c, const ct_op *op, bc_kind kind, const cg_val
     return cg_function_together(c, ct_op_name(op), kind, operands[0], count, idle, out);
 }
 
+/* The integers from which the sum's or difference's first operand was converted, in the same layout. NULL: it was not,
+   or they are not there. */
+static const cg_val *summed_integers(cg_func *c, const ct_op *op, const cg_layout *l)
+{
+    const ct_op *conversion = op->operand_count ? ct_operands(op)[0]->op : NULL;
+    if ((op->opcode != OP_addf && op->opcode != OP_subf) || !conversion || conversion->opcode != OP_itof
+        || attribute(op, "rounding_mode", BC_RoundingMode_nearest_even) != BC_RoundingMode_nearest_even
+        || cg_strip_varies(c, l))
+        return NULL;
+    const cg_variant *found = cg_find_copy(cg_value_of(c, ct_operands(conversion)[0]), l);
+    return found ? found->regs : NULL;
+}
+
+/* The sums of two integers as floats and a number, which both are added to. */
+static bool sum_of_integers(cg_func *c, const ct_op *op, const cg_val *integers, const cg_val *number, cg_val *out)
+{
+    bc_kind kind = bc_elem_kind(cg_result(op, 0)->type);
+    if (!number[0].known || !number[1].known || number[0].bits != number[1].bits)
+        return false;
+    double x = bc_float_value(kind, number[0].bits);
+    return cg_convert_pair_to_sum(c, ct_operands(op)[0]->op, op->opcode == OP_subf ? -x : x, integers, out);
+}
+
 cg_val *cg_map_regs(cg_func *c, const ct_op *op, const cg_layout *l)
 {
     const cg_val *operands[4] = {0};
@@ -539,6 +564,7 @@ cg_val *cg_map_regs(cg_func *c, const ct_op *op, const cg_layout *l)
         if (!operands[i])
             return NULL;
     }
+    const cg_val *integers = summed_integers(c, op, l);
     uint32_t idle = cg_idle_bits(c, op, l, operands);
     if (out && map_together(c, op, kind, operands, cg_layout_regs(l), idle, out))
         return out;
@@ -555,6 +581,9 @@ cg_val *cg_map_regs(cg_func *c, const ct_op *op, const cg_layout *l)
         }
         if (r % 4 == 0 && l->reg_bits > 1 && !(idle & 3) && map_bytes(c, op, pair, out + r))
             r += 3;
+        else if (integers && r % 2 == 0 && l->reg_bits && !(idle & 1)
+                 && sum_of_integers(c, op, integers + r, operands[1] + r, out + r))
+            r++;
         else if (r % 2 == 0 && l->reg_bits && !(idle & 1) && map_pair(c, op, pair, out + r))
             r++;
         else
