@@ -1,6 +1,6 @@
-/* Bytes are often packed halves: both are converted to floats, and then `cat` makes them neighbours. If the maps are the
-   same on both sides, the bytes are made neighbours instead, by half as many instructions, because a register has four
-   of them and only two floats of 16 bits; and each conversion gives two that are neighbours where they are used.
+/* Bytes are often packed halves: both are converted to floats, and then `cat` makes them neighbours. If the maps are
+   the same on both sides, the bytes are made neighbours instead, by half as many instructions, because a register has
+   four of them and only two floats of 16 bits; and each conversion gives two that are neighbours where they are used.
 
        %a = itof %low : tile<64x64xi8> -> tile<64x64xf16>      %w = cat %low, %high : ... -> tile<64x64x2xi8>
        %b = itof %high : tile<64x64xi8> -> tile<64x64xf16>  ->  %v = itof %w : tile<64x64x2xi8> -> tile<64x64x2xf16>
