@@ -15,17 +15,20 @@
    without one after the other, and does not test those that make no access shorter.
 
    It applies to kernels whose accesses are short without the assumption and have 16 bytes with it, and whose pointers
-   have no promises. Both versions run with the larger number of registers. Therefore kernels that hold whole rows in
-   registers are not changed: they gain more from many blocks than from long accesses. A map holds no more than it
-   loads, because ptxas lets its threads compute their elements one after the other. With elements of one or two bytes,
-   which have an access and a bound each, it has two versions however many values its ops make (31 maps are 0.90 to
-   2.54 times as fast on an H200, 1.17 in the geometric mean; 18 of f32 and i32 would be 0.92 to 1.07, 0.99 in the
-   mean). Of kernels with loops and without products, only those that reduce, scan or compute element by element have
-   versions; maps with loops have them as long as their tiles leave registers for anything else, because their loads
-   run ahead with long accesses (34 maps are 0.98 to 2.03 times as fast on an H200, 1.15 in the geometric mean). A map
-   whose accesses have 4 bytes gains, too, although those of a warp fill whole sectors: it has a quarter of the
-   accesses and bounds (35 maps, most of them in loops, are 0.98 to 1.81 times as fast on an H200, 1.13 in the
-   geometric mean). Kernels that may be spread over clusters have one version.
+   have no promises. Both versions run with the larger number of registers, which is that of the version with short
+   accesses; without the other one, the kernel would have as many. So also kernels that hold whole rows in registers
+   have versions, as long as these leave registers for anything else (on an H200, 20 kernels that reduce whole rows are
+   0.95 to 1.26 times as fast, 1.08 in the geometric mean; tiles of packed elements, which take more registers than they
+   load, 1.22 and 1.39 times). So do maps of elements of one or two bytes, which have an access and a bound each (31
+   maps are 0.90 to 2.54 times as fast on an H200, 1.17 in the geometric mean). Other maps hold no more than they load,
+   because ptxas lets their threads compute their elements one after the other: those that hold more than a few
+   registers have one version (18 of f32 and i32 would be 0.92 to 1.07 times as fast, 0.99 in the mean). Of kernels with
+   loops and without products, only those that reduce, scan or compute element by element have versions; maps with loops
+   have them as long as their tiles leave registers for anything else, because their loads run ahead with long accesses
+   (34 maps are 0.98 to 2.03 times as fast on an H200, 1.15 in the geometric mean). A map whose accesses have 4 bytes
+   gains, too, although those of a warp fill whole sectors: it has a quarter of the accesses and bounds (35 maps,
+   most of them in loops, are 0.98 to 1.81 times as fast on an H200, 1.13 in the geometric mean). Kernels that may be
+   spread over clusters have one version.
 
    A kernel with products has versions if its loops load tiles through pointers that the lift pass leaves, for example
    because a table says where they are, and the accesses are shorter than a copy (4 bytes). With 16 bytes, tiles are
@@ -261,8 +264,8 @@ static bool may_pay(const aligning *x)
     if (!cg_bits_held(c, &held))
         cg_no_memory(c);
     uint32_t own = (uint32_t)(held / REGISTER_BITS) / cg_threads(c);
-    return loops || (narrow && cg_is_map(c)) ? cg_registers_wanted(c, own) < CG_REGISTERS / cg_threads(c)
-                                             : own <= CG_HELD_IN_VERSIONS;
+    return loops || narrow || !cg_is_map(c) ? cg_registers_wanted(c, own) < CG_REGISTERS / cg_threads(c)
+                                            : own <= CG_HELD_IN_VERSIONS;
 }
 
 /* Emits the test whether all parameters are multiples. */

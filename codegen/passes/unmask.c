@@ -6,12 +6,30 @@
        s' = select m, s, none             s' = if all of m { s } else { m ...; select m, s, none }
 
    If several selects take the same mask, each computes it in its own branch. The condition costs a few scalars per
-   tile. Kernels with several loops that multiply are not changed: such a program has separated the masked tiles itself
+   tile.
+
+   Where a chain of products goes on behind the diagonal, because its loop does not end there, all of the mask is false
+   in about half of its iterations. Then a second branch skips what only the select needs, and what reads only it and
+   gives a known constant, such as the row's maximum and sum and the tile that the next product multiplies:
+
+       s' = select m, s, none             s', r = if any of m { s = ...; s' = if all of m ...; max of s' }
+       r = max of s'                              else { none, none }
+
+   506 of 1,498 chains of 27 seeds are of this kind. On an H200, 44 of them are 1.16 times as fast in the geometric mean
+   (0.98 to 1.39).
+
+   Kernels with several loops that multiply are not changed: such a program has separated the masked tiles itself
    (as cuTile does for some kernels), and attention at 64x128 has no registers left for a branch.
 
    Why it is right: a mask compares scalars plus consecutive numbers, so it is true everywhere if it is true at both
    ends; the ends are elements of the tile, computed in the same way. If the sum wraps around inside the tile, signed or
-   unsigned as the mask compares, its ends are in the wrong order, and the select stays. */
+   unsigned as the mask compares, its ends are in the wrong order, and the select stays. It is false everywhere if it is
+   false for the ends for which it is most likely; what is skipped only computes in registers, and the select would have
+   thrown it away. */
+#include <math.h>
+#include <string.h>
+
+#include "bytecode/number/fast.h"
 #include "codegen/analysis/product.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/passes/pass.h"
@@ -21,6 +39,7 @@ typedef struct unmasking {
     ct_func *f;
     ct_op *select, *put[CG_MASK_SCALARS]; /* the select; ops in front of it that compute the condition */
     uint32_t put_count;
+    bool some; /* the condition is that any of the mask may be true */
 } unmasking;
 
 /* The smallest and the largest element of a tile of consecutive numbers; both are equal if all elements are. NULL:
@@ -104,24 +123,40 @@ static ends ends_of(unmasking *x, ct_value *v, uint32_t depth)
     }
 }
 
-/* Puts the comparison, with scalar operands. */
-static ct_value *put_like(unmasking *x, const ct_op *comparison, ct_value *a, ct_value *b)
+/* Puts the comparison, or its opposite, with scalar operands. */
+static ct_value *put_like(unmasking *x, const ct_op *comparison, uint64_t predicate, ct_value *a, ct_value *b)
 {
     ct_value *result = put_of(x, OP_cmpi, comparison, a, b);
     for (int row = F_cmpi_comparison_predicate; result && row <= F_cmpi_signedness; row++)
         bc_attr_of(result->op->from, row)->u = ct_attr_u(comparison, row);
+    if (result)
+        bc_attr_of(result->op->from, F_cmpi_comparison_predicate)->u = predicate;
     return result;
 }
 
+static uint64_t opposite(uint64_t predicate)
+{
+    switch (predicate) {
+    case BC_ComparisonPredicate_less_than: return BC_ComparisonPredicate_greater_than_or_equal;
+    case BC_ComparisonPredicate_less_than_or_equal: return BC_ComparisonPredicate_greater_than;
+    case BC_ComparisonPredicate_greater_than: return BC_ComparisonPredicate_less_than_or_equal;
+    default: return BC_ComparisonPredicate_less_than;
+    }
+}
+
 /* Is the comparison true for the ends of a and b for which it is least likely? And are the ends of each operand in
-   order, so that it does not wrap? */
+   order, so that it does not wrap around? If any may be true (x->some): is it for those for which it is most likely, or
+   does an operand wrap around? */
 static ct_value *all_in_order(unmasking *x, const ct_op *like, const ends *a, const ends *b)
 {
+    const uint64_t predicate = ct_attr_u(like, F_cmpi_comparison_predicate);
+    const uint64_t order = x->some ? opposite(predicate) : predicate;
+    const bc_opcode also = x->some ? OP_ori : OP_andi;
     const ends *both[] = {a, b};
-    ct_value *all = put_like(x, like, a->high, b->low);
+    ct_value *all = put_like(x, like, predicate, x->some ? a->low : a->high, x->some ? b->high : b->low);
     for (uint32_t i = 0; i < 2 && all; i++)
         if (varies(both[i]))
-            all = put_of(x, OP_andi, like, all, put_like(x, like, both[i]->low, both[i]->high));
+            all = put_of(x, also, like, all, put_like(x, like, order, both[i]->low, both[i]->high));
     return all;
 }
 
@@ -144,7 +179,7 @@ static ct_value *all_of_comparison(unmasking *x, const ct_op *op, uint32_t depth
     return all_in_order(x, op, &a, &b);
 }
 
-/* The condition that the whole mask is true. NULL: it cannot be determined. */
+/* x->some decides which: that the whole mask is true, or that any of it may be. */
 static ct_value *all_of(unmasking *x, ct_value *mask, uint32_t depth)
 {
     const ct_op *op = mask->op;
@@ -210,12 +245,12 @@ static void move_select(unmasking *x, ct_block *block)
     }
 }
 
-static void guard(unmasking *x, ct_value *all)
+static ct_op *guard(unmasking *x, ct_value *all)
 {
     ct_op *branch = ct_if_new(x->f, x->select, all, 1);
     if (!branch || !ct_yield_new(x->f, branch->regions[0], x->select, &x->select->operands[1], 1)) {
         cg_no_memory(x->c);
-        return;
+        return NULL;
     }
     branch->results[0].type = x->select->results[0].type;
     ct_insert_after(branch, x->select);
@@ -225,6 +260,166 @@ static void guard(unmasking *x, ct_value *all)
         move_select(x, branch->regions[1]);
     else
         cg_no_memory(x->c);
+    return branch;
+}
+
+static bool is_inside(const ct_op *op, const ct_block *block)
+{
+    for (; op; op = op->block->parent)
+        if (op->block == block)
+            return true;
+    return false;
+}
+
+static bool is_read_inside(const ct_op *op, const ct_block *block)
+{
+    for (uint32_t i = 0; i < op->result_count; i++)
+        for (const ct_use *use = op->results[i].uses; use; use = use->next)
+            if (!is_inside(use->op, block))
+                return false;
+    return true;
+}
+
+/* What reads the result, and what it gives where all elements are that constant. */
+typedef struct readers {
+    ct_op *ops[CG_MASK_READERS];
+    ct_value *given[CG_MASK_READERS];
+    uint32_t count;
+    bool all; /* nothing else reads the result */
+} readers;
+
+/* Is the constant one f32 for all elements, neither NaN nor subnormal? */
+static bool is_one_number(const ct_op *constant)
+{
+    uint32_t bits;
+    const bc_blob *blob = ct_attr_of(constant, F_constant_value)->blob;
+    if (bc_elem_kind(constant->results[0].type) != BC_F32 || blob->len != sizeof bits)
+        return false;
+    memcpy(&bits, blob->ptr, sizeof bits);
+    const float number = bc_f32_from_bits(bits);
+    return isnormal(number) || isinf(number) || ct_is_zero(constant);
+}
+
+/* Does the reduction of the number with itself give that number? */
+static bool keeps(const ct_op *reduction, const ct_op *number)
+{
+    const ct_op *op = reduction->regions[0] ? reduction->regions[0]->first : NULL;
+    if (reduction->operand_count != 1 || !op || op->next != reduction->regions[0]->last || !is_one_number(number))
+        return false;
+    return op->opcode == OP_maxf || op->opcode == OP_minf || (op->opcode == OP_addf && ct_is_zero(number));
+}
+
+/* What an op gives that reads elements which all have the value of the constant. NULL: not known. */
+static ct_op *given_of(unmasking *x, const ct_op *op, const ct_op *number)
+{
+    const bc_blob *blob = ct_attr_of(number, F_constant_value)->blob;
+    const bc_type *type = op->results[0].type;
+    if (op->opcode == OP_ftof && ct_is_zero(number) && bc_elem_kind(type) != BC_F8E8M0FNU)
+        return ct_constant_new(x->f, number, type, 0);
+    if (op->opcode != OP_reduce || !keeps(op, number))
+        return NULL;
+    ct_op *given = ct_made_new(x->f, OP_constant, number, type, NULL, 0);
+    if (given)
+        bc_attr_of(given->from, F_constant_value)->blob = blob;
+    return given;
+}
+
+static readers readers_of(unmasking *x, const ct_value *result, const ct_block *block)
+{
+    readers r = {.all = true};
+    for (const ct_use *use = result->uses; use; use = use->next) {
+        ct_op *given = use->op->block == block && r.count < CG_MASK_READERS
+                           ? given_of(x, use->op, x->select->operands[2]->op)
+                           : NULL;
+        r.all = r.all && given;
+        if (!given)
+            continue;
+        r.ops[r.count] = use->op;
+        r.given[r.count++] = &given->results[0];
+    }
+    return r;
+}
+
+/* Moves the branch into another one, which takes the place of the result where the mask is false everywhere, with the
+   ops that only it needs, and those that read only it. */
+static ct_op *skip(unmasking *x, ct_op *work, ct_value *some)
+{
+    ct_value *result = &work->results[0], *other = x->select->operands[2], *yields[2][1 + CG_MASK_READERS];
+    const readers r = readers_of(x, result, work->block);
+    const uint32_t first = r.all ? 0 : 1, count = first + r.count;
+    yields[0][0] = result;
+    yields[1][0] = other;
+    ct_op *branch = ct_if_new(x->f, x->select, some, count);
+    if (!branch) {
+        cg_no_memory(x->c);
+        return NULL;
+    }
+    ct_insert_after(branch, work);
+    if (first) {
+        branch->results[0].type = result->type;
+        ct_replace_uses(result, &branch->results[0]);
+    }
+    for (uint32_t i = 0; i < r.count; i++) {
+        ct_value *read = &r.ops[i]->results[0];
+        branch->results[first + i].type = read->type;
+        ct_replace_uses(read, &branch->results[first + i]);
+        yields[0][first + i] = read;
+        yields[1][first + i] = r.given[i];
+        ct_append(branch->regions[1], r.given[i]->op);
+        ct_set_operand(r.ops[i], 0, result);
+    }
+    for (uint32_t i = 0; i < 2; i++)
+        if (!ct_yield_new(x->f, branch->regions[i], x->select, yields[i], count)) {
+            cg_no_memory(x->c);
+            return NULL;
+        }
+    ct_block *block = branch->regions[0];
+    for (uint32_t i = 0; i < r.count; i++)
+        ct_move_before(r.ops[i], block->last);
+    ct_move_before(work, block->first);
+    for (ct_op *op = branch->prev, *prev; op; op = prev) {
+        prev = op->prev;
+        if (may_move(op) && is_read_inside(op, block))
+            ct_move_before(op, block->first);
+    }
+    return branch;
+}
+
+/* Does v depend on the index of the block, or on that of the loop? */
+static bool depends(const ct_value *v, const ct_op *loop, uint32_t depth)
+{
+    const ct_op *op = v->op;
+    if (!op || !depth)
+        return loop && v == &loop->regions[0]->args[0];
+    if (op->opcode == OP_get_tile_block_id)
+        return !loop;
+    for (uint32_t i = 0; !op->region_count && i < op->operand_count; i++)
+        if (depends(op->operands[i], loop, depth - 1))
+            return true;
+    return false;
+}
+
+/* Does a part of the mask compare the place of the block with that of the iteration? */
+static bool is_of_both(const ct_value *mask, const ct_op *loop, uint32_t depth)
+{
+    const ct_op *op = mask->op;
+    if (!op || !depth)
+        return false;
+    if (is_rearranged(op))
+        return is_of_both(op->operands[0], loop, depth - 1);
+    if (op->opcode == OP_andi)
+        return is_of_both(op->operands[0], loop, depth - 1) || is_of_both(op->operands[1], loop, depth - 1);
+    return depends(mask, NULL, depth) && depends(mask, loop, depth);
+}
+
+/* Does the loop go on where the mask is false everywhere? If the mask depends on the places of the block and of the
+   iteration, but the bounds of the loop not on the former, the program does not stop by itself. */
+static bool goes_beyond(const ct_op *loop, const ct_op *select)
+{
+    const ct_op *other = select->operands[2]->op;
+    return other && other->opcode == OP_constant && other->block != loop->regions[0]
+           && is_of_both(select->operands[0], loop, CG_MASK_DEPTH) && !depends(loop->operands[0], NULL, CG_MASK_DEPTH)
+           && !depends(loop->operands[1], NULL, CG_MASK_DEPTH);
 }
 
 static bool is_masked(const ct_op *op)
@@ -235,18 +430,40 @@ static bool is_masked(const ct_op *op)
     return maker && maker->opcode != OP_constant && op->operands[0]->type->rank == op->results[0].type->rank;
 }
 
+/* Does a product of the loop multiply what another one gives? */
+static bool is_chain(const ct_op *loop)
+{
+    for (const ct_op *op = loop->regions[0]->first; op; op = op->next)
+        if (cg_is_product(op) && cg_product_before(op))
+            return true;
+    return false;
+}
+
+/* The condition that the whole mask is true, or that any of it may be. NULL: it cannot be determined. */
+static ct_value *condition_of(unmasking *x, bool some)
+{
+    const uint32_t count = x->put_count;
+    x->some = some;
+    ct_value *result = all_of(x, x->select->operands[0], CG_MASK_DEPTH);
+    while (!result && x->put_count > count)
+        ct_remove(x->put[--x->put_count]);
+    return result;
+}
+
 static void look_at(cg_func *c, ct_op *loop)
 {
+    const bool multiplies_on = is_chain(loop);
     for (ct_op *op = loop->regions[0]->first, *next; op && !c->failed; op = next) {
         next = op->next;
         if (!is_masked(op))
             continue;
         unmasking x = {.c = c, .f = c->ir, .select = op};
-        ct_value *all = all_of(&x, op->operands[0], CG_MASK_DEPTH);
-        if (all)
-            guard(&x, all);
-        while (!all && x.put_count)
-            ct_remove(x.put[--x.put_count]);
+        const bool skips = multiplies_on && goes_beyond(loop, op);
+        ct_value *all = condition_of(&x, false), *some = all && skips ? condition_of(&x, true) : NULL;
+        ct_op *branch = all ? guard(&x, all) : NULL;
+        if (branch && some)
+            branch = skip(&x, branch, some);
+        next = branch ? branch->next : next;
     }
 }
 
