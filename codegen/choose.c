@@ -15,8 +15,8 @@
    then has room. If accesses are short, stages also leave some of the memory to L1, which shares it with them.
 
    A map without loops that would have more than the usual warps goes in strips if copies of 16 bytes bring these, and
-   most warps of a multiprocessor are kept. A map
-   without such a hint gets more warps, up to 16, as long as fewer than
+   most warps of a multiprocessor are kept. A map without a hint for warps whose strips run ahead gets twice the usual
+   warps, if they do with these, too. Other maps without such a hint get more warps, up to 16, as long as fewer than
    half of the threads that a multiprocessor can have are predicted to be there and each step brings more of them. If
    these are too few still, its rings have two stages, provided that this brings more. A map whose ring leaves no room
    for a second block has up to 32 warps, if their registers suffice: 16 are the most for others because all warps of a
@@ -251,6 +251,29 @@ static cg_weight fill_with_map(cg_func *c, const cg_watch *watch, cg_choices *ro
     return now;
 }
 
+/* Gives a map in strips twice the usual warps, if these still have strips that run ahead, and a multiprocessor has
+   about as many warps: a block is finished sooner, so that less of the device is idle while the last blocks of a launch
+   run. Rings then have two stages, if that makes room for more blocks. */
+static void share_strips(cg_func *c, const cg_watch *watch, cg_choices *room, cg_weight now)
+{
+    cg_choices best = *cg_choices_of(c), next = best;
+    next.warps = 1u << CG_MANY_WARPS;
+    if (c->failed || best.warps || !now.compiles || !now.strip_bits || !now.is_fed || now.warp_bits != CG_USUAL_WARPS)
+        return;
+    const cg_weight usual = now;
+    now = cg_weigh(c, watch, &next);
+    if (c->failed || !now.compiles || !now.is_fed || !keeps_most_warps(&now, &usual))
+        return;
+    best = next;
+    next.stages = FEWEST_STAGES;
+    if (!best.stages)
+        brings_more(c, watch, &next, &now, &best);
+    cg_take(c, room, &best);
+    cg_remark(c, NULL, CG_REMARK_ChosenByCost, TV_REMARK_PASSED,
+              "{Warps=%u} warps{Stages=%s}: strips are shared by more of them", best.warps,
+              best.stages ? ", two stages" : "");
+}
+
 /* ---- reductions and scans ---- */
 
 /* Chooses the number of warps. Returns what is predicted for a block with it. */
@@ -461,7 +484,7 @@ void cg_choose_warps(cg_func *c, const cg_watch *watch, cg_choices *room)
     if (is_weighed_map(c)) {
         const cg_weight now = go_in_strips(c, watch, room);
         if (!cg_hint_of(c, CG_HINT_WARPS))
-            fill_with_map(c, watch, room, now);
+            share_strips(c, watch, room, fill_with_map(c, watch, room, now));
         return;
     }
     if (!is_reduction(c)) {
