@@ -102,6 +102,7 @@ cg_weight cg_weigh_on(cg_func *c, const cg_watch *watch, const cg_choices *choic
     w.wanted = cost && !own.groups ? cost->wanted : 0;
     w.short_of = w.wanted / cg_registers_at_most(&own);
     w.warp_bits = cg_real_warp_bits(&own);
+    w.strip_bits = own.strip_bits;
     w.shared = cost ? cost->shared : 0;
     w.resident = cost ? cost->blocks << w.warp_bits : 0;
     for (uint32_t i = 0; cost && i < cost->loop_count; i++)
