@@ -409,37 +409,6 @@ static cg_weight make_room(cg_func *c, const cg_watch *watch, cg_choices *room, 
     return then;
 }
 
-/* Does the shared memory of all blocks leave L1 only the smallest part of the memory that both share? */
-static bool crowds_cache(const cg_func *c, const cg_weight *w)
-{
-    return (double)cg_blocks_weighed(w) * (w->shared + CG_SYSTEM_SHARED)
-           > cg_machine_of(c->target)->shared_beside_kib * 1024;
-}
-
-/* Gives rings fewer stages if they leave L1 more room then, as many blocks share a multiprocessor, and most of what is
-   read needs it: copies of less than 16 bytes pass through L1, and so do the loads of the version for rows that are not
-   aligned. A line that is on its way has its place there, so that a small L1 limits how many are, and drops lines
-   before all of them is read. */
-static void leave_cache(cg_func *c, const cg_watch *watch, cg_choices *room, const cg_weight *now)
-{
-    cg_choices fewer = *cg_choices_of(c);
-    if (!now->is_short || !now->stages || !crowds_cache(c, now))
-        return;
-    for (fewer.stages = now->stages - 1; fewer.stages >= CG_SLOTS_IN_FLIGHT; fewer.stages--) {
-        const cg_weight then = cg_weigh(c, watch, &fewer);
-        if (c->failed || then.resident != now->resident)
-            return;
-        if (crowds_cache(c, &then))
-            continue;
-        cg_take(c, room, &fewer);
-        cg_remark(
-            c, NULL, CG_REMARK_ChosenByCost, TV_REMARK_PASSED,
-            "at most {Stages=%u} stages: short accesses pass through L1, for which more of them leave little room",
-            fewer.stages);
-        return;
-    }
-}
-
 void cg_choose_warps(cg_func *c, const cg_watch *watch, cg_choices *room)
 {
     if (is_weighed_map(c)) {
@@ -464,5 +433,5 @@ void cg_choose_warps(cg_func *c, const cg_watch *watch, cg_choices *room)
     if (cg_choices_of(c)->stages)
         return; /* a number that is asked for remains */
     now = make_room(c, watch, room, &now);
-    leave_cache(c, watch, room, &now);
+    cg_leave_cache(c, watch, room, &now);
 }
