@@ -264,8 +264,8 @@ static bool become_halves(const ct_value *v)
     return all;
 }
 
-/* Shall the elements of both tiles alternate in registers, as the pairs of a product's fragments do that have this home,
-   of that weight, or come from registers that have the weights of few rows? */
+/* Shall the elements of both tiles alternate in registers? As those of fragments do, which such a weight says the
+   operands are, or which registers become that have the weights of few rows. */
 static bool alternates(const ct_op *op, uint32_t mask, uint32_t weight)
 {
     const ct_value *result = cg_result(op, 0);
