@@ -3,6 +3,7 @@
    sections 5.5 and 6. */
 #include <string.h>
 
+#include "codegen/analysis/reordered.h"
 #include "codegen/analysis/ring.h"
 #include "codegen/facts/facts.h"
 #include "codegen/ops/hooks.h"
@@ -263,12 +264,12 @@ static bool become_halves(const ct_value *v)
     return all;
 }
 
-/* Shall the elements of both tiles alternate in registers, as pairs of floats will? part: the layout of each, of that
-   weight, among the elements of the result. Not if they are kept in rows along another dimension. */
-static bool alternates(const ct_op *op, uint32_t mask, const cg_layout *part, uint32_t weight)
+/* Shall the elements of both tiles alternate in registers? As those of fragments do, which such a weight says the
+   operands are, or which registers become that have the weights of few rows. */
+static bool alternates(const ct_op *op, uint32_t mask, uint32_t weight)
 {
-    bool along = part->reg_bits && part->reg[0] == 2;
-    return mask == 1 && (along || weight == CG_WEIGHT_MMA) && become_halves(cg_result(op, 0));
+    const ct_value *result = cg_result(op, 0);
+    return mask == 1 && (weight == CG_WEIGHT_MMA || cg_feeds_reordered(result)) && become_halves(result);
 }
 
 /* Puts four bytes that two words have into one of their own. */
@@ -304,7 +305,7 @@ void cg_assign_cat(cg_func *c, const ct_op *op)
         return;
     }
     uint32_t mask = cg_excerpt_mask(&small, &large), weight = weight_of(c, like),
-             at = alternates(op, mask, &l, weight) ? 0 : l.reg_bits;
+             at = alternates(op, mask, weight) ? 0 : l.reg_bits;
     memmove(l.reg + at + 1, l.reg + at, (l.reg_bits++ - at) * sizeof *l.reg);
     l.reg[at] = mask;
     cg_set_home(c, result, &l, weight);
