@@ -78,7 +78,7 @@ static bool is_inbounds(const cg_view_op *v, uint32_t t)
 
 bool cg_view_start(const cg_view_op *v, uint32_t t, cg_range *out_range)
 {
-    int64_t step = cg_view_step(v->view->type, t), most = UINT32_MAX - v->tile_type->shape[t];
+    int64_t step = cg_view_step(v->view->type, t), most = (int64_t)UINT32_MAX + 1 - v->tile_type->shape[t];
     cg_range index;
     if (!cg_size_range(BC_DYNAMIC, v->index[t], &index) || index.high > most / step)
         return false;

@@ -81,7 +81,7 @@ void cg_view_remark(cg_func *c, const ct_op *op, const cg_view_op *v, const cg_l
 uint32_t cg_view_dim(const bc_type *view, uint32_t t);
 /* The distance between consecutive indices in coordinates: the tile's size, or the view's own step. */
 int64_t cg_view_step(const bc_type *view, uint32_t t);
-/* The range of the tile's start along tile dimension t, which is not sparse. False: it is not known to be below
+/* The range of the tile's start along tile dimension t, which is not sparse. False: its end is not known to be at most
    2^32. */
 bool cg_view_start(const cg_view_op *v, uint32_t t, cg_range *out_range);
 /* The range of the tensor's size along tile dimension t. False: it is not known to be below 2^32. */
