@@ -405,26 +405,34 @@ static void prefetch_short(cg_func *c, const cg_watch *watch, cg_choices *room)
         cg_take(c, room, &ahead);
 }
 
-/* ---- producers that copy ---- */
+/* ---- copies ---- */
 
 /* Leaves warps undivided if the model predicts that a block whose threads all copy is clearly faster than one whose
    producers do, and if none of these threads spills. Producers that transpose tiles or round them take as long for a
    slot as their words take to pass through registers, however short its products are. Those of a persistent block also
    copy for the next tile while this one is stored, which does not count for a block. */
-static void leave_undivided(cg_func *c, const cg_watch *watch, cg_choices *room)
+static bool leave_undivided(cg_func *c, const cg_watch *watch, cg_choices *room, const cg_weight *now)
+{
+    cg_choices whole = *cg_choices_of(c);
+    if (!now->by_threads || now->is_persistent)
+        return false;
+    whole.groups = CG_NEVER;
+    const cg_weight then = cg_weigh(c, watch, &whole);
+    if (c->failed || !then.compiles || then.short_of > 1
+        || then.share * cg_machine_of(c->target)->worth_changing >= now->share)
+        return false;
+    cg_take_cheaper(c, room, &whole, "all threads copy, rather than producers", &then, now);
+    return true;
+}
+
+static void choose_copies(cg_func *c, const cg_watch *watch, cg_choices *room)
 {
     const cg_choices usual = *cg_choices_of(c);
     if (usual.groups != CG_AS_DECIDED || cg_loops_stay_plain(c) || !cg_largest_product(c->ir))
         return;
     const cg_weight now = cg_weigh(c, watch, &usual);
-    if (!now.compiles || !now.by_threads || now.is_persistent)
-        return;
-    cg_choices whole = usual;
-    whole.groups = CG_NEVER;
-    const cg_weight then = cg_weigh(c, watch, &whole);
-    if (!c->failed && then.compiles && then.short_of <= 1
-        && then.share * cg_machine_of(c->target)->worth_changing < now.share)
-        cg_take_cheaper(c, room, &whole, "all threads copy, rather than producers", &then, &now);
+    if (now.compiles && !leave_undivided(c, watch, room, &now) && !usual.stages)
+        cg_leave_cache(c, watch, room, &now);
 }
 
 /* ---- the correction of sums ---- */
@@ -534,7 +542,7 @@ void cg_choose_for_products(cg_func *c, const cg_watch *watch, cg_choices *room)
     make_room_for_late(c, watch, room);
     prefetch_short(c, watch, room);
     choose_pieces(c, watch, room);
-    leave_undivided(c, watch, room);
+    choose_copies(c, watch, room);
     if (may_divide(c))
         prefer_blocks(c, watch, room);
     choose_for_chain(c, watch, room);

@@ -102,6 +102,7 @@ cg_weight cg_weigh_on(cg_func *c, const cg_watch *watch, const cg_choices *choic
     w.wanted = cost && !own.groups ? cost->wanted : 0;
     w.short_of = w.wanted / cg_registers_at_most(&own);
     w.warp_bits = cg_real_warp_bits(&own);
+    w.strip_bits = own.strip_bits;
     w.shared = cost ? cost->shared : 0;
     w.resident = cost ? cost->blocks << w.warp_bits : 0;
     for (uint32_t i = 0; cost && i < cost->loop_count; i++)
@@ -148,4 +149,31 @@ void cg_take_fuller(cg_func *c, cg_choices *room, const cg_choices *best, const 
               "{Warps=%u} warps{Stages=%s}: about {Resident=%u} are on a multiprocessor at a time instead of "
               "{UsualResident=%u}",
               1u << then->warp_bits, has_stages ? ", two stages" : "", then->resident, usual);
+}
+
+/* Does the shared memory of all blocks leave L1 only the smallest part of the memory that both share? */
+static bool crowds_cache(const cg_func *c, const cg_weight *w)
+{
+    return (double)cg_blocks_weighed(w) * (w->shared + CG_SYSTEM_SHARED)
+           > cg_machine_of(c->target)->shared_beside_kib * 1024;
+}
+
+void cg_leave_cache(cg_func *c, const cg_watch *watch, cg_choices *room, const cg_weight *now)
+{
+    cg_choices fewer = *cg_choices_of(c);
+    if (!now->is_short || !now->stages || !crowds_cache(c, now))
+        return;
+    for (fewer.stages = now->stages - 1; fewer.stages >= CG_SLOTS_IN_FLIGHT; fewer.stages--) {
+        const cg_weight then = cg_weigh(c, watch, &fewer);
+        if (c->failed || then.resident != now->resident || then.is_divided != now->is_divided)
+            return;
+        if (crowds_cache(c, &then))
+            continue;
+        cg_take(c, room, &fewer);
+        cg_remark(
+            c, NULL, CG_REMARK_ChosenByCost, TV_REMARK_PASSED,
+            "at most {Stages=%u} stages: short accesses pass through L1, for which more of them leave little room",
+            fewer.stages);
+        return;
+    }
 }

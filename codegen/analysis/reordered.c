@@ -162,6 +162,8 @@ cg_layout cg_in_order(const cg_product *p, const cg_layout *l, bool left)
 
 /* ---- loads ---- */
 
+enum { MOST_VISITS = 64 /* of uses, on the way to a product */ };
+
 /* The reordered product that takes v as its left operand, perhaps after element-wise ops or through other views of
    it. NULL: there is none. */
 static const ct_op *taker_of(const ct_value *v, uint32_t *budget)
@@ -178,9 +180,15 @@ static const ct_op *taker_of(const ct_value *v, uint32_t *budget)
     return found;
 }
 
+bool cg_feeds_reordered(const ct_value *v)
+{
+    uint32_t budget = MOST_VISITS;
+    return taker_of(v, &budget);
+}
+
 bool cg_reordered_home(const cg_func *c, const ct_op *load, cg_layout *out)
 {
-    uint32_t budget = 64, count = 0;
+    uint32_t budget = MOST_VISITS, count = 0;
     const bc_type *tile = cg_result(load, 0)->type;
     const ct_op *product = tile->rank == 2 ? taker_of(cg_result(load, 0), &budget) : NULL;
     if (!product)

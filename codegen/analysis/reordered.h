@@ -37,6 +37,8 @@ void cg_find_order(const cg_func *c, cg_product *p, const cg_layout *l);
 /* Converts a layout in which bits count as an instruction counts them to a layout of the tile's index. The tile is
    the left operand (its columns are the bits of K) or the result (the bits of N). */
 cg_layout cg_in_order(const cg_product *p, const cg_layout *l, bool left);
+/* Does v become the left operand of such a product, perhaps after element-wise ops or as other views of it? */
+bool cg_feeds_reordered(const ct_value *v);
 /* The layout in which to load a tile of weights that becomes the left operand of such a product, perhaps after it is
    unpacked and converted: four adjacent lanes have whole vectors along K. False: the load is not of such a tile. */
 bool cg_reordered_home(const cg_func *c, const ct_op *load, cg_layout *out);

@@ -382,23 +382,34 @@ static cg_val join_numbers(cg_func *c, const small_integers *n, bc_kind kind, co
     return sum;
 }
 
-static bool small_pair_to_float(cg_func *c, const ct_op *op, const cg_val *x, cg_val *out)
+/* Two small integers as floats, plus the addend, which is rounded once: of 2^n + x and of addend - 2^n, if that is a
+   number of the type, the sum is the same as of x and the addend. */
+static bool small_pair_to_float(cg_func *c, const ct_op *op, double addend, const cg_val *x, cg_val *out)
 {
     enum { BOTH = 0x10001 };
     bc_kind from = bc_elem_kind(ct_operands(op)[0]->type), to = bc_elem_kind(cg_result(op, 0)->type);
     small_integers n;
     if (x[0].known || x[1].known || !are_small(op, to, &n) || (to == BC_BF16 && !(c->target->features & CG_HAS_BF16)))
         return false;
+    double rest = addend - (double)(n.implied + n.bias);
+    uint32_t pattern = (uint32_t)bc_float_round(to, rest, BC_RoundingMode_nearest_even);
+    if (bc_float_value(to, pattern) != rest)
+        return false;
     cg_val sum = are_bytes_of_word(from, x) ? join_bytes(c, &n, x) : join_numbers(c, &n, from, x),
            result = cg_new(c, CG_B32);
     cg_val one = cg_reg(c, word(0x3f80u * BOTH)), /* in bf16 */
-        minus = cg_reg(c, word((0x8000u | (n.pattern + n.bias)) * BOTH));
+        more = cg_reg(c, word(pattern * BOTH));
     if (to == BC_F16)
-        cg_ins(c, "add.rn.f16x2 %v, %v, %v", result, sum, minus);
+        cg_ins(c, "add.rn.f16x2 %v, %v, %v", result, sum, more);
     else
-        cg_ins(c, "fma.rn.bf16x2 %v, %v, %v, %v", result, sum, one, minus);
+        cg_ins(c, "fma.rn.bf16x2 %v, %v, %v, %v", result, sum, one, more);
     cg_split(c, to, result, 2, 16, out);
     return true;
+}
+
+bool cg_convert_pair_to_sum(cg_func *c, const ct_op *op, double addend, const cg_val *x, cg_val *out)
+{
+    return small_pair_to_float(c, op, addend, x, out);
 }
 
 /* Two integers as bf16, by f32, in which they are exact. */
@@ -518,7 +529,7 @@ bool cg_convert_pair(cg_func *c, const ct_op *op, const cg_val *x, cg_val *out)
 {
     bc_kind from = bc_elem_kind(ct_operands(op)[0]->type), to = bc_elem_kind(cg_result(op, 0)->type);
     if (op->opcode == OP_itof)
-        return small_pair_to_float(c, op, x, out) || bytes_to_f32(c, op, x, out) || pair_to_bf16(c, op, x, out);
+        return small_pair_to_float(c, op, 0, x, out) || bytes_to_f32(c, op, x, out) || pair_to_bf16(c, op, x, out);
     bc_RoundingMode mode = (bc_RoundingMode)ct_attr_u(op, F_ftof_rounding_mode);
     bool nearest = mode == BC_RoundingMode_nearest_even || mode == BC_RoundingMode_nearest_away;
     bool to_half = (to == BC_F16 || to == BC_BF16) && (nearest || mode == BC_RoundingMode_zero)

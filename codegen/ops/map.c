@@ -3,10 +3,12 @@
 
 #include <string.h>
 
+#include "bytecode/number/number.h"
 #include "codegen/facts/facts.h"
 #include "codegen/math/math.h"
 #include "codegen/ptx/access.h"
 #include "codegen/ptx/ptx.h"
+#include "codegen/values/strips.h"
 #include "codegen/values/values.h"
 
 /* ---- templates ---- */
@@ -522,6 +524,48 @@ static bool map_together(cg_func *c, const ct_op *op, bc_kind kind, const cg_val
     return cg_function_together(c, ct_op_name(op), kind, operands[0], count, idle, out);
 }
 
+/* The integers from which the sum's or difference's first operand was converted, in the same layout. NULL: it was not,
+   or they are not there. */
+static const cg_val *summed_integers(cg_func *c, const ct_op *op, const cg_layout *l)
+{
+    const ct_op *conversion = op->operand_count ? ct_operands(op)[0]->op : NULL;
+    if ((op->opcode != OP_addf && op->opcode != OP_subf) || !conversion || conversion->opcode != OP_itof
+        || attribute(op, "rounding_mode", BC_RoundingMode_nearest_even) != BC_RoundingMode_nearest_even
+        || cg_strip_varies(c, l))
+        return NULL;
+    const cg_variant *found = cg_find_copy(cg_value_of(c, ct_operands(conversion)[0]), l);
+    return found ? found->regs : NULL;
+}
+
+/* The sums of two integers as floats and a number, which both are added to. */
+static bool sum_of_integers(cg_func *c, const ct_op *op, const cg_val *integers, const cg_val *number, cg_val *out)
+{
+    if (!number[0].known || !number[1].known || number[0].bits != number[1].bits)
+        return false;
+    double x = bc_float_value(bc_elem_kind(cg_result(op, 0)->type), number[0].bits);
+    return cg_convert_pair_to_sum(c, ct_operands(op)[0]->op, op->opcode == OP_subf ? -x : x, integers, out);
+}
+
+/* The elements from register r on that go together: four bytes, two neighbours, or one. integers: what those of a sum
+   were converted from, or NULL. Gives their number. */
+static uint32_t map_next(cg_func *c, const ct_op *op, const cg_val *const *operands, const cg_val *integers, uint32_t r,
+                         uint32_t together, cg_val *out)
+{
+    const cg_val *x[4];
+    cg_val one[4];
+    for (uint32_t i = 0; i < op->operand_count && i < 4; i++) {
+        x[i] = operands[i] + r;
+        one[i] = operands[i][r];
+    }
+    if (r % 4 == 0 && together >= 4 && map_bytes(c, op, x, out + r))
+        return 4;
+    bool pair = r % 2 == 0 && together >= 2;
+    if (pair && ((integers && sum_of_integers(c, op, integers + r, x[1], out + r)) || map_pair(c, op, x, out + r)))
+        return 2;
+    out[r] = map_element(c, op, one);
+    return 1;
+}
+
 cg_val *cg_map_regs(cg_func *c, const ct_op *op, const cg_layout *l)
 {
     const cg_val *operands[4] = {0};
@@ -539,26 +583,17 @@ cg_val *cg_map_regs(cg_func *c, const ct_op *op, const cg_layout *l)
         if (!operands[i])
             return NULL;
     }
-    uint32_t idle = cg_idle_bits(c, op, l, operands);
+    const cg_val *integers = summed_integers(c, op, l);
+    uint32_t idle = cg_idle_bits(c, op, l, operands), most = l->reg_bits > 1 ? 4 : l->reg_bits + 1,
+             together = idle & 1   ? 1
+                        : idle & 2 ? 2
+                                   : most;
     if (out && map_together(c, op, kind, operands, cg_layout_regs(l), idle, out))
         return out;
-    for (uint32_t r = 0; out && r < cg_layout_regs(l) && !c->failed; r++) {
-        const cg_val *pair[4];
-        cg_val x[4];
-        if (r & idle) {
+    for (uint32_t r = 0, count; out && r < cg_layout_regs(l) && !c->failed; r += count) {
+        count = r & idle ? 1 : map_next(c, op, operands, integers, r, together, out);
+        if (r & idle)
             out[r] = out[r & ~idle];
-            continue;
-        }
-        for (uint32_t i = 0; i < op->operand_count && i < 4; i++) {
-            pair[i] = operands[i] + r;
-            x[i] = operands[i][r];
-        }
-        if (r % 4 == 0 && l->reg_bits > 1 && !(idle & 3) && map_bytes(c, op, pair, out + r))
-            r += 3;
-        else if (r % 2 == 0 && l->reg_bits && !(idle & 1) && map_pair(c, op, pair, out + r))
-            r++;
-        else
-            out[r] = map_element(c, op, x);
     }
     return out;
 }

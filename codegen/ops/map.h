@@ -52,5 +52,8 @@ cg_val cg_widened(cg_func *c, bc_kind kind, cg_val x);
 cg_val cg_convert_element(cg_func *c, const ct_op *op, cg_val x);
 /* An ftof or itof of two neighbours. False: it would not take fewer instructions than two conversions. */
 bool cg_convert_pair(cg_func *c, const ct_op *op, const cg_val *x, cg_val *out);
+/* An itof of two neighbours, and the sums of its results with a number, rounded to nearest. False: it would take as
+   many instructions as a conversion and a sum. */
+bool cg_convert_pair_to_sum(cg_func *c, const ct_op *op, double addend, const cg_val *x, cg_val *out);
 
 #endif

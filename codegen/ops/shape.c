@@ -1,9 +1,13 @@
 /* Ops that take tiles apart and put them together: extract, insert, cat, pack, unpack. Where the layout allows it,
    registers are only renamed or chosen; else the tile goes through shared memory. Sources: operation reference,
    sections 5.5 and 6. */
+#include <string.h>
+
+#include "codegen/analysis/reordered.h"
 #include "codegen/analysis/ring.h"
 #include "codegen/facts/facts.h"
 #include "codegen/ops/hooks.h"
+#include "codegen/ptx/access.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/effects.h"
 #include "codegen/values/homes.h"
@@ -247,6 +251,47 @@ void cg_lower_insert(cg_func *c, const ct_op *op)
         cg_set(c, cg_result(op, 0), out);
 }
 
+/* Are bytes only converted to floats of 16 bits? */
+static bool become_halves(const ct_value *v)
+{
+    bool all = bc_elem_kind(v->type) == BC_I8 && v->uses;
+    for (const ct_use *use = v->uses; use && all; use = use->next) {
+        const ct_value *result = cg_result(use->op, 0);
+        bc_kind to = bc_elem_kind(result->type);
+        all = use->op->opcode == OP_reshape ? become_halves(result)
+                                            : use->op->opcode == OP_itof && (to == BC_F16 || to == BC_BF16);
+    }
+    return all;
+}
+
+/* Shall the elements of both tiles alternate in registers? As those of fragments do, which such a weight says the
+   operands are, or which registers become that have the weights of few rows. */
+static bool alternates(const ct_op *op, uint32_t mask, uint32_t weight)
+{
+    const ct_value *result = cg_result(op, 0);
+    return mask == 1 && (weight == CG_WEIGHT_MMA || cg_feeds_reordered(result)) && become_halves(result);
+}
+
+/* Puts four bytes that two words have into one of their own. */
+static void join_words(cg_func *c, uint32_t count, cg_val *regs)
+{
+    enum { BYTES = 4, BYTE = 8, DIGIT = 4 /* bits of a selector for each byte */ };
+    for (uint32_t r = 0; r + BYTES <= count && !c->failed; r += BYTES) {
+        const cg_val *x = regs + r;
+        uint32_t selector = 0, fitting = 0;
+        for (uint32_t i = 0; i < BYTES; i++) {
+            bool first = x[i].word == x[0].word;
+            fitting += !x[i].known && x[i].word_bits == BYTES * BYTE && (first || x[i].word == x[1].word);
+            selector |= (x[i].at / BYTE + (first ? 0u : BYTES)) << i * DIGIT;
+        }
+        cg_val word = cg_new(c, CG_B32), from[] = {{.cls = CG_B32, .id = x[0].word}, {.cls = CG_B32, .id = x[1].word}};
+        if (fitting < BYTES)
+            continue;
+        cg_ins(c, "prmt.b32 %v, %v, %v, %x", word, from[0], from[1], selector);
+        cg_split(c, BC_I8, word, BYTES, BYTE, regs + r);
+    }
+}
+
 void cg_assign_cat(cg_func *c, const ct_op *op)
 {
     const ct_value *lhs = ct_operand(op, F_cat_lhs), *rhs = ct_operand(op, F_cat_rhs), *result = cg_result(op, 0);
@@ -259,8 +304,11 @@ void cg_assign_cat(cg_func *c, const ct_op *op)
         cg_unsupported(c, op, "the result of 'cat' would need 2^%u registers per thread", l.reg_bits + 1u);
         return;
     }
-    l.reg[l.reg_bits++] = cg_excerpt_mask(&small, &large);
-    cg_set_home(c, result, &l, weight_of(c, like));
+    uint32_t mask = cg_excerpt_mask(&small, &large), weight = weight_of(c, like),
+             at = alternates(op, mask, weight) ? 0 : l.reg_bits;
+    memmove(l.reg + at + 1, l.reg + at, (l.reg_bits++ - at) * sizeof *l.reg);
+    l.reg[at] = mask;
+    cg_set_home(c, result, &l, weight);
     cg_want(c, lhs, &part);
     cg_want(c, rhs, &part);
 }
@@ -275,6 +323,8 @@ void cg_lower_cat(cg_func *c, const ct_op *op)
     part = cg_layout_drop_replicas(&part, &kept);
     cg_val *first = cg_get(c, lhs, &part), *second = cg_get(c, rhs, &part);
     cg_val *out = merge(c, l, mask, cg_const(CG_B32, mask), kept, second, first, true);
+    if (out && l->reg_bits && l->reg[0] == mask && bc_elem_kind(result->type) == BC_I8)
+        join_words(c, cg_layout_regs(l), out);
     if (out && !c->failed)
         cg_set(c, result, out);
 }

@@ -15,6 +15,7 @@
    out of loops, together with the values computed from them. */
 #include "codegen/cost/cost.h"
 #include "codegen/kernel/limits.h"
+#include "codegen/passes/interleaved.h"
 #include "codegen/passes/pass.h"
 #include "codegen/passes/simplify.h"
 #include "codegen/tile/build.h"
@@ -195,7 +196,7 @@ void cg_pass_sink(cg_func *c)
 {
     bool found = false;
     for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body))
-        found = sink(c, op) || found;
+        found = (op->opcode == OP_cat ? cg_join_before_maps(c, op) : sink(c, op)) || found;
     if (found && !c->failed)
         cg_simplify(c);
 }
