@@ -399,6 +399,27 @@ static cg_weight share_less(cg_func *c, const cg_watch *watch, cg_choices *room,
     return then;
 }
 
+/* Gives a kernel whose rows stay in shared memory half of the warps where they share a row, if these stay there then,
+   too, and a block is predicted to take less: each warp repeats what all have to do. Since the loops that follow do not
+   read the rows again, it makes no difference to L2 that more blocks have theirs on the way. On an H200, ten kernels of
+   fresh seeds are 0.97 to 1.28 times as fast, 1.06 in the geometric mean. Returns what is predicted for a block. */
+static cg_weight keep_with_less(cg_func *c, const cg_watch *watch, cg_choices *room, cg_weight now)
+{
+    const double clearly = 1.01; /* what DRAM limits is predicted to take as long with any number of warps */
+    cg_choices half = *cg_choices_of(c);
+    if (!now.keeps || now.warp_bits < CG_USUAL_WARPS || fewest_results(c) >= now.warp_bits || half.warps)
+        return now;
+    half.warps = 1u << (now.warp_bits - 1);
+    const cg_weight then = cg_weigh(c, watch, &half);
+    if (c->failed || !then.compiles || !then.keeps || then.share * clearly >= now.share)
+        return now;
+    cg_take(c, room, &half);
+    cg_remark(c, NULL, CG_REMARK_ChosenByCost, TV_REMARK_PASSED,
+              "{Warps=%u} warps instead of {UsualWarps=%u} share a row that stays in shared memory", half.warps,
+              1u << now.warp_bits);
+    return then;
+}
+
 /* log2 of the bytes of the narrowest elements of tiles that are loaded. */
 static uint32_t narrowest_loaded(const cg_func *c)
 {
@@ -497,6 +518,7 @@ void cg_choose_warps(cg_func *c, const cg_watch *watch, cg_choices *room)
         now = choose_by_cost(c, watch, room);
         now = yield_to_own(c, watch, room, now);
         now = share_less(c, watch, room, now);
+        now = keep_with_less(c, watch, room, now);
     }
     now = fill_with_rows(c, watch, room, now);
     if (cg_choices_of(c)->stages)
