@@ -22,7 +22,8 @@
    for a second block has up to 32 warps, if their registers suffice: 16 are the most for others because all warps of a
    block wait for the last one, but while this one waits, nothing else computes. A reduction without a hint gets more,
    up to eight, in the same way, as long as each warp has results of its own, because otherwise more warps exchange
-   more, and if accesses are shorter than 16 bytes, so that instructions limit it.
+   more, in each iteration if a loop sums columns, and if accesses are shorter than 16 bytes, so that instructions
+   limit it.
 
    Why any choice is right: passes keep the meaning of a kernel for every number of warps. */
 #include "codegen/choose.h"
@@ -419,11 +420,40 @@ static cg_weight keep_with_less(cg_func *c, const cg_watch *watch, cg_choices *r
     return then;
 }
 
-/* log2 of the most warps each of which has results of its own: if warps share rows, more of them exchange more. */
+/* log2 of the bytes of the narrowest elements of tiles that are loaded. */
+static uint32_t narrowest_loaded(const cg_func *c)
+{
+    uint32_t narrowest = (uint32_t)cg_widest_access(c);
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body)) {
+        if (!ct_is_load(op) || !cg_shape_of(op->results[0].type).tile_bits)
+            continue;
+        const uint32_t bytes = cg_log2_up(cg_memory_bytes(bc_elem_kind(op->results[0].type)));
+        narrowest = bytes < narrowest ? bytes : narrowest;
+    }
+    return narrowest;
+}
+
+/* log2 of the most warps each of which has results of this reduction of its own. Where a loop reduces another
+   dimension than the last one, those of a warp are the widest accesses of its lanes: results lie beside each other as
+   the elements in memory do, and warps that share an access exchange sums in each iteration. Not so if the lanes of
+   one warp have all results, which all warps share in any case. */
+static uint32_t warps_with_results(const cg_func *c, const ct_op *reduce)
+{
+    const uint32_t all = cg_shape_of(reduce->results[0].type).tile_bits,
+                   own = CG_LANE_BITS + (uint32_t)cg_widest_access(c) - narrowest_loaded(c);
+    const bool is_row = ct_attr_u(reduce, F_reduce_dim) + 1 == ct_operands(reduce)[0]->type->rank;
+    return is_row || !ct_loop_around(reduce) || all <= own ? all : all - own;
+}
+
+/* The same of all reductions: if warps share rows, more of them exchange more. */
 static uint32_t most_divided_warps(const cg_func *c)
 {
-    const uint32_t fewest = cg_scans(c) ? 0 : fewest_results(c);
-    return fewest < CG_MANY_WARPS ? fewest : CG_MANY_WARPS;
+    uint32_t most = cg_scans(c) ? 0 : CG_MANY_WARPS;
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body)) {
+        const uint32_t warps = op->opcode == OP_reduce ? warps_with_results(c, op) : most;
+        most = warps < most ? warps : most;
+    }
+    return most;
 }
 
 /* Gives a reduction more warps where few threads are on a multiprocessor, as for maps, but only if accesses are short:

@@ -15,7 +15,9 @@
    chain with rows for two warpgroups gets two, and no producers, if a multiprocessor then has more warps than with
    one, or as many that have registers for their tiles where those of one spill, unless threads read tiles from slots
    of their own whenever the kernel runs: then no warp waits for memory. Operands of a chain of 16 or 32 rows are
-   swapped if groups of warps then have room and the block is predicted to be faster by more than `worth_swapping`. */
+   swapped if groups of warps then have room and the block is predicted to be faster by more than `worth_swapping`.
+
+   Unsigned bytes become f32 by additions where few warps hide how long conversions take. */
 #include "codegen/choose_products.h"
 
 #include "codegen/analysis/tensor.h"
@@ -499,6 +501,39 @@ static void choose_warps(cg_func *c, const cg_watch *watch, cg_choices *room)
     join_alone(c, watch, room);
 }
 
+/* Do unsigned bytes become f32? */
+static bool converts_bytes(const cg_func *c)
+{
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
+        if (op->opcode == OP_itof && bc_elem_kind(ct_operands(op)[0]->type) == BC_I8
+            && bc_elem_kind(op->results[0].type) == BC_F32
+            && ct_attr_u(op, F_itof_signedness) == BC_Signedness_unsigned)
+            return true;
+    return false;
+}
+
+/* Converts bytes by two instructions instead of one of the special function unit, which takes longer than both, where
+   a multiprocessor has too few warps to issue an instruction in each cycle if each waits for its last result. Where
+   it has enough, the instructions are what counts, and where a thread has no registers for its tiles, ptxas spills
+   more. */
+static void shorten_conversions(cg_func *c, const cg_watch *watch, cg_choices *room)
+{
+    const double enough = cg_machine_of(c->target)->issue * cg_machine_of(c->target)->op_latency;
+    cg_choices added = *cg_choices_of(c);
+    if (added.bytes != CG_AS_DECIDED || !converts_bytes(c))
+        return;
+    const cg_weight now = cg_weigh(c, watch, &added);
+    if (c->failed || !now.compiles || now.resident >= enough || now.short_of > 1)
+        return;
+    added.bytes = CG_IF_LEGAL;
+    cg_take(c, room, &added);
+    cg_remark(
+        c, NULL, CG_REMARK_ChosenByCost, TV_REMARK_PASSED,
+        "bytes become f32 by additions: about {Resident=%u} warps are on a multiprocessor at a time, too few to hide "
+        "how long conversions take",
+        now.resident);
+}
+
 void cg_choose_for_products(cg_func *c, const cg_watch *watch, cg_choices *room)
 {
     choose_spread(c, watch, room);
@@ -512,4 +547,5 @@ void cg_choose_for_products(cg_func *c, const cg_watch *watch, cg_choices *room)
         prefer_blocks(c, watch, room);
     choose_for_chain(c, watch, room);
     choose_correctors(c, watch, room);
+    shorten_conversions(c, watch, room);
 }

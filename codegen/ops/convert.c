@@ -439,16 +439,17 @@ static bool is_of_consumers(const ct_value *v)
 }
 
 /* Two bytes of a word as f32: as the lowest bits of 2^23, from which the sum with 2^23 is taken off; all of it is
-   exact. A conversion by instruction takes as long as four others. Consumers do little else. In other kernels, ptxas
-   13.0 spilled more with this (0.85 of the speed, at 128 elements a thread), so that it is a choice there. */
+   exact. ptxas makes an instruction of the special function unit of a conversion of an unsigned byte, which takes as
+   long as four others, and one that takes no longer than these of a signed one. Consumers do little else, and other
+   kernels choose it where few warps hide how long it takes (codegen/choose_products.c). */
 static bool bytes_to_f32(cg_func *c, const ct_op *op, const cg_val *x, cg_val *out)
 {
     enum { EACH = 0x01010101, BIAS = 0x80, IMPLIED = 0x4B000000, MINUS = (int)0xCB000000, PLACES = 0x7440 };
     bc_kind from = bc_elem_kind(ct_operands(op)[0]->type), to = bc_elem_kind(cg_result(op, 0)->type);
-    if (to != BC_F32 || !are_bytes_of_word(from, x)
-        || !(cg_choices_of(c)->bytes == CG_IF_LEGAL || is_of_consumers(ct_operands(op)[0])))
+    bool is_signed = ct_attr_u(op, F_itof_signedness) == BC_Signedness_signed,
+         chosen = cg_choices_of(c)->bytes == CG_IF_LEGAL && !is_signed;
+    if (to != BC_F32 || !are_bytes_of_word(from, x) || !(chosen || is_of_consumers(ct_operands(op)[0])))
         return false;
-    bool is_signed = ct_attr_u(op, F_itof_signedness) == BC_Signedness_signed;
     cg_val all = {.cls = CG_B32, .id = x[0].word};
     all = is_signed ? word2(c, "xor.b32", all, word((uint32_t)BIAS * EACH)) : all;
     for (int i = 0; i < 2; i++) {
