@@ -40,6 +40,15 @@ static bool reads_own_slots(const cg_func *c)
     return reads && !c->is_versioned;
 }
 
+/* Do tiles stay in shared memory for the loops that follow (codegen/plan/keep.c)? */
+static bool keeps_tiles(const cg_func *c)
+{
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
+        if (op->opcode == CT_ring && ((const cg_ring *)op->detail)->again)
+            return true;
+    return false;
+}
+
 /* Bytes of memory that stages are of, in accesses shorter than 16 bytes or in others. */
 static uint64_t bytes_ahead(const cg_func *c, bool is_short)
 {
@@ -102,6 +111,7 @@ cg_weight cg_weigh_on(cg_func *c, const cg_watch *watch, const cg_choices *choic
     w.wanted = cost && !own.groups ? cost->wanted : 0;
     w.short_of = w.wanted / cg_registers_at_most(&own);
     w.warp_bits = cg_real_warp_bits(&own);
+    w.strip_bits = own.strip_bits;
     w.shared = cost ? cost->shared : 0;
     w.resident = cost ? cost->blocks << w.warp_bits : 0;
     for (uint32_t i = 0; cost && i < cost->loop_count; i++)
@@ -110,6 +120,7 @@ cg_weight cg_weigh_on(cg_func *c, const cg_watch *watch, const cg_choices *choic
     w.has_short = cost && (in_short || own.is_versioned);
     w.is_short = cost && (in_short > bytes_ahead(&own, false) || own.is_versioned);
     w.loads_late = cost && loads_late(&own);
+    w.keeps = cost && keeps_tiles(&own);
     w.is_fed = cost && reads_own_slots(&own);
     if (own.status == TV_NO_MEMORY || own.arena.failed)
         cg_no_memory(c);

@@ -24,11 +24,13 @@ typedef struct cg_weight {
     bool is_persistent;  /* a thread block computes several tile blocks */
     uint32_t resident;   /* warps of a multiprocessor that compute */
     uint32_t warp_bits;  /* log2 of those of a block */
+    uint32_t strip_bits; /* log2 of the strips in which they compute a tile */
     uint32_t shared;     /* bytes of shared memory of a block */
     uint32_t stages;     /* of the longest ring; 0: no loop has one */
     bool has_short;      /* accesses that run ahead, or those of one of two versions, are shorter than 16 bytes */
     bool is_short;       /* accesses such as has_short says read most of the bytes */
     bool loads_late;     /* a version for rows that are not aligned loads tiles in the iterations that need them */
+    bool keeps;          /* rows stay in shared memory for the loops that follow */
     bool is_fed;         /* no thread waits for a tile from memory: those that it reads come by a ring in any case */
 } cg_weight;
 

@@ -14,21 +14,23 @@
    The pass finds out by trial which parameters have to be multiples: it computes facts as if all of them were, then
    without one after the other, and does not test those that make no access shorter.
 
-   It applies to kernels whose accesses are short without the assumption and have 16 bytes with it, and whose pointers
-   have no promises. Both versions run with the larger number of registers, which is that of the version with short
-   accesses; without the other one, the kernel would have as many. So also kernels that hold whole rows in registers
-   have versions, as long as these leave registers for anything else (on an H200, 20 kernels that reduce whole rows are
-   0.95 to 1.26 times as fast, 1.08 in the geometric mean; tiles of packed elements, which take more registers than they
-   load, 1.22 and 1.39 times). So do maps of elements of one or two bytes, which have an access and a bound each (31
-   maps are 0.90 to 2.54 times as fast on an H200, 1.17 in the geometric mean). Other maps hold no more than they load,
-   because ptxas lets their threads compute their elements one after the other: those that hold more than a few
-   registers have one version (18 of f32 and i32 would be 0.92 to 1.07 times as fast, 0.99 in the mean). Of kernels with
-   loops and without products, only those that reduce, scan or compute element by element have versions; maps with loops
-   have them as long as their tiles leave registers for anything else, because their loads run ahead with long accesses
-   (34 maps are 0.98 to 2.03 times as fast on an H200, 1.15 in the geometric mean). A map whose accesses have 4 bytes
-   gains, too, although those of a warp fill whole sectors: it has a quarter of the accesses and bounds (35 maps,
-   most of them in loops, are 0.98 to 1.81 times as fast on an H200, 1.13 in the geometric mean). Kernels that may be
-   spread over clusters have one version.
+   It applies to kernels whose accesses are short without the assumption and have 16 bytes with it, and whose
+   pointers have no promises. If a thread has less than 16 bytes of each tile, accesses that bring all of them are
+   enough (20 kernels whose accesses have 4 and 8 bytes instead of one or two elements are 0.95 to 2.10 times as fast
+   on an H200, 1.23 in the geometric mean). Both versions run with the larger number of registers, which is that of
+   the version with short accesses; without the other one, the kernel would have as many. So also kernels that hold
+   whole rows in registers have versions, as long as these leave registers for anything else (on an H200, 20 kernels
+   that reduce whole rows are 0.95 to 1.26 times as fast, 1.08 in the geometric mean; tiles of packed elements, which
+   take more registers than they load, 1.22 and 1.39 times). So do maps of elements of one or two bytes, which have
+   an access and a bound each (31 maps are 0.90 to 2.54 times as fast on an H200, 1.17 in the geometric mean). Other
+   maps hold no more than they load, because ptxas lets their threads compute their elements one after the other:
+   those that hold more than a few registers have one version (18 of f32 and i32 would be 0.92 to 1.07 times as fast,
+   0.99 in the mean). Of kernels with loops and without products, only those that reduce, scan or compute element by
+   element have versions; maps with loops have them as long as their tiles leave registers for anything else, because
+   their loads run ahead with long accesses (34 maps are 0.98 to 2.03 times as fast on an H200, 1.15 in the geometric
+   mean). A map whose accesses have 4 bytes gains, too, although those of a warp fill whole sectors: it has a quarter
+   of the accesses and bounds (35 maps, most of them in loops, are 0.98 to 1.81 times as fast on an H200, 1.13 in the
+   geometric mean). Kernels that may be spread over clusters have one version.
 
    A kernel with products has versions if its loops load tiles through pointers that the lift pass leaves, for example
    because a table says where they are, and the accesses are shorter than a copy (4 bytes). With 16 bytes, tiles are
@@ -65,6 +67,7 @@ typedef struct aligning {
     asked params[CG_ASKED_PARAMETERS];
     uint32_t count;
     bool multiplies; /* the kernel has products: only loads through pointers in its loops count */
+    uint32_t most;   /* log2 of the bytes of a long access: 16, or fewer if a thread has fewer of each tile */
 } aligning;
 
 /* ---- the width of accesses ---- */
@@ -102,13 +105,30 @@ static uint32_t element_bits(const ct_op *op)
     return cg_log2_up(cg_memory_bytes(bc_elem_kind(cg_view_op_of(op).tile_type)));
 }
 
-/* log2 of the bytes of the op's shortest access, up to 16 bytes. Tiles of which a thread has fewer bytes do not
-   count, because their accesses cannot be wider. */
-static uint32_t length_of(cg_func *c, const ct_op *op)
+/* log2 of the bytes that a thread has of the tile: an access cannot be longer. */
+static uint32_t own_bits(const cg_func *c, const ct_op *op)
 {
-    uint32_t bits, fast, threads = cg_real_warp_bits(c) + CG_LANE_BITS;
-    if (element_bits(op) + cg_shape_of(tile_of(op)).tile_bits < threads + WIDE_BITS)
-        return SHORT_BITS;
+    const uint32_t tile = element_bits(op) + cg_shape_of(tile_of(op)).tile_bits,
+                   threads = cg_real_warp_bits(c) + CG_LANE_BITS;
+    return tile > threads ? tile - threads : 0;
+}
+
+/* log2 of the bytes of the longest access that a tile allows, up to 16. */
+static uint32_t find_most(const aligning *x)
+{
+    uint32_t most = x->multiplies ? WIDE_BITS : 0;
+    for (const ct_op *op = x->c->ir->body->first; op; op = ct_next_op(op, x->c->ir->body)) {
+        const uint32_t own = counts(x, op) ? own_bits(x->c, op) : 0;
+        most = own > most ? own : most;
+    }
+    return most < WIDE_BITS ? most : WIDE_BITS;
+}
+
+/* log2 of the bytes of the op's shortest access, up to a long one. */
+static uint32_t length_of(const aligning *x, const ct_op *op)
+{
+    cg_func *c = x->c;
+    uint32_t bits, fast;
     if (is_by_pointers(op)) {
         cg_ptr_op p = cg_ptr_op_of(op);
         bits = cg_pointer_vector(c, &p, &fast);
@@ -118,15 +138,19 @@ static uint32_t length_of(cg_func *c, const ct_op *op)
         bits = cg_view_is_half(&v) ? 0 : cg_view_lengths_of(c, &v, &l, CG_MAX_VECTOR_BITS).edge;
     }
     bits += element_bits(op);
-    return bits < WIDE_BITS ? bits : WIDE_BITS;
+    return bits < x->most ? bits : x->most;
 }
 
 typedef struct lengths {
-    uint32_t wide, small; /* numbers of accesses of 16 bytes, and of short ones */
+    uint32_t wide, small; /* numbers of long accesses, and of short ones */
 } lengths;
 
+/* Tiles of which a thread has too few bytes for a long access do not count. */
 static bool find_lengths(const aligning *x, lengths *out)
 {
+    const uint32_t least = x->multiplies          ? tv_trailing_zeros(CG_COPY_BYTES)
+                           : x->most < SHORT_BITS ? x->most
+                                                  : SHORT_BITS;
     cg_func *c = x->c;
     *out = (lengths){.wide = 0};
     if (!cg_find_facts(c->ir) || !cg_find_views(c->ir)) {
@@ -134,11 +158,11 @@ static bool find_lengths(const aligning *x, lengths *out)
         return false;
     }
     for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body)) {
-        if (!counts(x, op))
+        if (!counts(x, op) || own_bits(c, op) < x->most)
             continue;
-        uint32_t length = length_of(c, op);
-        out->wide += length == WIDE_BITS;
-        out->small += x->multiplies ? 1u << length < CG_COPY_BYTES : length < SHORT_BITS;
+        const uint32_t length = length_of(x, op);
+        out->wide += length == x->most;
+        out->small += length < least;
     }
     return true;
 }
@@ -326,9 +350,9 @@ static void version(aligning *x)
     for (ct_op *op = otherwise->first; op && !x->multiplies; op = ct_next_op(op, otherwise))
         op->plain = false; /* both versions are equally likely */
     cg_remark(x->c, otherwise->parent, CG_REMARK_Lifted, TV_REMARK_PASSED,
-              "compiled in two versions: accesses have 16 bytes if {Asked=%u} parameters, which have no promises, are "
-              "aligned",
-              x->count);
+              "compiled in two versions: accesses have {Bytes=%u} bytes if {Asked=%u} parameters, which have no "
+              "promises, are aligned",
+              1u << x->most, x->count);
 }
 
 void cg_pass_align(cg_func *c)
@@ -340,6 +364,7 @@ void cg_pass_align(cg_func *c)
         return;
     x->c = c;
     x->multiplies = cg_largest_product(c->ir);
+    x->most = find_most(x);
     if (may_pay(x) && !c->failed)
         choose_params(x);
     if (x->count && !c->failed)

@@ -118,6 +118,7 @@ static void replace(cg_func *c, const cg_lifted *l, ct_value *view)
     }
     ct_replace_uses(&l->load->results[0], as_it_was);
     ct_replace_uses(&l->load->results[1], &tile->op->results[1]);
+    hoist_around(tile->op);
     cg_remark(c, l->load, CG_REMARK_Lifted, TV_REMARK_PASSED, "{What=%s}: loaded as tiles of a view",
               gathers ? "what it gathers follows each other" : "its pointers form rows");
     ct_remove(l->load);

@@ -210,7 +210,7 @@ bool cg_is_loaded_in_parts(cg_func *c, const ct_op *load)
     return bits < cg_chunk_bits(load->results[0].type) && l && bits < l->reg_bits;
 }
 
-/* Does a thread load a tile, in any version, in several accesses, each shorter than 16 bytes? */
+/* Does a thread load a tile in several accesses, each shorter than 16 bytes? */
 static bool loads_in_parts(cg_func *c)
 {
     for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body)) {
@@ -232,26 +232,21 @@ static bool has_atomic_loop(const cg_func *c)
     return false;
 }
 
-/* Are they loads of the second of two versions, without loops? The first one, with accesses of 16 bytes, needs fewer
-   registers, and what ptxas gives both without being told is often what the first one has alone. On an H200, 14
-   reductions and scans are 0.98 to 1.07 times as fast, 1.00 in the geometric mean, and 12 maps 0.95 to 1.18, 1.02; the
-   largest of whole rows of 4,096 f16 takes 87 us instead of 96. */
-static bool are_of_second(const cg_func *c)
-{
-    return c->is_versioned && !cg_has_loops(c);
-}
-
 /* The blocks of a kernel whose threads load in parts: without being told, ptxas makes room for as many blocks as it
    can, and waits for some of the parts before it loads others. So it has the registers that other code takes beside
    tiles twice over, unless enough threads would not have them. 0: there is no such load, or few are on their
-   way at a time, or something else limits the kernel. */
+   way at a time, or something else limits the kernel, or the loads are those of the second of two versions
+   (codegen/passes/align.c). The first one, with accesses of 16 bytes, needs fewer registers, and what ptxas gives both
+   without being told is often what the first one has alone. On an H200, 26 kernels without loops are 0.95 to 1.18 times
+   as fast, 1.01 in the geometric mean, and 17 with loops 0.97 to 1.06, 1.00; whole rows of 4,096 f16 take 87 us instead
+   of 96 for the largest element, and cross entropy of rows of f16 85 instead of 95. */
 static uint32_t blocks_of_parts(cg_func *c)
 {
     const cg_machine *m = cg_machine_of(c->target);
     cg_kernel_cost k = {.machine = m, .shared = cg_shared_bytes(c)};
     uint32_t held = 0;
     if (c->groups || cg_has_products(c->ir->body) || cg_is_by_stores(c) || has_atomic_loop(c) || !loads_in_parts(c)
-        || are_of_second(c))
+        || c->is_versioned)
         return 0;
     if (!cg_registers_held(c, &held)) {
         cg_no_memory(c);

@@ -67,6 +67,7 @@ static bool find_growth(const moving *x, const ct_value *v, uint32_t depth, grow
     case OP_subi: found = of_sum(x, v->op, depth - 1, out); break;
     case OP_muli: found = of_product(x, v->op, depth - 1, out); break;
     case OP_divi: found = of_quotient(x, v->op, depth - 1, out); break;
+    case OP_assume: found = find_growth(x, v->op->operands[0], depth - 1, out); break;
     default: return false;
     }
     return found && out->times <= MOST && out->times >= -MOST && out->by <= MOST;
