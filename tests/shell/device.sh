@@ -353,7 +353,8 @@ cuda_tile.module @m {
   }
   entry @contended(%p: tile<ptr<f16>>, %q: tile<ptr<f16>>) {
     %i = iota : tile<256xi32>
-    %p1 = reshape %p : tile<ptr<f16>> -> tile<1xptr<f16>>
+    %aligned = assume div_by<16>, %p : tile<ptr<f16>>
+    %p1 = reshape %aligned : tile<ptr<f16>> -> tile<1xptr<f16>>
     %pn = broadcast %p1 : tile<1xptr<f16>> -> tile<256xptr<f16>>
     %from = offset %pn, %i : tile<256xptr<f16>>, tile<256xi32> -> tile<256xptr<f16>>
     %x, %t0 = load_ptr_tko weak %from : tile<256xptr<f16>> -> tile<256xf16>, token
