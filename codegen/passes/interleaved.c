@@ -37,10 +37,7 @@ static const ct_op *number_of(const ct_value *v)
     const ct_op *op = v->op;
     while (op && (op->opcode == OP_broadcast || op->opcode == OP_reshape))
         op = op->operands[0]->op;
-    bool is_number = op && op->opcode == OP_constant && ct_is_splat(op)
-                     && ct_attr_of(op, F_constant_value)->blob->len
-                            == bc_kind_constant_bytes(bc_elem_kind(op->results[0].type));
-    return is_number ? op : NULL;
+    return op && op->opcode == OP_constant && ct_is_one_number(op) ? op : NULL;
 }
 
 static bool is_same_number(const ct_value *a, const ct_value *b)

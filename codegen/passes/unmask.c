@@ -289,11 +289,11 @@ typedef struct readers {
 } readers;
 
 /* Is the constant one f32 for all elements, neither NaN nor subnormal? */
-static bool is_one_number(const ct_op *constant)
+static bool is_normal_number(const ct_op *constant)
 {
     uint32_t bits;
     const bc_blob *blob = ct_attr_of(constant, F_constant_value)->blob;
-    if (bc_elem_kind(constant->results[0].type) != BC_F32 || blob->len != sizeof bits)
+    if (bc_elem_kind(constant->results[0].type) != BC_F32 || !ct_is_one_number(constant))
         return false;
     memcpy(&bits, blob->ptr, sizeof bits);
     const float number = bc_f32_from_bits(bits);
@@ -304,7 +304,7 @@ static bool is_one_number(const ct_op *constant)
 static bool keeps(const ct_op *reduction, const ct_op *number)
 {
     const ct_op *op = reduction->regions[0] ? reduction->regions[0]->first : NULL;
-    if (reduction->operand_count != 1 || !op || op->next != reduction->regions[0]->last || !is_one_number(number))
+    if (reduction->operand_count != 1 || !op || op->next != reduction->regions[0]->last || !is_normal_number(number))
         return false;
     return op->opcode == OP_maxf || op->opcode == OP_minf || (op->opcode == OP_addf && ct_is_zero(number));
 }

@@ -133,18 +133,10 @@ int cg_cluster_reads(const cg_spreading *x, const ct_op *op, uint32_t i, uint32_
     }
 }
 
-/* Is the constant one number that all elements share? */
-static bool has_equal_parts(const ct_op *op)
-{
-    bc_kind kind = bc_elem_kind(op->results[0].type);
-    size_t once = kind == BC_I1 ? 1 : bc_kind_constant_bytes(kind);
-    return ct_is_splat(op) && ct_attr_of(op, F_constant_value)->blob->len == once;
-}
-
 bool cg_cluster_has_parts(const ct_op *op)
 {
     if (op->opcode == OP_constant)
-        return has_equal_parts(op);
+        return ct_is_one_number(op);
     if (op->opcode != OP_load_view_tko && op->opcode != OP_store_view_tko)
         return true;
     const ct_value *view = ct_operand(op, ct_info(op)->address);

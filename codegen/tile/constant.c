@@ -14,6 +14,13 @@ bool ct_is_splat(const ct_op *constant)
     return d.valid ? d.splat : blob->len == bc_kind_constant_bytes(bc_elem_kind(constant->results[0].type));
 }
 
+bool ct_is_one_number(const ct_op *constant)
+{
+    bc_kind kind = bc_elem_kind(constant->results[0].type);
+    size_t once = kind == BC_I1 ? 1 : bc_kind_constant_bytes(kind);
+    return ct_is_splat(constant) && ct_attr_of(constant, F_constant_value)->blob->len == once;
+}
+
 bool ct_constant_value(const ct_op *constant, int64_t *out_value)
 {
     bc_dense d = dense_of(constant);

@@ -292,6 +292,8 @@ bool ct_constant_value(const ct_op *constant, int64_t *out_value);
 bool ct_is_constant(const ct_value *v, int64_t *out_value);
 /* Are all elements known to be equal, of whatever kind? */
 bool ct_is_splat(const ct_op *constant);
+/* The same, and is that one number what its value has, so that it is one for a tile of any shape, too? */
+bool ct_is_one_number(const ct_op *constant);
 /* Is every byte of the elements zero? */
 bool ct_is_zero(const ct_op *constant);
 /* The operand that is a ring, according to ops.def. NULL: there is none. */
