@@ -99,7 +99,8 @@ static bool takes_fragments(const computing *x)
     bool may = x->index ? x->c->target->features & CG_HAS_WGMMA && p.m > CG_ATOM_ROW_BITS
                               && x->c->warp_bits >= cg_traits_of(CG_BY_WGMMA)->warps
                         : p.instruction == CG_BY_WGMMA;
-    return may && cg_has_atom(&p) && p.atom.element_bits <= 1 && p.acc == BC_F32 && !p.scaled && cg_async_fits(&q);
+    return may && cg_has_atom(&p) && (p.atom.element_bits <= 1 || (!x->index && cg_takes_fragments(&p)))
+           && p.acc == BC_F32 && !p.scaled && cg_async_fits(&q);
 }
 
 bool cg_is_worth_computing(cg_func *c, const ct_op *product, uint32_t index, bool alone)
