@@ -137,7 +137,7 @@ if build build tests corpus; then
     run unit check-unit "$(in_parts 7 TEST_TURNS)"
     run reproducible check-reproducible "$(in_parts 12)"
     run release check-release
-    if is_turn 4 5; then run deb check-deb; else later deb; fi
+    if is_turn 2 5; then run deb check-deb; else later deb; fi
     run static check-static
     run ptxas check-ptxas "$(in_parts 20)"
     run spills check-spills "$(in_parts 4)"
@@ -228,7 +228,10 @@ if command -v clang > /dev/null; then
         later fuzz-smoke
     elif echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | clang -fsanitize=fuzzer,address -x c - -o "$logs/fuzzer" 2> "$logs/fuzzer.log"; then
         part=$(in_parts 4)
-        build build-fuzz CC=clang CONFIG=fuzz fuzz "$part" && build fuzz-smoke CC=clang CONFIG=fuzz fuzz-smoke "$part" $seeds
+        # Compiles in three quarters of the time. What ends by a trap is replayed with CONFIG=asan, which says where and why.
+        quick="CFLAGS=-g0 -fsanitize-trap=undefined"
+        build build-fuzz CC=clang CONFIG=fuzz "$quick" fuzz "$part" \
+            && build fuzz-smoke CC=clang CONFIG=fuzz "$quick" fuzz-smoke "$part" $seeds
     else
         skip fuzz-smoke "clang has no libFuzzer (libclang-rt-14-dev)"
     fi
