@@ -12,7 +12,8 @@
    Why it is right: the loop is known to run, so the row would be loaded anyway. No store and no ordering op of the loop
    precedes the load, neither by tokens nor through the same memory. So the load reads the same elements in front of the
    loop as in each iteration. In maps, rows also leave loops that may not run, if they are loaded through pointers under
-   a mask: it is then false where the loop does not run, so that nothing is accessed. */
+   a mask: it is then false where the loop does not run, so that nothing is accessed. If the results that a map's loop
+   reads are small, all that they are computed from leaves with them. */
 #include "codegen/passes/hoist.h"
 
 #include "codegen/analysis/order.h"
@@ -172,11 +173,65 @@ static bool is_row_map(const ct_op *op)
            && bc_kind_in(bc_elem_kind(op->results[0].type), BC_SET_FLOAT);
 }
 
+/* Does the op leave the loop? leaves: by value id. */
+static bool does_leave(const ct_op *op, const bool *leaves)
+{
+    return op->result_count && leaves[op->results[0].id];
+}
+
+/* Are all operands of the op outside the loop, or results of ops that leave it? */
+static bool follows(const ct_op *op, const ct_block *body, const bool *leaves)
+{
+    for (uint32_t i = 0; i < op->operand_count; i++)
+        if (ct_is_inside(op->operands[i]->block, body) && !leaves[op->operands[i]->id])
+            return false;
+    return true;
+}
+
+/* Is the op one whose result takes registers in the loop if all ops leave that can? */
+static bool is_held(const ct_op *op, const ct_block *body, const bool *leaves)
+{
+    bool held = false;
+    if (!does_leave(op, leaves) || !(ct_is_load(op) || is_row_map(op)))
+        return false;
+    for (const ct_use *use = op->results[0].uses; use && !held; use = use->next)
+        held = use->op->block != body || !does_leave(use->op, leaves);
+    return held;
+}
+
+/* Moves all that does not change in the loop in front of it if the results that are read there take few registers,
+   whatever they are computed from. False: they take more, or there are none. */
+static bool hoist_results(cg_func *c, ct_op *loop)
+{
+    ct_block *body = loop->regions[0];
+    bool *leaves = bc_new(&c->arena, bool, c->ir->value_count + 1u);
+    uint64_t registers = 0;
+    if (!leaves) {
+        cg_no_memory(c);
+        return false;
+    }
+    for (const ct_op *op = body->first; op; op = op->next)
+        for (uint32_t i = 0; i < op->result_count; i++)
+            leaves[op->results[i].id] = may_leave(c, body, op) && follows(op, body, leaves);
+    for (const ct_op *op = body->first; op; op = op->next)
+        registers += is_held(op, body, leaves) ? registers_of(c, &op->results[0]) : 0;
+    if (!registers || registers > CG_HELD_REGISTERS)
+        return false;
+    for (ct_op *op = body->first, *next; op; op = next) {
+        next = op->next;
+        if (is_held(op, body, leaves))
+            leave(c, body, op, loop);
+    }
+    return true;
+}
+
 static void hoist_rows(cg_func *c, ct_op *loop)
 {
     ct_block *body = loop->regions[0];
     uint64_t loaded = 0;
     if (!is_plain(loop) || !(is_run(loop) || (cg_is_map(c) && cg_choices_of(c)->rows != CG_NEVER)))
+        return;
+    if (cg_is_map(c) && hoist_results(c, loop))
         return;
     for (ct_op *op = body->first, *next; op; op = next) {
         next = op->next;
