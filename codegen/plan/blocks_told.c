@@ -123,10 +123,10 @@ static bool has_short_loads(cg_func *c)
    42.9, and 27 maps of the zoo 0.93 to 1.03 of the time, 1.00 in the geometric mean. */
 static bool divides_doubles(const cg_func *c)
 {
-    for (const ct_op *op = c->ir->body->first; op && cg_is_map(c); op = ct_next_op(op, c->ir->body))
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
         if (op->opcode == OP_divf && bc_elem_kind(op->results[0].type) == BC_F64
             && cg_shape_of(op->results[0].type).tile_bits)
-            return true;
+            return cg_is_map(c);
     return false;
 }
 
