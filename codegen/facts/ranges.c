@@ -289,6 +289,7 @@ static cg_range of_result(const ct_op *op, uint32_t i)
     case OP_iota: return fitting(kind, 0, type->shape[0] - 1);
     case OP_get_tile_block_id: return (cg_range){0, most_blocks(i) - 1};
     case OP_get_num_tile_blocks: return (cg_range){1, most_blocks(i)};
+    case CT_part:
     case CT_rank: return (cg_range){0, a.high - 1};
     case CT_within: return (cg_range){0, cg_range_of(operands[1]).high - 1};
     case OP_get_tensor_shape:

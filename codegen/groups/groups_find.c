@@ -560,7 +560,8 @@ static bool takes_turns(const ct_func *f)
 
 bool cg_may_persist(const cg_splitting *x)
 {
-    if (!cg_may_take_over(x->c) || x->c->cluster || x->c->block_order != CG_BY_NUMBER || !cg_blocks_are_apart(x->f))
+    if (!cg_may_take_over(x->c) || (x->c->cluster && !x->c->in_parts) || x->c->block_order != CG_BY_NUMBER
+        || !cg_blocks_are_apart(x->f))
         return false;
     for (const ct_op *op = x->f->body->first; op; op = ct_next_op(op, x->f->body))
         if (keeps_it(op))

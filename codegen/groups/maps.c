@@ -154,7 +154,8 @@ static bool is_whole(const differing *d, const ct_op *load)
 static void find_whole(const cg_splitting *x)
 {
     differing d;
-    bool together = x->c->cluster && x->c->target->features & CG_HAS_MULTICAST && find_differing(x, &d);
+    bool together = x->c->cluster && !x->c->in_parts && x->c->target->features & CG_HAS_MULTICAST
+                    && find_differing(x, &d);
     for (uint32_t i = 0; i < x->count; i++)
         for (uint32_t k = 0; k < x->places[i].ring->load_count; k++) {
             cg_ring_load *load = &x->places[i].ring->loads[k];

@@ -14,8 +14,9 @@ bool cg_is_in_each_group(const ct_op *op)
     const bc_op_classes alone = BC_OPS(SAME) | BC_OPS(RESHAPE) | BC_OPS(VIEW) | BC_OPS(QUERY) | BC_OPS(LOOP)
                                 | BC_OPS(BRANCH) | BC_OPS(EXIT);
     return ct_is_map(op) || bc_op_in(op->opcode, alone) || op->opcode == OP_broadcast
-           || op->opcode == OP_gdc_launch_dependents_tko || op->opcode == CT_rank || op->opcode == CT_share
-           || op->opcode == CT_tile_block || (bc_op_in(op->opcode, BC_OPS(TOKEN)) && !ct_info(op)->effects);
+           || op->opcode == OP_gdc_launch_dependents_tko || op->opcode == CT_rank || op->opcode == CT_few_blocks
+           || op->opcode == CT_part || op->opcode == CT_share || op->opcode == CT_tile_block
+           || (bc_op_in(op->opcode, BC_OPS(TOKEN)) && !ct_info(op)->effects);
 }
 
 bool cg_ends_once(const ct_block *program)

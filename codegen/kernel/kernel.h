@@ -52,6 +52,7 @@ typedef struct cg_func {
     uint32_t band_bits;                /* `groups`: log2 of the blocks side by side in a band */
     uint32_t digit, rest;              /* `groups`: values of that digit, and of the others together */
     uint32_t cluster;                  /* `cluster`: thread blocks that compute a tile block together; 0: one does */
+    bool in_parts;                     /* `split`: these have parts of K where the grid is small, else tile blocks */
     bool paired;                       /* `cluster`: its two thread blocks multiply as a pair (tcgen05) */
     bool takes_over;                   /* `groups`: the kernel is persistent: groups/persist.h */
     bool multiplies_bytes;             /* `lower`: signed bytes leave their words by multiplications */

@@ -2,6 +2,7 @@
 #include "codegen/ops/blocks.h"
 
 #include "codegen/facts/facts.h"
+#include "codegen/ops/grid.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/ops/map.h"
 #include "codegen/ptx/ptx.h"
@@ -127,6 +128,46 @@ static void put_in_order(cg_func *c, cg_val *numbers)
         put_digit_last(c, &numbers[0]);
 }
 
+static void read_specials(cg_func *c, const char *name, cg_val *out_numbers)
+{
+    for (uint32_t d = 0; d < CG_GRID_DIMS; d++)
+        out_numbers[d] = special(c, name, d);
+}
+
+typedef struct cg_share {
+    cg_val bounds[3]; /* of the counter: from, to, by */
+    /* Are there more tile blocks than multiprocessors, and not too many to be counted? Otherwise each thread block
+       computes its own. */
+    cg_val shared;
+    cg_val number, countable; /* of the thread block, as long as the tile blocks are not too many */
+} cg_share;
+
+/* The tile block with that number, by dimension: x is the lowest digit. */
+static void find_numbered(cg_func *c, cg_val n, cg_val *out_numbers)
+{
+    for (uint32_t d = 0; d + 1 < CG_GRID_DIMS; d++) {
+        cg_val extent = special(c, of_grid(c), d), rest = d + 2 < CG_GRID_DIMS ? cg_new(c, CG_B32) : out_numbers[d + 1];
+        cg_ins(c, "rem.u32 %v, %v, %v", out_numbers[d], n, extent);
+        cg_ins(c, "div.u32 %v, %v, %v", rest, n, extent);
+        n = rest;
+    }
+}
+
+/* The tile block of the thread block, or of its cluster. Where blocks have parts of K in small grids only, the n-th
+   thread block of a larger grid has the n-th tile block, so that those that have none come last. */
+static void read_own(cg_func *c, cg_val *out_numbers)
+{
+    read_specials(c, c->cluster ? "clusterid" : "ctaid", out_numbers);
+    if (!c->in_parts)
+        return;
+    uint32_t known = cg_label(c);
+    cg_ins(c, "@%v bra.uni %l", cg_has_few_blocks(c), known);
+    cg_move(c, out_numbers[0], special(c, "ctaid", 0));
+    cg_ins(c, "@!%v bra.uni %l", c->share->countable, known);
+    find_numbered(c, c->share->number, out_numbers);
+    cg_place_label(c, known);
+}
+
 static void set_results(cg_func *c, const ct_op *op, const cg_val *numbers)
 {
     cg_val *regs = cg_vals(c, op->result_count);
@@ -134,12 +175,6 @@ static void set_results(cg_func *c, const ct_op *op, const cg_val *numbers)
         regs[i] = numbers[i];
         cg_set(c, cg_result(op, i), &regs[i]);
     }
-}
-
-static void read_specials(cg_func *c, const char *name, cg_val *out_numbers)
-{
-    for (uint32_t d = 0; d < CG_GRID_DIMS; d++)
-        out_numbers[d] = special(c, name, d);
 }
 
 void cg_assign_get_tile_block_id(cg_func *c, const ct_op *op)
@@ -150,7 +185,7 @@ void cg_assign_get_tile_block_id(cg_func *c, const ct_op *op)
 void cg_lower_get_tile_block_id(cg_func *c, const ct_op *op)
 {
     cg_val numbers[CG_GRID_DIMS];
-    read_specials(c, c->cluster ? "clusterid" : "ctaid", numbers);
+    read_own(c, numbers);
     put_in_order(c, numbers);
     set_results(c, op, numbers);
 }
@@ -182,6 +217,21 @@ void cg_lower_rank(cg_func *c, const ct_op *op)
     cg_set(c, cg_result(op, 0), regs);
 }
 
+void cg_assign_part(cg_func *c, const ct_op *op)
+{
+    cg_set_scalars(c, op);
+}
+
+void cg_lower_part(cg_func *c, const ct_op *op)
+{
+    cg_val *regs = cg_vals(c, 1), rank = cg_new(c, CG_B32);
+    if (!regs)
+        return;
+    cg_ins(c, "mov.u32 %v, %%cluster_ctarank", rank);
+    regs[0] = cg_select(c, cg_has_few_blocks(c), rank, cg_const(CG_B32, 0));
+    cg_set(c, cg_result(op, 0), regs);
+}
+
 /* ---- blocks that would store nothing (codegen/passes/outside.c) ---- */
 
 void cg_assign_within(cg_func *c, const ct_op *op)
@@ -206,13 +256,6 @@ void cg_lower_within(cg_func *c, const ct_op *op)
 
 /* ---- persistent thread blocks (codegen/groups/persist.c) ---- */
 
-typedef struct cg_share {
-    cg_val bounds[3]; /* of the counter: from, to, by */
-    /* Are there more tile blocks than multiprocessors, and not too many to be counted? Otherwise each thread block
-       computes its own. */
-    cg_val shared;
-} cg_share;
-
 static cg_val first_special(cg_func *c, const char *name)
 {
     cg_val r = cg_new(c, CG_B32);
@@ -220,35 +263,57 @@ static cg_val first_special(cg_func *c, const char *name)
     return r;
 }
 
-void cg_share_begin(cg_func *c)
+/* Thread blocks without a tile block exit, if the grid is too large for parts of K (codegen/passes/split.c). */
+static void leave_beyond(cg_func *c, cg_val all)
+{
+    cg_val beyond = cg_new(c, CG_PRED), beside = cg_new(c, CG_PRED), none = cg_const(CG_PRED, 0);
+    cg_ins(c, "setp.ge.u32 %v, %v, %v", beyond, c->share->number, all);
+    cg_ins(c, "setp.ge.u32 %v, %v, %v", beside, special(c, "ctaid", 0), special(c, of_grid(c), 0));
+    beyond = cg_select(c, c->share->countable, beyond, beside);
+    beyond = cg_select(c, cg_has_few_blocks(c), none, beyond);
+    cg_ins(c, "@%v exit", c->takes_over ? cg_select(c, c->share->shared, none, beyond) : beyond);
+}
+
+/* Finds what a thread block computes of `all` tile blocks. */
+static void share_out(cg_func *c, cg_share *share, cg_val all, cg_val most, cg_val idle)
 {
     static const uint32_t otherwise[] = {0, 1, 1};
+    cg_val shared = share->shared;
+    cg_ins_first(c, "setp.gt.and.u32 %v, %v, %v, %v", shared, all, most, share->countable);
+    cg_ins_first(c, "setp.ge.and.u32 %v, %v, %v, %v", idle, share->number, most, shared);
+    cg_ins_first(c, "@%v ret", idle);
+    const cg_val bounds[] = {share->number, all, most};
+    for (uint32_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
+        share->bounds[i] = cg_new(c, CG_B32);
+        cg_ins_first(c, "selp.b32 %v, %v, %u, %v", share->bounds[i], bounds[i], otherwise[i], shared);
+    }
+}
+
+void cg_share_begin(cg_func *c)
+{
     cg_share *share = bc_new(&c->arena, cg_share, 1);
     if (!share) {
         cg_no_memory(c);
         return;
     }
-    cg_val nx = first_special(c, "nctaid.x"), ny = first_special(c, "nctaid.y"), nz = first_special(c, "nctaid.z"),
-           row = cg_new(c, CG_B32), number = cg_new(c, CG_B32), rows = cg_new(c, CG_B32), wide = cg_new(c, CG_B64),
-           all = cg_new(c, CG_B32), countable = cg_new(c, CG_PRED), shared = cg_new(c, CG_PRED),
-           idle = cg_new(c, CG_PRED), most = first_special(c, "nsmid"), y = first_special(c, "ctaid.y"),
-           z = first_special(c, "ctaid.z");
+    cg_val nx = first_special(c, c->in_parts ? "nclusterid.x" : "nctaid.x"), ny = first_special(c, "nctaid.y"),
+           nz = first_special(c, "nctaid.z"), row = cg_new(c, CG_B32), number = cg_new(c, CG_B32),
+           rows = cg_new(c, CG_B32), wide = cg_new(c, CG_B64), all = cg_new(c, CG_B32), countable = cg_new(c, CG_PRED),
+           shared = cg_new(c, CG_PRED), idle = cg_new(c, CG_PRED), most = first_special(c, "nsmid"),
+           y = first_special(c, "ctaid.y"), z = first_special(c, "ctaid.z"),
+           width = c->in_parts ? first_special(c, "nctaid.x") : nx;
     cg_ins_first(c, "mad.lo.u32 %v, %v, %v, %v", row, z, ny, y);
-    cg_ins_first(c, "mad.lo.u32 %v, %v, %v, %v", number, row, nx, first_special(c, "ctaid.x"));
+    cg_ins_first(c, "mad.lo.u32 %v, %v, %v, %v", number, row, width, first_special(c, "ctaid.x"));
     cg_ins_first(c, "mul.lo.u32 %v, %v, %v", rows, ny, nz); /* CUDA has at most 65535 of each */
     cg_ins_first(c, "mul.wide.u32 %v, %v, %v", wide, rows, nx);
     cg_ins_first(c, "cvt.u32.u64 %v, %v", all, wide);
-    cg_ins_first(c, "setp.le.u64 %v, %v, %u", countable, wide, CG_MOST_SHARED);
-    cg_ins_first(c, "setp.gt.and.u32 %v, %v, %v, %v", shared, all, most, countable);
-    cg_ins_first(c, "setp.ge.and.u32 %v, %v, %v, %v", idle, number, most, shared);
-    cg_ins_first(c, "@%v ret", idle);
-    const cg_val bounds[] = {number, all, most};
-    for (uint32_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
-        share->bounds[i] = cg_new(c, CG_B32);
-        cg_ins_first(c, "selp.b32 %v, %v, %u, %v", share->bounds[i], bounds[i], otherwise[i], shared);
-    }
-    share->shared = shared;
+    cg_ins_first(c, "setp.le.u64 %v, %v, %u", countable, wide, CG_MOST_SHARED / (c->in_parts ? c->cluster : 1));
+    *share = (cg_share){.number = number, .countable = countable, .shared = shared};
+    if (c->takes_over)
+        share_out(c, share, all, most, idle);
     c->share = share;
+    if (c->in_parts)
+        leave_beyond(c, all);
 }
 
 void cg_assign_share(cg_func *c, const ct_op *op)
@@ -270,14 +335,9 @@ void cg_lower_tile_block(cg_func *c, const ct_op *op)
 {
     cg_val n = cg_reg(c, cg_scalar(c, op->operands[0])), numbers[CG_GRID_DIMS];
     uint32_t own = cg_label(c);
-    read_specials(c, "ctaid", numbers);
+    read_own(c, numbers);
     cg_ins(c, "@!%v bra.uni %l", c->share->shared, own);
-    for (uint32_t d = 0; d + 1 < CG_GRID_DIMS; d++) {
-        cg_val extent = special(c, of_grid(c), d), rest = d + 2 < CG_GRID_DIMS ? cg_new(c, CG_B32) : numbers[d + 1];
-        cg_ins(c, "rem.u32 %v, %v, %v", numbers[d], n, extent);
-        cg_ins(c, "div.u32 %v, %v, %v", rest, n, extent);
-        n = rest;
-    }
+    find_numbered(c, n, numbers);
     cg_place_label(c, own);
     put_in_order(c, numbers);
     set_results(c, op, numbers);

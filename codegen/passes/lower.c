@@ -180,7 +180,7 @@ static void lower_kernel(cg_func *c)
 {
     cg_lowering lowering = {.visit = lower_op};
     c->lowering = &lowering;
-    if (c->takes_over)
+    if (c->takes_over || c->in_parts)
         cg_share_begin(c);
     load_params(c, c->ir->body);
     cg_block(c, c->ir->body);

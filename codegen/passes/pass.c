@@ -38,11 +38,11 @@ enum { ALWAYS_VERIFY = 0 };
 /* ---- the requested output ---- */
 
 /* The bits of the passes that a word names. 0: none. */
-static uint32_t passes_named(tv_str word)
+static uint64_t passes_named(tv_str word)
 {
     for (uint32_t i = 0; i < TV_COUNT(passes); i++)
         if (bc_str_is(word, passes[i].name))
-            return (uint32_t)1 << i;
+            return (uint64_t)1 << i;
     return 0;
 }
 
@@ -65,7 +65,7 @@ static tv_status take_dumps(const bc_module *m, const char *list, tv_sink sink, 
     for (size_t start = 0, len; start <= end; start += len + 1) {
         len = strcspn(list + start, ",@");
         tv_str word = {list + start, len};
-        uint32_t named = bc_str_is(word, "all") ? UINT32_MAX >> (32 - TV_COUNT(passes)) : passes_named(word);
+        uint64_t named = bc_str_is(word, "all") ? UINT64_MAX >> (64 - TV_COUNT(passes)) : passes_named(word);
         if (!named)
             return refuse(m, sink, word, " and all");
         watch->dumps |= named;
@@ -86,7 +86,7 @@ tv_status cg_watch_of(const bc_module *m, const tv_compile_options *options, tv_
         watch.stops = options->stop_after;
     }
     if (watch.stops) {
-        uint32_t named = passes_named(bc_str(options->stop_after));
+        uint64_t named = passes_named(bc_str(options->stop_after));
         if (!named)
             return refuse(m, sink, bc_str(options->stop_after), "");
         watch.count = tv_trailing_zeros(named) + 1;

@@ -14,7 +14,7 @@ typedef void cg_dump_fn(cg_func *c, bc_text *out);
 
 /* The output that is requested in addition to PTX. */
 typedef struct cg_watch {
-    uint32_t dumps; /* passes that are printed: a bit for each, by position; */
+    uint64_t dumps; /* passes that are printed: a bit for each, by position; */
     tv_str kernel;  /* of this kernel only, unless it is empty */
     uint32_t first; /* passes that have run already */
     uint32_t count; /* passes that have run then: fewer than there are with stop_after */

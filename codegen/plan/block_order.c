@@ -23,10 +23,19 @@ bool cg_has_blind_atomics(const ct_func *f)
     return false;
 }
 
+/* Is it for the parts of a sum? The blocks of a cluster that have them wait for each other, but not for those of other
+   tile blocks. */
+static bool is_of_parts(const ct_op *op)
+{
+    return op->opcode == CT_few_blocks || op->opcode == CT_part || op->opcode == CT_add_parts;
+}
+
 bool cg_blocks_are_apart(const ct_func *f)
 {
     for (const ct_op *op = f->body->first; op; op = ct_next_op(op, f->body)) {
         bool accesses = bc_op_in(op->opcode, BC_OPS(ACCESS)) && !cg_is_weak_access(op) && !is_blind(op);
+        if (is_of_parts(op))
+            continue;
         if (accesses || ct_info(op)->effects & (BC_ORDERS | BC_REPORTS))
             return false;
     }

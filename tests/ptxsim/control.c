@@ -600,6 +600,19 @@ void ps_barriers_recheck(ps_block *block)
 
 /* ---- barrier of the cluster ---- */
 
+/* Threads that have exited are not waited for. */
+void ps_cluster_recheck(ps_cluster *cluster)
+{
+    ps_barrier *b = &cluster->barrier;
+    uint32_t live = 0;
+    for (uint32_t i = 0; i < cluster->size; i++)
+        live += cluster->blocks[i].live_warps;
+    if (b->arrived && b->arrived >= live) {
+        b->arrived = 0;
+        b->result[0]++;
+    }
+}
+
 /* mode 0 arrives, mode 1 waits. result[0] counts the completed phases; a warp has taken part in w->cluster_phase. */
 ps_flow ps_exec_cluster_bar(ps_warp *w, const ps_insn *in, uint32_t active)
 {
@@ -613,13 +626,7 @@ ps_flow ps_exec_cluster_bar(ps_warp *w, const ps_insn *in, uint32_t active)
         w->cluster_phase = b->result[0] + 1;
         ps_release(w, b->times);
         b->arrived++;
-        uint32_t live = 0;
-        for (uint32_t i = 0; i < cluster->size; i++)
-            live += cluster->blocks[i].live_warps;
-        if (b->arrived >= live) {
-            b->arrived = 0;
-            b->result[0]++;
-        }
+        ps_cluster_recheck(cluster);
         return PS_NEXT;
     }
     if (w->cluster_phase > b->result[0]) {

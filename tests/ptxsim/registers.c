@@ -37,7 +37,7 @@ enum { SPECIAL_X, SPECIAL_Y, SPECIAL_Z };
     SPECIAL("%warpid", w->index)                                      \
     SPECIAL("%nwarpid", PS_MAX_WARPS)                                 \
     SPECIAL("%smid", 0)                                               \
-    SPECIAL("%nsmid", 1)                                              \
+    SPECIAL("%nsmid", w->sim->multiprocessors)                        \
     SPECIAL("%gridid", 0)                                             \
     SPECIAL("%clock", (uint32_t)w->sim->steps)                        \
     SPECIAL("%clock_hi", w->sim->steps >> 32)                         \

@@ -139,6 +139,7 @@ void ps_exit_lanes(ps_warp *w, uint32_t mask)
         ps_tmem_end(w);
     w->block->cluster->live_warps--;
     ps_barriers_recheck(w->block);
+    ps_cluster_recheck(w->block->cluster);
 }
 
 static void remove_group(ps_warp *w, uint32_t index)
@@ -661,6 +662,8 @@ ptxsim *ptxsim_load(const char *text, size_t size, char *error, size_t error_siz
         ptxsim_free(sim);
         return NULL;
     }
+    const char *multiprocessors = getenv("PTXSIM_MULTIPROCESSORS");
+    sim->multiprocessors = multiprocessors ? (uint32_t)strtoul(multiprocessors, NULL, 10) : 1;
     ptxsim_buffers_clear(sim);
     return sim;
 }

@@ -405,6 +405,7 @@ struct ps_cluster {
 };
 
 struct ptxsim {
+    uint32_t multiprocessors; /* %nsmid */
     ps_module module;
     ps_buffer *buffers; /* by address; the module's variables first */
     size_t buffer_count, buffer_size, last_buffer;
@@ -533,6 +534,7 @@ void ps_exit_lanes(ps_warp *w, uint32_t mask);
 
 /* control.c */
 void ps_barriers_recheck(ps_block *block);
+void ps_cluster_recheck(ps_cluster *cluster);
 
 /* async.c: copies and arrivals still to come when a warp ends. */
 void ps_copies_finish(ps_warp *w);

@@ -7,6 +7,7 @@
 # Where there is a ptxas (CUDA_HOME/bin or PATH), it assembles what no device here has run: the PTX for sm_100a.
 #
 # A kernel's line `// run: OPTIONS ARGUMENTS` says how; `// GPUs: 80 90` for which of them, else 80, 90, 100 and 120.
+# `// multiprocessors: 1 100` for devices with so many, else 1.
 # REGRESS_KERNELS and REGRESS_GPUS: those alone. TEST_PART=I/N: each kernel for every Nth of its targets, one at least, in
 # other rounds for the others. Ends with `regress: N passed, N failed`.
 set -u
@@ -66,6 +67,7 @@ for kernel in "$kernels"/*.tileir; do
     case " ${REGRESS_KERNELS:-$name} " in *" $name "*) ;; *) continue ;; esac
     eval "words=($(sed -n 's|^// run: ||p' "$kernel"))"
     gpus=$(sed -n 's|^// GPUs: ||p' "$kernel")
+    counts=$(sed -n 's|^// multiprocessors: ||p' "$kernel")
     kernel_number=$((kernel_number + 1))
     "$build/tilevm" asm "$kernel" -o "$name.tbc" || { failed=$((failed + 1)); continue; }
     if [ "${3:-}" = gpu ]; then
@@ -77,8 +79,11 @@ for kernel in "$kernels"/*.tileir; do
         [ "$gpu" -lt 90 ] || target=${target}a
         compiles "$name-$target" "$build/tilevm" compile "$name.tbc" --target "$target" --verify-each -o "$name.ptx"
         assembles "$name-$target" "$name.ptx" "$target"
-        check "$name-sm_$gpu" env LD_LIBRARY_PATH="$build/fakecuda" FAKECUDA_RUN=1 FAKECUDA_DEVICES=$gpu \
-            "$build/tilevm" run "$name.tbc" --device cuda --against cpu "${words[@]}"
+        for count in ${counts:-1}; do
+            check "$name-sm_$gpu-$count" env LD_LIBRARY_PATH="$build/fakecuda" FAKECUDA_RUN=1 FAKECUDA_DEVICES=$gpu \
+                PTXSIM_MULTIPROCESSORS="$count" \
+                "$build/tilevm" run "$name.tbc" --device cuda --against cpu "${words[@]}"
+        done
     done
 done
 [ -n "$ptxas" ] || echo 'regress: nothing is assembled, as there is no ptxas'
