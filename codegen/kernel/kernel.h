@@ -54,6 +54,7 @@ typedef struct cg_func {
     uint32_t cluster;                  /* `cluster`: thread blocks that compute a tile block together; 0: one does */
     bool paired;                       /* `cluster`: its two thread blocks multiply as a pair (tcgen05) */
     bool takes_over;                   /* `groups`: the kernel is persistent: groups/persist.h */
+    bool multiplies_bytes;             /* `lower`: signed bytes leave their words by multiplications */
     const struct cg_groups *groups;    /* `groups`: codegen/kernel/groups.h; NULL: all threads do the same */
     struct cg_tensor *tensor;          /* `tensor`: codegen/analysis/tensor.h; NULL: no sum is in tensor memory */
     cg_value *values;                  /* `layouts`: by ct_value.id */

@@ -35,17 +35,43 @@ static bool has_chain(const cg_func *c)
     return false;
 }
 
-/* The blocks for which there is shared memory and, as far as is predicted, registers. */
-static uint32_t blocks_that_fit(cg_func *c)
+/* The blocks for which there is shared memory and, as far as is predicted, registers. False: out of memory. */
+static bool find_fit(cg_func *c, cg_kernel_cost *k)
 {
-    cg_kernel_cost k = {.machine = cg_machine_of(c->target), .shared = cg_shared_bytes(c)};
     uint32_t held = 0;
+    *k = (cg_kernel_cost){.machine = cg_machine_of(c->target), .shared = cg_shared_bytes(c)};
     if (!cg_registers_held(c, &held)) {
         cg_no_memory(c);
-        return 0;
+        return false;
     }
-    cg_fit(c, &k, held);
-    return k.blocks;
+    cg_fit(c, k, held);
+    return true;
+}
+
+static uint32_t blocks_that_fit(cg_func *c)
+{
+    cg_kernel_cost k;
+    return find_fit(c, &k) ? k.blocks : 0;
+}
+
+/* Has the kernel a loop in two versions, or one that copies tiles ahead? */
+static bool has_versions_or_rings(const cg_func *c)
+{
+    bool found = c->is_versioned;
+    for (const ct_op *op = c->ir->body->first; op && !found; op = ct_next_op(op, c->ir->body))
+        found = op->plain || op->opcode == CT_ring;
+    return found;
+}
+
+/* Does a chain that is alone on a multiprocessor wait for each of its tiles, which another block would hide, while its
+   registers are at most a quarter more than two blocks have? What ptxas spills then costs less. On an H200, seven of
+   eight chains are 1.08 to 1.53 times as fast, one 1.00; five of the eight had no part in the rule. A kernel in two
+   versions has registers that the prediction does not see (one, which spilled 612 bytes: 0.81), and chains that copy
+   tiles ahead lose (two: 0.87 and 0.93). */
+static bool gains_by_spilling(cg_func *c, const cg_kernel_cost *k)
+{
+    const double share = k->machine->registers / CG_FEW_BLOCKS / k->threads;
+    return k->blocks == 1 && k->registers <= share * 5 / 4 && !has_versions_or_rings(c);
 }
 
 /* The same for a chain of products. Without being told, ptxas may take so many registers that fewer share a
@@ -53,7 +79,10 @@ static uint32_t blocks_that_fit(cg_func *c)
    1.02 of the time, 0.94 in the geometric mean; six single products 0.82 to 1.46. */
 static uint32_t blocks_of_chain(cg_func *c)
 {
-    const uint32_t blocks = has_chain(c) && !c->groups && !c->tensor ? blocks_that_fit(c) : 0;
+    cg_kernel_cost k;
+    if (!has_chain(c) || c->groups || c->tensor || !find_fit(c, &k))
+        return 0;
+    const uint32_t blocks = gains_by_spilling(c, &k) ? CG_FEW_BLOCKS : k.blocks;
     return blocks > 1 ? blocks : 0;
 }
 
@@ -232,21 +261,40 @@ static bool has_atomic_loop(const cg_func *c)
     return false;
 }
 
+/* Does the second of two versions load in parts what several iterations need that are executed together? */
+static bool loads_together(cg_func *c)
+{
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body)) {
+        const ct_op *loop = loads_tile(op) ? ct_loop_around(op) : NULL;
+        if (loop && loop->unrolled && cg_is_loaded_in_parts(c, op))
+            return true;
+    }
+    return false;
+}
+
+/* Are the loads those of the second of two versions (codegen/passes/align.c), for which ptxas is told nothing? The
+   first one, with accesses of 16 bytes, needs fewer registers, and what ptxas gives both without being told is often
+   what the first one has alone: 26 kernels without loops are 0.95 to 1.18 times as fast on an H200, 1.01 in the
+   geometric mean. Not so if iterations of a loop are executed together, because ptxas then waits for the loads of one
+   before it starts those of the next: told of blocks, 36 such kernels of seeds that the rule was not read from are 0.92
+   to 1.24 times as fast, 1.05 in the geometric mean. A multiprocessor has room for few blocks of one warp, and keeps
+   them all (cross entropy of rows of f16 85 us instead of 95). */
+static bool are_of_second(cg_func *c)
+{
+    return c->is_versioned && (!cg_real_warp_bits(c) || !loads_together(c));
+}
+
 /* The blocks of a kernel whose threads load in parts: without being told, ptxas makes room for as many blocks as it
    can, and waits for some of the parts before it loads others. So it has the registers that other code takes beside
    tiles twice over, unless enough threads would not have them. 0: there is no such load, or few are on their
-   way at a time, or something else limits the kernel, or the loads are those of the second of two versions
-   (codegen/passes/align.c). The first one, with accesses of 16 bytes, needs fewer registers, and what ptxas gives both
-   without being told is often what the first one has alone. On an H200, 26 kernels without loops are 0.95 to 1.18 times
-   as fast, 1.01 in the geometric mean, and 17 with loops 0.97 to 1.06, 1.00; whole rows of 4,096 f16 take 87 us instead
-   of 96 for the largest element, and cross entropy of rows of f16 85 instead of 95. */
+   way at a time, or something else limits the kernel. */
 static uint32_t blocks_of_parts(cg_func *c)
 {
     const cg_machine *m = cg_machine_of(c->target);
     cg_kernel_cost k = {.machine = m, .shared = cg_shared_bytes(c)};
     uint32_t held = 0;
     if (c->groups || cg_has_products(c->ir->body) || cg_is_by_stores(c) || has_atomic_loop(c) || !loads_in_parts(c)
-        || c->is_versioned)
+        || are_of_second(c))
         return 0;
     if (!cg_registers_held(c, &held)) {
         cg_no_memory(c);
