@@ -187,6 +187,21 @@ static cg_weight go_in_strips(cg_func *c, const cg_watch *watch, cg_choices *roo
     return then;
 }
 
+/* Leaves rows in loops that may not run if they would take the registers of other warps in front of them. Returns what
+   is predicted for a block. */
+static cg_weight leave_rows(cg_func *c, const cg_watch *watch, cg_choices *room, cg_weight now)
+{
+    cg_choices next = *cg_choices_of(c);
+    next.rows = CG_NEVER;
+    if (c->failed || !cg_has_turns(c))
+        return now;
+    const cg_weight then = cg_weigh(c, watch, &next);
+    if (c->failed || !then.compiles || then.resident <= now.resident)
+        return now;
+    cg_take_fuller(c, room, &next, &then, now.resident);
+    return then;
+}
+
 /* Are there predicted to be fewer than half of the threads that a multiprocessor can have? */
 static bool has_few_threads(const cg_func *c, const cg_weight *now)
 {
@@ -541,7 +556,7 @@ static cg_weight make_room(cg_func *c, const cg_watch *watch, cg_choices *room, 
 void cg_choose_warps(cg_func *c, const cg_watch *watch, cg_choices *room)
 {
     if (is_weighed_map(c)) {
-        const cg_weight now = go_in_strips(c, watch, room);
+        const cg_weight now = leave_rows(c, watch, room, go_in_strips(c, watch, room));
         if (!cg_hint_of(c, CG_HINT_WARPS))
             share_strips(c, watch, room, fill_with_map(c, watch, room, now));
         return;

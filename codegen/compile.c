@@ -62,15 +62,9 @@ static tv_status check_entry(cg_func *c)
 
 /* ---- one kernel ---- */
 
-static tv_status compile_kernel(cg_func *c, const cg_watch *watch, const cg_request *request)
+/* Runs the passes, and writes the kernel. */
+static tv_status finish(cg_func *c, const cg_watch *watch, const cg_request *request)
 {
-    cg_choices chosen, for_pair;
-    if (!cg_begin_kernel(c)) {
-        bc_arena_release(&c->arena);
-        return c->status;
-    }
-    cg_choose_pair(c, watch, &for_pair);
-    cg_choose_warps(c, watch, &chosen);
     cg_run_passes(c, watch);
     if (!c->failed && !watch->stops)
         cg_put_kernel(c, &c->written->text);
@@ -81,8 +75,21 @@ static tv_status compile_kernel(cg_func *c, const cg_watch *watch, const cg_requ
         cg_no_memory(c);
     if (!c->failed && request->compiled)
         request->compiled(request->user, c);
-    bc_arena_release(&c->arena);
     return c->status;
+}
+
+static tv_status compile_kernel(cg_func *c, const cg_watch *watch, const cg_request *request)
+{
+    cg_choices chosen, for_pair;
+    cg_watch rest = *watch;
+    tv_status status = TV_OK;
+    if (cg_begin_kernel(c)) {
+        cg_choose_pair(c, watch, &for_pair);
+        cg_choose_warps(c, watch, &chosen);
+    }
+    status = c->failed ? c->status : finish(cg_go_on(c, &rest), &rest, request);
+    cg_end_kernel(c);
+    return status;
 }
 
 /* Writes the names of inlined functions, to which .loc refers, in the section of strings where PTX expects them. */

@@ -1,6 +1,9 @@
 /* Weighs plans of a kernel; see the header. */
 #include "codegen/weight.h"
 
+#include <stddef.h>
+#include <string.h>
+
 #include "codegen/analysis/ring.h"
 #include "codegen/kernel/groups.h"
 #include "codegen/kernel/limits.h"
@@ -78,61 +81,125 @@ static bool loads_late(const cg_func *c)
     return false;
 }
 
-cg_weight cg_weigh_on(cg_func *c, const cg_watch *watch, const cg_choices *choices, cg_gpu gpu)
+/* What is predicted for a kernel that has been compiled up to its cost. */
+static cg_weight weight_of(const cg_func *c)
 {
-    tv_compile_options silent = c->options ? *c->options : (tv_compile_options){.target = NULL};
-    silent.remarks = (tv_remark_sink){.report = NULL};
-    cg_written written = {.ptx = c->target->ptx};
-    const cg_launch decisive = {.gpu = gpu};
-    cg_func own = {.m = c->m,
-                   .f = c->f,
-                   .target = c->target,
-                   .options = &silent,
-                   .launch = &decisive,
-                   .choices = choices,
-                   .written = &written,
-                   .is_weighed = true};
-    const cg_watch to_cost = cg_watch_to_weigh(watch);
     cg_weight w = {.cycles = 0};
-    bc_arena_init(&written.arena, &c->m->arena.allocator, 0);
-    bc_text_init(&written.text, &c->m->arena.allocator);
-    if (cg_begin_kernel(&own))
-        cg_run_passes(&own, &to_cost);
-    const cg_kernel_cost *cost = own.failed ? NULL : own.cost;
+    const cg_kernel_cost *cost = c->failed ? NULL : c->cost;
     if (cost && cost->registers * cost->machine->threads_enough < cost->machine->registers)
         w = (cg_weight){.cycles = cost->cycles, .busy = cost->busy};
-    w.compiles = !own.failed;
+    w.compiles = !c->failed;
     w.share = cost ? cost->cycles : 0;
-    w.adds_up = w.compiles && adds_up(&own);
-    w.is_pair = own.paired;
-    w.is_divided = own.groups;
-    w.by_threads = own.groups && !own.groups->by_maps;
-    w.is_persistent = own.takes_over;
-    w.wanted = cost && !own.groups ? cost->wanted : 0;
-    w.short_of = w.wanted / cg_registers_at_most(&own);
-    w.warp_bits = cg_real_warp_bits(&own);
-    w.strip_bits = own.strip_bits;
+    w.adds_up = w.compiles && adds_up(c);
+    w.is_pair = c->paired;
+    w.is_divided = c->groups;
+    w.by_threads = c->groups && !c->groups->by_maps;
+    w.is_persistent = c->takes_over;
+    w.wanted = cost && !c->groups ? cost->wanted : 0;
+    w.short_of = w.wanted / cg_registers_at_most(c);
+    w.warp_bits = cg_real_warp_bits(c);
+    w.strip_bits = c->strip_bits;
     w.shared = cost ? cost->shared : 0;
     w.resident = cost ? cost->blocks << w.warp_bits : 0;
     for (uint32_t i = 0; cost && i < cost->loop_count; i++)
         w.stages = cost->loops[i].stages > w.stages ? cost->loops[i].stages : w.stages;
-    const uint64_t in_short = cost ? bytes_ahead(&own, true) : 0;
-    w.has_short = cost && (in_short || own.is_versioned);
-    w.is_short = cost && (in_short > bytes_ahead(&own, false) || own.is_versioned);
-    w.loads_late = cost && loads_late(&own);
-    w.keeps = cost && keeps_tiles(&own);
-    w.is_fed = cost && reads_own_slots(&own);
-    if (own.status == TV_NO_MEMORY || own.arena.failed)
-        cg_no_memory(c);
-    bc_arena_release(&own.arena);
-    bc_arena_release(&written.arena);
-    bc_text_release(&written.text);
+    const uint64_t in_short = cost ? bytes_ahead(c, true) : 0;
+    w.has_short = cost && (in_short || c->is_versioned);
+    w.is_short = cost && (in_short > bytes_ahead(c, false) || c->is_versioned);
+    w.loads_late = cost && loads_late(c);
+    w.keeps = cost && keeps_tiles(c);
+    w.is_fed = cost && reads_own_slots(c);
     return w;
+}
+
+/* ---- plans ---- */
+
+/* A plan that has been weighed. It lives as long as the kernel, so that no plan is compiled twice. */
+typedef struct cg_trial {
+    struct cg_trial *older;
+    cg_choices choices;
+    cg_launch launch;
+    tv_compile_options options; /* without remarks */
+    cg_written written;
+    cg_func kernel; /* compiled up to the prediction of its cost */
+    cg_weight weight;
+} cg_trial;
+
+/* What is assumed of parameters is the same in all choices of a kernel. */
+static bool are_choices(const cg_choices *a, const cg_choices *b)
+{
+    return memcmp(a, b, offsetof(cg_choices, assumed)) == 0;
+}
+
+/* The plan with these choices; NULL: it has not been weighed. gpu: NULL for any. */
+static cg_trial *find_trial(const cg_func *c, const cg_choices *choices, const cg_gpu *gpu)
+{
+    cg_trial *t = c->trials;
+    while (t && !(are_choices(&t->choices, choices) && (!gpu || t->launch.gpu == *gpu)))
+        t = t->older;
+    return t;
+}
+
+static void compile_trial(const cg_func *c, const cg_watch *watch, cg_trial *t)
+{
+    const cg_watch to_cost = cg_watch_to_weigh(watch);
+    t->options = c->options ? *c->options : (tv_compile_options){.target = NULL};
+    t->options.remarks = (tv_remark_sink){.report = NULL};
+    t->written = (cg_written){.ptx = c->target->ptx};
+    t->kernel = (cg_func){.m = c->m,
+                          .f = c->f,
+                          .target = c->target,
+                          .options = &t->options,
+                          .launch = &t->launch,
+                          .choices = &t->choices,
+                          .written = &t->written,
+                          .is_weighed = true};
+    if (cg_begin_kernel(&t->kernel))
+        cg_run_passes(&t->kernel, &to_cost);
+    t->weight = weight_of(&t->kernel);
+}
+
+cg_weight cg_weigh_on(cg_func *c, const cg_watch *watch, const cg_choices *choices, cg_gpu gpu)
+{
+    cg_trial *t = find_trial(c, choices, &gpu);
+    if (t)
+        return t->weight;
+    if (!(t = bc_new(&c->arena, cg_trial, 1))) {
+        cg_no_memory(c);
+        return (cg_weight){.cycles = 0};
+    }
+    *t = (cg_trial){.older = c->trials, .choices = *choices, .launch = {.gpu = gpu}};
+    c->trials = t;
+    compile_trial(c, watch, t);
+    if (t->kernel.status == TV_NO_MEMORY || t->kernel.arena.failed)
+        cg_no_memory(c);
+    return t->weight;
 }
 
 cg_weight cg_weigh(cg_func *c, const cg_watch *watch, const cg_choices *choices)
 {
     return cg_weigh_on(c, watch, choices, cg_gpu_of(c->target));
+}
+
+cg_func *cg_go_on(cg_func *c, cg_watch *watch)
+{
+    cg_trial *t = find_trial(c, cg_choices_of(c), NULL);
+    if (!t || t->kernel.failed || t->kernel.is_rough || cg_remarks_wanted(c) || c->witness || cg_watches(watch))
+        return c;
+    *watch = cg_watch_weighed(watch);
+    t->kernel.is_weighed = false;
+    t->kernel.cost = NULL;
+    t->kernel.launch = c->launch;
+    t->kernel.sink = c->sink;
+    t->kernel.written = c->written;
+    return &t->kernel;
+}
+
+void cg_end_kernel(cg_func *c)
+{
+    for (cg_trial *t = c->trials; t; t = t->older)
+        bc_arena_release(&t->kernel.arena);
+    bc_arena_release(&c->arena);
 }
 
 void cg_take(cg_func *c, cg_choices *room, const cg_choices *best)

@@ -6,9 +6,10 @@
 #include "codegen/cost/cost.h"
 #include "codegen/passes/pass.h"
 
-/* Gets a kernel ready for the first pass: its IR, promises, and warps. False: out of memory. The arena of *c is to be
-   released in either case. */
+/* Gets a kernel ready for the first pass: its IR, promises, and warps. False: out of memory. */
 bool cg_begin_kernel(cg_func *c);
+/* Releases the kernel, and its plans that have been weighed; whatever cg_begin_kernel returned. */
+void cg_end_kernel(cg_func *c);
 
 /* What is predicted for a block. */
 typedef struct cg_weight {
@@ -46,6 +47,9 @@ double cg_registers_at_most(const cg_func *c);
 cg_weight cg_weigh_on(cg_func *c, const cg_watch *watch, const cg_choices *choices, cg_gpu gpu);
 /* The same on the GPU that decisions are made for. */
 cg_weight cg_weigh(cg_func *c, const cg_watch *watch, const cg_choices *choices);
+/* The kernel to go on with: the plan that has been chosen, if it has been weighed and nobody sees the passes that it
+   has behind it, of which *watch then has the rest; otherwise *c. */
+cg_func *cg_go_on(cg_func *c, cg_watch *watch);
 /* Compiles the kernel with these choices, which *room keeps. */
 void cg_take(cg_func *c, cg_choices *room, const cg_choices *best);
 /* The same, and tells why. */

@@ -7,7 +7,7 @@ WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmis
 ifneq ($(WERROR),0)
   WARN += -Werror
 endif
-OPT_release := -O2 -g
+OPT_release := -O2 -g -fno-semantic-interposition
 # Builds that look for defects check the code generator's IR after every pass.
 OPT_debug   := -O0 -g3 -DTV_VERIFY_EACH
 # Lines in reports need no more than -g1, which compiles a sixth faster.

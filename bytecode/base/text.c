@@ -26,13 +26,10 @@ void bc_text_clear(bc_text *text)
         text->ptr[0] = 0;
 }
 
-/* Room for count more bytes and the final zero. */
-static bool reserve(bc_text *text, size_t count)
+static bool grow(bc_text *text, size_t count)
 {
     if (text->failed)
         return false;
-    if (text->ptr && count < text->size - text->len)
-        return true;
     size_t size = text->size ? text->size : 128;
     while (size - text->len <= count) {
         if (size > SIZE_MAX / 2) {
@@ -53,6 +50,12 @@ static bool reserve(bc_text *text, size_t count)
     text->ptr = larger;
     text->size = size;
     return true;
+}
+
+/* Room for count more bytes and the final zero. */
+static inline bool reserve(bc_text *text, size_t count)
+{
+    return count < text->size - text->len && !text->failed ? true : grow(text, count);
 }
 
 void bc_text_bytes(bc_text *text, const void *bytes, size_t count)
@@ -94,13 +97,24 @@ void bc_text_number(bc_text *text, uint64_t x, unsigned base)
     if (!reserve(text, MOST))
         return;
     char *at = text->ptr + text->len, *end = at + MOST, *first = end;
-    do {
-        *--first = "0123456789abcdef"[x % base];
-        x /= base;
-    } while (x);
+    if (base == 10) /* a division by a constant takes a fraction of the time */
+        do
+            *--first = (char)('0' + x % 10);
+        while (x /= 10);
+    else
+        do
+            *--first = "0123456789abcdef"[x % base];
+        while (x /= base);
     memmove(at, first, (size_t)(end - first));
     text->len += (size_t)(end - first);
     text->ptr[text->len] = 0;
+}
+
+void bc_text_signed(bc_text *text, int64_t x)
+{
+    if (x < 0)
+        bc_text_char(text, '-');
+    bc_text_number(text, x < 0 ? 0 - (uint64_t)x : (uint64_t)x, 10);
 }
 
 void bc_text_vprintf(bc_text *text, const char *format, va_list args)

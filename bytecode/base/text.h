@@ -28,6 +28,7 @@ void bc_text_char(bc_text *text, char c);
 void bc_text_puts(bc_text *text, const char *s);
 void bc_text_str(bc_text *text, tv_str s);
 void bc_text_number(bc_text *text, uint64_t x, unsigned base); /* base 2 to 16 */
+void bc_text_signed(bc_text *text, int64_t x);                 /* decimal */
 void bc_text_printf(bc_text *text, const char *format, ...) TV_PRINTF(2, 3);
 void bc_text_vprintf(bc_text *text, const char *format, va_list args) TV_PRINTF(2, 0);
 

@@ -107,10 +107,11 @@ static inline bool cg_has_atom(const cg_product *p)
     return cg_has_trait(p, CG_WITH_ATOM);
 }
 
-/* Can the product take its left operand as fragments from registers? Those of 16 bits lie in pairs. */
+/* Can the product take its left operand as fragments from registers? Those of 16 bits lie in pairs, bytes in fours. */
 static inline bool cg_takes_fragments(const cg_product *p)
 {
-    return p->atom.element_bits == 1 || (p->in == BC_TF32 && !p->scaled);
+    return p->atom.element_bits == 1 || (p->in == BC_TF32 && !p->scaled)
+           || (p->atom.element_bits == 2 && p->instruction == CG_BY_WGMMA);
 }
 
 /* The detail of a product of K slice `number` of 2^bits; the ring holds only that slice. */

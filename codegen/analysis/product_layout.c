@@ -202,8 +202,8 @@ cg_layout cg_fragment_layout(const cg_func *c, const cg_product *p)
 {
     cg_layout l = {.tile_bits = (uint8_t)(p->m + p->k + p->batch), .warp_bits = (uint8_t)c->warp_bits};
     uint32_t one = 1, beside = p->atom.element_bits; /* log2 of the neighbours along K in a register */
-    if (beside)
-        l.reg[l.reg_bits++] = one;
+    for (uint32_t i = 0; i < beside; i++)
+        l.reg[l.reg_bits++] = one << i;
     put_rows(p, p->k, &l);
     for (uint32_t i = 2 + beside; i < p->k; i++)
         l.reg[l.reg_bits++] = one << i;
@@ -248,7 +248,7 @@ bool cg_mma_fragment_layout(const cg_func *c, const ct_op *op, uint32_t index, c
 {
     cg_product p = cg_product_of(c, op);
     bool held = p.held >> index & 1;
-    if (!held && (index || p.instruction != CG_BY_WGMMA || p.atom.element_bits > 1))
+    if (!held && (index || p.instruction != CG_BY_WGMMA || !cg_takes_fragments(&p)))
         return false;
     split_warps(c, &p);
     *out = index ? cg_right_fragment_layout(c, &p) : cg_fragment_layout(c, &p);

@@ -6,6 +6,8 @@
 #include "codegen/cost/cost.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/plan/loads.h"
+#include "codegen/rewrite/ring.h"
+#include "codegen/rewrite/versions.h"
 
 typedef struct computing {
     cg_func *c;
@@ -99,7 +101,8 @@ static bool takes_fragments(const computing *x)
     bool may = x->index ? x->c->target->features & CG_HAS_WGMMA && p.m > CG_ATOM_ROW_BITS
                               && x->c->warp_bits >= cg_traits_of(CG_BY_WGMMA)->warps
                         : p.instruction == CG_BY_WGMMA;
-    return may && cg_has_atom(&p) && p.atom.element_bits <= 1 && p.acc == BC_F32 && !p.scaled && cg_async_fits(&q);
+    return may && cg_has_atom(&p) && (p.atom.element_bits <= 1 || (!x->index && cg_takes_fragments(&p)))
+           && p.acc == BC_F32 && !p.scaled && cg_async_fits(&q);
 }
 
 bool cg_is_worth_computing(cg_func *c, const ct_op *product, uint32_t index, bool alone)
@@ -126,4 +129,23 @@ bool cg_is_worth_computing(cg_func *c, const ct_op *product, uint32_t index, boo
     bool only_waits = instructions <= 1 && columns_of(&x) > CG_FEW_COLUMNS
                       && bytes / m->l2_bytes > CG_LONG_SLOT * multiplies;
     return computes <= CG_LONG_COMPUTED * multiplies && !only_waits;
+}
+
+/* Of 64 columns, a single warpgroup would compute; many rows keep it waiting. */
+static bool has_columns_to_compute(const bc_type *sums)
+{
+    return sums->shape[1] >= CG_WARPGROUP_ROWS
+           && (sums->shape[1] > CG_WARPGROUP_ROWS || sums->shape[0] <= CG_WIDE_COLUMNS);
+}
+
+bool cg_should_compute(cg_func *c, ct_op *product, uint32_t index)
+{
+    const cg_product p = cg_product_of(c, product);
+    cg_ring_load other;
+    cg_set_way(product, cg_async_takes(c, product, &p) ? CT_DIRECT : CT_AS_IT_IS); /* so that roundings hide no load */
+    const bool should = (!index || has_columns_to_compute(product->results[0].type)) && !cg_has_likely(c->ir)
+                        && !cg_load_obstacle(c, cg_source_of(product->operands[!index])->op, product->block, &other)
+                        && cg_is_worth_computing(c, product, index, false);
+    cg_set_way(product, CT_AS_IT_IS);
+    return should;
 }

@@ -38,6 +38,7 @@ typedef struct cg_choices {
     cg_decision registers;  /* prefetching into registers: CG_NEVER; CG_IF_LEGAL: operands of chains whose rows are not
                                aligned, too */
     cg_decision strips;     /* of maps without loops, rather than more warps: CG_IF_LEGAL */
+    cg_decision rows;       /* of maps, in front of loops that may not run: CG_NEVER */
     cg_decision bytes;      /* unsigned, as f32 by prmt and additions rather than conversions: CG_IF_LEGAL */
     const cg_assumption *assumed;
     uint32_t assumed_count;

@@ -30,7 +30,7 @@ typedef struct cg_func {
     const struct cg_witness *witness;  /* receives a model of the kernel at the end: codegen/model/model.h; NULL: no
                                           model */
     const cg_choices *choices;         /* choices that replace decisions of passes; NULL: none */
-    bool is_weighed;                   /* only its cost is needed: codegen/choose.c */
+    bool is_weighed;                   /* only its cost is needed: codegen/weight.c */
     tv_sink sink;
     cg_promises promises; /* the symbol's promises about the parameters */
 
@@ -39,6 +39,9 @@ typedef struct cg_func {
     bc_arena arena;
     bool failed; /* out of memory, or reported */
     tv_status status;
+
+    bool is_rough;           /* a decision has been left out because only the cost is needed */
+    struct cg_trial *trials; /* its plans that have been weighed: codegen/weight.c */
 
     /* Results of passes for later passes. */
     uint32_t warp_bits;                /* of layouts; before the first pass (codegen/plan/budget.h) */
@@ -51,6 +54,7 @@ typedef struct cg_func {
     uint32_t cluster;                  /* `cluster`: thread blocks that compute a tile block together; 0: one does */
     bool paired;                       /* `cluster`: its two thread blocks multiply as a pair (tcgen05) */
     bool takes_over;                   /* `groups`: the kernel is persistent: groups/persist.h */
+    bool multiplies_bytes;             /* `lower`: signed bytes leave their words by multiplications */
     const struct cg_groups *groups;    /* `groups`: codegen/kernel/groups.h; NULL: all threads do the same */
     struct cg_tensor *tensor;          /* `tensor`: codegen/analysis/tensor.h; NULL: no sum is in tensor memory */
     cg_value *values;                  /* `layouts`: by ct_value.id */
@@ -119,6 +123,14 @@ const cg_choices *cg_choices_of(const cg_func *c);
 typedef enum cg_hint { CG_HINT_WARPS, CG_HINT_OCCUPANCY, CG_HINT_CLUSTER } cg_hint;
 /* The choice that replaces the hint, or the hint's value for the target; 0: neither exists. */
 int64_t cg_hint_of(const cg_func *c, cg_hint hint);
+
+/* May a pass leave out what makes little difference to the cost that is needed? A plan that something is left out of
+   is compiled again if it is chosen. */
+static inline bool cg_leaves_out(cg_func *c)
+{
+    c->is_rough = c->is_rough || c->is_weighed;
+    return c->is_weighed;
+}
 
 /* Must no load be prefetched? */
 static inline bool cg_loops_stay_plain(const cg_func *c)

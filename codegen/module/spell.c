@@ -73,12 +73,22 @@ void cg_put_global_name(bc_text *out, const bc_module *m, const bc_global *g)
 
 /* ---- other strings ---- */
 
+static bool is_plain(char ch)
+{
+    return ch >= ' ' && ch <= '~' && ch != '"' && ch != '\\';
+}
+
 /* Printable ASCII stays; '?' stands for what ptxas does not read, or what could end the line or the string. */
 static void put_plain(bc_text *out, tv_str text, size_t most)
 {
-    for (size_t i = 0; i < text.len && i < most; i++) {
-        char ch = text.ptr[i];
-        bc_text_char(out, ch < ' ' || ch > '~' || ch == '"' || ch == '\\' ? '?' : ch);
+    const size_t end = text.len < most ? text.len : most;
+    for (size_t i = 0; i < end; i++) {
+        const size_t first = i;
+        while (i < end && is_plain(text.ptr[i]))
+            i++;
+        bc_text_bytes(out, text.ptr + first, i - first);
+        if (i < end)
+            bc_text_char(out, '?');
     }
 }
 

@@ -112,9 +112,9 @@ void cg_lower_get_global(cg_func *c, const ct_op *op)
         if (!bc_str_eq(c->m->globals[i].name->s, name))
             continue;
         regs[0] = cg_new(c, CG_B64);
-        bc_text_printf(&c->emit->body, "\tmov.u64 %%d%u, ", regs[0].id);
+        cg_put(c, "\tmov.u64 %v, ", regs[0]);
         cg_put_global_name(&c->emit->body, c->m, &c->m->globals[i]);
-        bc_text_puts(&c->emit->body, ";\n");
+        cg_put(c, ";\n");
         cg_set(c, cg_result(op, 0), regs);
         return;
     }

@@ -313,11 +313,6 @@ static bool float_map(cg_func *c, const ct_op *op, map_type type, const modifier
     return true;
 }
 
-static bool is_bitwise(uint8_t opcode)
-{
-    return opcode == OP_andi || opcode == OP_ori || opcode == OP_xori;
-}
-
 static cg_val choose(cg_func *c, const ct_op *op, const cg_val *operands)
 {
     (void)op;
@@ -359,7 +354,7 @@ static cg_val map_element(cg_func *c, const ct_op *op, const cg_val *operands)
     const char *name = ct_op_name(op);
     modifiers m = modifiers_of(op);
     cg_val result;
-    if (kind == BC_I1 && is_bitwise(op->opcode)) {
+    if (kind == BC_I1 && cg_is_bitwise(op->opcode)) {
         result = cg_new(c, CG_PRED);
         cg_ins(c, "%s.pred %v, %r, %r",
                op->opcode == OP_andi  ? "and"
@@ -425,66 +420,6 @@ static bool map_pair(cg_func *c, const ct_op *op, const cg_val *const *x, cg_val
     modifiers m = modifiers_of(op);
     cg_template(c, text, result, words, m.items);
     split_pair(c, kind, result, out);
-    return true;
-}
-
-/* All of them in the word that they are, or known: such a word. */
-static bool take_word(const cg_val *x, uint32_t count, uint32_t bits, cg_val *out)
-{
-    uint64_t value = 0;
-    if (cg_whole_word(x, count, bits, out))
-        return true;
-    for (uint32_t i = 0; i < count; i++) {
-        if (!x[i].known)
-            return false;
-        value |= (x[i].bits & (((uint64_t)1 << bits) - 1)) << i * bits;
-    }
-    *out = cg_const(CG_B32, value);
-    return true;
-}
-
-/* Repeats bit `sign` of each byte of the word in the bits above it, which are zero. */
-static cg_val extend_bytes(cg_func *c, cg_val bytes, uint32_t sign)
-{
-    enum { EACH = 0x01010101, ABOVE = 0x100 };
-    cg_val signs = cg_new(c, CG_B32), result = cg_new(c, CG_B32);
-    cg_ins(c, "and.b32 %v, %v, %u", signs, bytes, sign * EACH);
-    cg_ins(c, "mad.lo.u32 %v, %v, %u, %v", result, signs, ABOVE / sign - 2, bytes);
-    return result;
-}
-
-/* Four bytes of a word at a time, by an instruction on words that lets none of them reach its neighbours: bits that a
-   shift brings from one are cut off. False: there is none, or some of the bytes would have to be put together first. */
-static bool map_bytes(cg_func *c, const ct_op *op, const cg_val *const *x, cg_val *out)
-{
-    enum { COUNT = 4, BITS = 8, ALL = 0xff, SIGN = 0x80, EACH = 0x01010101 };
-    cg_val words[2];
-    bool shifts = op->opcode == OP_shli || op->opcode == OP_shri,
-         is_signed = op->opcode == OP_shri && ct_attr_u(op, F_shri_signedness) == BC_Signedness_signed;
-    if (bc_elem_kind(cg_result(op, 0)->type) != BC_I8 || !(is_bitwise(op->opcode) || shifts))
-        return false;
-    for (uint32_t i = 0; i < 2; i++)
-        if (!take_word(x[i], COUNT, BITS, &words[i]))
-            return false;
-    uint32_t by = (uint32_t)words[1].bits & ALL;
-    if ((words[0].known && words[1].known)
-        || (shifts && (!words[1].known || words[0].known || by >= BITS || words[1].bits != (uint64_t)by * EACH)))
-        return false;
-    cg_val result = cg_new(c, CG_B32);
-    if (shifts) {
-        uint32_t kept = op->opcode == OP_shri ? ALL >> by : (ALL << by) & ALL;
-        cg_val moved = cg_new(c, CG_B32);
-        cg_ins(c, op->opcode == OP_shri ? "shr.u32 %v, %v, %u" : "shl.b32 %v, %v, %u", moved, words[0], by);
-        cg_ins(c, "and.b32 %v, %v, %u", result, moved, kept * EACH);
-        result = is_signed ? extend_bytes(c, result, SIGN >> by) : result;
-    } else {
-        cg_ins(c, "%s.b32 %v, %r, %r",
-               op->opcode == OP_andi  ? "and"
-               : op->opcode == OP_ori ? "or"
-                                      : "xor",
-               result, words[0], words[1]);
-    }
-    cg_split(c, BC_I8, result, COUNT, BITS, out);
     return true;
 }
 
@@ -557,7 +492,7 @@ static uint32_t map_next(cg_func *c, const ct_op *op, const cg_val *const *opera
         x[i] = operands[i] + r;
         one[i] = operands[i][r];
     }
-    if (r % 4 == 0 && together >= 4 && map_bytes(c, op, x, out + r))
+    if (r % 4 == 0 && together >= 4 && cg_map_bytes(c, op, x, out + r))
         return 4;
     bool pair = r % 2 == 0 && together >= 2;
     if (pair && ((integers && sum_of_integers(c, op, integers + r, x[1], out + r)) || map_pair(c, op, x, out + r)))

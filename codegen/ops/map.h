@@ -14,6 +14,12 @@ cg_val *cg_load_view_regs(cg_func *c, const ct_op *op, const cg_layout *l);
 /* The registers of a map: its operands are read in the same layout. */
 cg_val *cg_map_regs(cg_func *c, const ct_op *op, const cg_layout *l);
 
+/* Is it a bit operation? */
+bool cg_is_bitwise(uint8_t opcode);
+/* A map of four bytes of a word at a time, by instructions on words that let none of them reach its neighbours. False:
+   there is none, or some of the bytes would have to be put together first (codegen/ops/bytes.c). */
+bool cg_map_bytes(cg_func *c, const ct_op *op, const cg_val *const *x, cg_val *out);
+
 /* Bits of a register's number that make no difference for the result of a map in l, or for what is done with it
    (codegen/ops/idle.c). */
 uint32_t cg_idle_bits(cg_func *c, const ct_op *op, const cg_layout *l, const cg_val *const *operands);

@@ -100,9 +100,11 @@ void cg_pack_fragments(cg_func *c, const cg_product *p, const cg_operand *o, uin
             cg_ins(c, "mov.b32 %v, 0", out[i]);
         } else if (!p->atom.element_bits) {
             out[i] = cg_reg(c, of[0]);
-        } else {
+        } else if (p->atom.element_bits == 1) {
             out[i] = cg_new(c, CG_B32);
             cg_ins(c, "mov.b32 %v, {%r, %r}", out[i], of[0], of[1]);
+        } else {
+            out[i] = cg_join(c, of, 4, 8);
         }
     }
 }

@@ -13,6 +13,9 @@
    products and which needs three stages, as with 256 elements of K. It also applies to 16-bit operands of which fewer
    than four tiles fit (128x128x128), because warp specialisation needs four stages, and to products by mma.sync whose
    tiles come by tensor maps, for which two stages are enough. Other products have rings that hold K slices of a tile.
+   An operand may be computed from several tiles and from positions along K if consumers would compute it, for which
+   three stages are needed.
+
    The tiles may be those of a batch, with leading dimensions of one that a reshape drops in front of the product, and
    may start at any distance from each other. The keys of a chain of products come in parts, too, if
    codegen/choose_products.c asks for it (codegen/cluster/keys.c).
@@ -24,7 +27,7 @@
    and stand in front of the slices where they depend on none; the slices are added in the order in which the
    instruction would add them; and slice h of a tile begins h times its length behind the tile. The finer view has a
    tile there, because its tiles are as far apart as the greatest common divisor of that length and of the distance of
-   the tiles. */
+   the tiles. All tiles of a computed operand are cut in the same way, and positions in a slice begin where it does. */
 #include <string.h>
 
 #include "codegen/analysis/k_loop.h"
@@ -34,18 +37,20 @@
 #include "codegen/analysis/view.h"
 #include "codegen/cluster/keys.h"
 #include "codegen/facts/facts.h"
+#include "codegen/groups/computes.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/plan/budget.h"
 #include "codegen/plan/loads.h"
 #include "codegen/passes/pass.h"
+#include "codegen/rewrite/versions.h"
 #include "codegen/tile/build.h"
 
 typedef struct cutting {
     cg_func *c;
     cg_k_loop of;
     uint32_t parts;
-    ct_value *index[2]; /* of the slices of each operand, if the loop counts it */
-    int64_t by[2][2];   /* the numbers by which that of the tile and that of the slice count in it */
+    ct_value *index[CG_K_LOADS]; /* of the slices of each tile, if the loop counts it */
+    int64_t by[CG_K_LOADS][2];   /* the numbers by which that of the tile and that of the slice count in it */
 } cutting;
 
 /* ---- which loops ---- */
@@ -61,8 +66,9 @@ static uint32_t bytes_of_row(const cutting *x)
    slices would have rows of fewer than `least` bytes. */
 static uint32_t parts_of(const cutting *x, uint32_t wanted, uint32_t stages, uint32_t least)
 {
-    uint32_t slot = cg_loaded_bytes(x->of.loads[0]) + cg_loaded_bytes(x->of.loads[1]),
-             room = cg_static_shared(x->c->target), parts = 1;
+    uint32_t slot = 0, room = cg_static_shared(x->c->target), parts = 1;
+    for (uint32_t i = 0; i < x->of.load_count; i++)
+        slot += cg_loaded_bytes(x->of.loads[i]);
     room = room > CG_MOST_OF_RESULTS ? room - CG_MOST_OF_RESULTS : 0;
     if (wanted * slot <= room)
         return 0;
@@ -71,21 +77,23 @@ static uint32_t parts_of(const cutting *x, uint32_t wanted, uint32_t stages, uin
     return bytes_of_row(x) / parts >= least ? parts : 0;
 }
 
+static bool find_views(cg_func *c)
+{
+    bool found = cg_find_facts(c->ir) && cg_find_views(c->ir);
+    if (!found)
+        cg_no_memory(c);
+    return found;
+}
+
 /* Are the tiles of a batch better cut? Only if tensor maps may bring them: threads that copy tiles of more dimensions
-   take longer than more stages save. Rows must start at multiples of 16 bytes, and kernels whose loops have a second
-   version that is as likely are not warp-specialised. */
+   take longer than more stages save. Rows must start at multiples of 16 bytes. */
 static bool suits_batch(const cutting *x)
 {
     uint32_t fast;
     if (x->of.loads[0]->results[0].type->rank == 2 && x->of.loads[1]->results[0].type->rank == 2)
         return true;
-    for (const ct_op *op = x->c->ir->body->first; op; op = ct_next_op(op, x->c->ir->body))
-        if (op->likely)
-            return false;
-    if (!cg_find_facts(x->c->ir) || !cg_find_views(x->c->ir)) {
-        cg_no_memory(x->c);
+    if (cg_has_likely(x->c->ir) || !find_views(x->c))
         return false;
-    }
     for (uint32_t i = 0; i < 2; i++) {
         cg_view_op v = cg_view_op_of(x->of.loads[i]);
         if (!cg_view_contiguous(&v, &fast) || cg_view_vector(x->c, &v, fast) < cg_chunk_bits(v.tile_type))
@@ -94,10 +102,26 @@ static bool suits_batch(const cutting *x)
     return true;
 }
 
+/* Has each loaded tile, such as one of scales for groups of K, a part for each slice? */
+static bool divides_all(const cutting *x)
+{
+    for (uint32_t i = 0; i < x->of.load_count; i++)
+        if (x->of.loads[i]->results[0].type->shape[x->of.k[i]] % x->parts)
+            return false;
+    return true;
+}
+
+/* Would consumers compute the operand that is not only loaded, from tiles that come by whole pieces? Otherwise threads
+   compute it, and more stages save less than shorter steps cost. */
+static bool suits_computing(const cutting *x)
+{
+    return find_views(x->c) && cg_should_compute(x->c, x->of.product, x->of.computed[1]);
+}
+
 static bool is_wanted(cutting *x, ct_op *loop)
 {
     enum { LEAST_SLOTS = 2 }; /* one is filled while the other is read */
-    if (loop->plain || !cg_find_k_loop(loop, &x->of) || x->of.computed[0] || x->of.computed[1])
+    if (loop->plain || !cg_find_k_loop(loop, &x->of) || (x->of.computed[0] && x->of.computed[1]))
         return false;
     cg_product p = cg_product_of(x->c, x->of.product);
     uint32_t last = x->of.loads[0]->results[0].type->rank - 1u;
@@ -106,11 +130,15 @@ static bool is_wanted(cutting *x, ct_op *loop)
                 && cg_may_turn(x->c, x->of.product, &p);
     bool async = cg_has_trait(&p, CG_READS_PLACED) && !p.adds_up,
          by_maps = x->c->target->features & CG_HAS_MAPS_FOR_MMA && p.instruction == CG_BY_MMA;
-    x->parts = tf32      ? parts_of(x, CG_SLOTS_IN_FLIGHT, CG_CUT_GOOD_SLOTS, CG_LINE_BYTES)
-               : async   ? parts_of(x, CG_CUT_GOOD_SLOTS, CG_CUT_GOOD_SLOTS, CG_LINE_BYTES)
-               : by_maps ? parts_of(x, LEAST_SLOTS, LEAST_SLOTS, CG_LINE_BYTES / 2)
-                         : 0;
-    return x->parts && suits_batch(x);
+    if (x->of.computed[0] || x->of.computed[1])
+        x->parts = async ? parts_of(x, CG_SLOTS_IN_FLIGHT, CG_CUT_GOOD_SLOTS, CG_LINE_BYTES) : 0;
+    else
+        x->parts = tf32      ? parts_of(x, CG_SLOTS_IN_FLIGHT, CG_CUT_GOOD_SLOTS, CG_LINE_BYTES)
+                   : async   ? parts_of(x, CG_CUT_GOOD_SLOTS, CG_CUT_GOOD_SLOTS, CG_LINE_BYTES)
+                   : by_maps ? parts_of(x, LEAST_SLOTS, LEAST_SLOTS, CG_LINE_BYTES / 2)
+                             : 0;
+    return x->parts && divides_all(x) && suits_batch(x)
+           && (!(x->of.computed[0] || x->of.computed[1]) || suits_computing(x));
 }
 
 /* ---- the inner loop ---- */
@@ -230,11 +258,32 @@ static bool cut_load(cutting *x, uint32_t i, ct_op *inner)
     return true;
 }
 
+/* Has positions along K begin where the slice does. */
+static bool shift_positions(cutting *x, const ct_op *inner)
+{
+    bool done = true;
+    for (uint32_t i = 0; i < x->of.slice_count && done; i++) {
+        cg_k_slice *slice = &x->of.slices[i];
+        if (!slice->base)
+            continue;
+        ct_builder b = {x->c->ir, slice->value->op, false};
+        const bc_kind kind = bc_elem_kind(slice->base->type);
+        ct_value *number = ct_build_resize(&b, &inner->regions[0]->args[0], kind, false),
+                 *length = ct_build_scalar(&b, kind, slice->value->type->shape[slice->k] / x->parts);
+        slice->base = ct_build_add(&b, slice->base, ct_build_mul(&b, number, length));
+        done = slice->base;
+    }
+    return done;
+}
+
 static void cut(cutting *x)
 {
     const bc_type *counter = ct_scalar_type(x->c->ir, BC_I64);
     ct_op *inner = counter ? put_loop(x, counter) : NULL;
-    if (!inner || !cut_load(x, 0, inner) || !cut_load(x, 1, inner) || !cg_resize_k(x->c->ir, &x->of, 1, x->parts))
+    bool done = inner && shift_positions(x, inner);
+    for (uint32_t i = 0; i < x->of.load_count && done; i++)
+        done = cut_load(x, i, inner);
+    if (!done || !cg_resize_k(x->c->ir, &x->of, 1, x->parts))
         cg_no_memory(x->c);
 }
 

@@ -171,27 +171,6 @@ static bool are_copied(const flipping *x)
     return has_warpgroup(x) && is_copied(x, 0) && is_copied(x, 1);
 }
 
-/* Does the kernel have a loop that is not divided into groups, because others without rings stand beside it? */
-static bool has_likely(const ct_block *body)
-{
-    for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
-        if (op->likely)
-            return true;
-    return false;
-}
-
-/* Should consumers compute the right operand in registers, from which wgmma takes its left one? It reads the other one
-   in place, in either order. Of 64 columns, one warpgroup would compute; many rows keep it waiting. */
-static bool computes_better(const flipping *x)
-{
-    const bc_type *sums = x->product->results[0].type;
-    cg_ring_load left;
-    return sums->shape[1] >= CG_WARPGROUP_ROWS
-           && (sums->shape[1] > CG_WARPGROUP_ROWS || sums->shape[0] <= CG_WIDE_COLUMNS) && !has_likely(x->c->ir->body)
-           && !cg_load_obstacle(x->c, cg_source_of(x->product->operands[0])->op, x->loop->regions[0], &left)
-           && cg_is_worth_computing(x->c, x->product, 1, false);
-}
-
 static bool may_flip(flipping *x)
 {
     ct_block *body = x->loop->regions[0];
@@ -201,14 +180,11 @@ static bool may_flip(flipping *x)
     if (x->product->opcode == OP_mmaf_scaled)
         return is_loaded(x, x->product->operands[0]) && is_loaded(x, x->product->operands[1])
                && has_few_rows_to_scale(x);
-    cg_product p = cg_product_of(x->c, x->product);
-    bool in_place = cg_async_takes(x->c, x->product, &p);
     cg_set_way(x->product, CT_TURNED); /* so that roundings to tf32 do not hide the loads */
     bool few = has_few_rows(x->product), left = is_loaded(x, x->product->operands[0]), both = left && are_loaded(x),
          flips = (both && (few || turns_better(x))) || (few && are_copied(x));
-    cg_set_way(x->product, in_place ? CT_DIRECT : CT_AS_IT_IS);
-    flips = flips || (left && !are_loaded(x) && computes_better(x));
     cg_set_way(x->product, CT_AS_IT_IS);
+    flips = flips || (left && !both && cg_should_compute(x->c, x->product, 1));
     x->reordered = few && left && !both && cg_may_reorder(x->c, x->product);
     return flips || x->reordered;
 }

@@ -9,9 +9,11 @@
 
    Small rows that are the same in all iterations leave the loop, too: weak loads, and values computed from them, that
    take a few registers per thread. Their pointers and masks take none, since they are recomputed where they are read.
-   Why it is right: the loop is known to run, so the row would be loaded anyway. No
-   store and no ordering op of the loop precedes the load, neither by tokens nor through the same memory. So the load
-   reads the same elements in front of the loop as in each iteration. */
+   Why it is right: the loop is known to run, so the row would be loaded anyway. No store and no ordering op of the loop
+   precedes the load, neither by tokens nor through the same memory. So the load reads the same elements in front of the
+   loop as in each iteration. In maps, rows also leave loops that may not run, if they are loaded through pointers under
+   a mask: it is then false where the loop does not run, so that nothing is accessed. If the results that a map's loop
+   reads are small, all that they are computed from leaves with them. */
 #include "codegen/passes/hoist.h"
 
 #include "codegen/analysis/order.h"
@@ -20,6 +22,8 @@
 #include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/passes/pass.h"
+#include "codegen/plan/budget.h"
+#include "codegen/tile/build.h"
 
 /* Can the op be executed where its result may not be needed? */
 static bool is_safe(const ct_op *op)
@@ -52,26 +56,33 @@ static void hoist_from(ct_block *block, ct_op *loop)
 
 /* ---- rows ---- */
 
-/* Does the body execute at least once, to its end? */
-static bool is_run(const ct_op *loop)
+/* Does each iteration end as the body does, and does none multiply? */
+static bool is_plain(const ct_op *loop)
 {
-    int64_t bounds[2];
-    for (uint32_t i = 0; i < 2; i++)
-        if (loop->opcode != OP_for || !ct_is_constant(loop->operands[i], &bounds[i]))
-            return false;
     const ct_block *body = loop->regions[0];
     for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
         if (op->opcode == OP_return || cg_is_product(op))
             return false;
+    return loop->opcode == OP_for;
+}
+
+/* Does the body execute at least once? */
+static bool is_run(const ct_op *loop)
+{
+    int64_t bounds[2];
+    for (uint32_t i = 0; i < 2; i++)
+        if (!ct_is_constant(loop->operands[i], &bounds[i]))
+            return false;
     return bounds[0] >= 0 && bounds[0] < bounds[1];
 }
 
-/* Registers of a thread, if the value has no replicas. */
+/* Registers of a thread, if the value has no replicas. Bytes stay in the words that they are loaded in. */
 static uint64_t registers_of(const cg_func *c, const ct_value *v)
 {
     if (!bc_is_tile(v->type) || !v->type->rank)
         return 0;
-    uint64_t bits = (uint64_t)cg_class_bits(cg_elem_class(v->type)) << cg_shape_of(v->type).tile_bits,
+    const bool packed = bc_kind_bits(bc_elem_kind(v->type)) == 8;
+    uint64_t bits = (uint64_t)(packed ? 8 : cg_class_bits(cg_elem_class(v->type))) << cg_shape_of(v->type).tile_bits,
              unit = 32ull * cg_threads(c);
     return (bits + unit - 1) / unit;
 }
@@ -97,15 +108,28 @@ static bool is_made_anew(const ct_value *v, uint32_t depth)
     return is_anew;
 }
 
-/* Can the op leave the loop? Its operands must be computed outside the loop or be able to leave it, too. */
-static bool can_leave(const cg_func *c, const ct_block *body, const ct_op *op, uint32_t depth)
+/* Can the load be left out if the loop is not executed? */
+static bool can_be_guarded(const ct_op *load)
+{
+    return load->opcode == OP_load_ptr_tko && ct_operand(load, F_load_ptr_tko_mask);
+}
+
+/* Can the op be executed in front of the loop, if its operands are there? */
+static bool may_leave(const cg_func *c, const ct_block *body, const ct_op *op)
 {
     const bc_op_classes pure = BC_OPS(GIVEN) | BC_OPS(MAP) | BC_OPS(CAST) | BC_OPS(SAME) | BC_OPS(RESHAPE)
                                | BC_OPS(MOVE) | BC_OPS(VIEW);
-    bool is_load = ct_is_load(op);
+    const bool runs = is_run(body->parent);
+    if (ct_is_load(op))
+        return cg_is_weak_access(op) && (runs || can_be_guarded(op)) && !cg_order_holds_back(c, body, op);
+    return ct_is_pure(op) && op->opcode < OP_LIMIT && bc_op_in(op->opcode, pure) && (runs || is_safe(op));
+}
+
+/* Can the op leave the loop? Its operands must be computed outside the loop or be able to leave it, too. */
+static bool can_leave(const cg_func *c, const ct_block *body, const ct_op *op, uint32_t depth)
+{
     bool can = depth && op->block == body && (is_small(c, op) || is_made_anew(&op->results[0], depth))
-               && (is_load ? cg_is_weak_access(op) && !cg_order_holds_back(c, body, op)
-                           : ct_is_pure(op) && op->opcode < OP_LIMIT && bc_op_in(op->opcode, pure));
+               && may_leave(c, body, op);
     for (uint32_t i = 0; can && i < op->operand_count; i++) {
         const ct_value *v = op->operands[i];
         can = !ct_is_inside(v->block, body) || (v->op && can_leave(c, body, v->op, depth - 1));
@@ -113,8 +137,22 @@ static bool can_leave(const cg_func *c, const ct_block *body, const ct_op *op, u
     return can;
 }
 
+/* Lets the load access memory only if the loop is executed. */
+static void guard(cg_func *c, ct_op *load, ct_op *loop)
+{
+    ct_builder b = {.f = c->ir, .place = load};
+    ct_value *mask = ct_operand(load, F_load_ptr_tko_mask),
+             *run = ct_build_less(&b, loop->operands[0], loop->operands[1], !ct_attr_u(loop, F_for_unsigned_cmp)),
+             *all = ct_build_spread(&b, run, mask->type),
+             *both = all ? ct_build(&b, OP_andi, mask->type, (ct_value *const[]){mask, all}, 2) : NULL;
+    if (both)
+        ct_set_operand(load, ct_operand_range(load, F_load_ptr_tko_mask).first, both);
+    else
+        cg_no_memory(c);
+}
+
 /* Moves the op, and the ops of the body that compute its operands, in front of the loop. */
-static void leave(const cg_func *c, const ct_block *body, ct_op *op, ct_op *loop)
+static void leave(cg_func *c, const ct_block *body, ct_op *op, ct_op *loop)
 {
     for (uint32_t i = 0; i < op->operand_count; i++)
         if (ct_is_inside(op->operands[i]->block, body))
@@ -123,6 +161,8 @@ static void leave(const cg_func *c, const ct_block *body, ct_op *op, ct_op *loop
         cg_remark(c, op, CG_REMARK_LoadAhead, TV_REMARK_PASSED,
                   "loaded ahead: once in front of the loop, in which it does not change");
     ct_move_before(op, loop);
+    if (can_be_guarded(op) && !is_run(loop))
+        guard(c, op, loop);
 }
 
 /* Is it an element-wise op on rows? */
@@ -133,11 +173,65 @@ static bool is_row_map(const ct_op *op)
            && bc_kind_in(bc_elem_kind(op->results[0].type), BC_SET_FLOAT);
 }
 
-static void hoist_rows(const cg_func *c, ct_op *loop)
+/* Does the op leave the loop? leaves: by value id. */
+static bool does_leave(const ct_op *op, const bool *leaves)
+{
+    return op->result_count && leaves[op->results[0].id];
+}
+
+/* Are all operands of the op outside the loop, or results of ops that leave it? */
+static bool follows(const ct_op *op, const ct_block *body, const bool *leaves)
+{
+    for (uint32_t i = 0; i < op->operand_count; i++)
+        if (ct_is_inside(op->operands[i]->block, body) && !leaves[op->operands[i]->id])
+            return false;
+    return true;
+}
+
+/* Is the op one whose result takes registers in the loop if all ops leave that can? */
+static bool is_held(const ct_op *op, const ct_block *body, const bool *leaves)
+{
+    bool held = false;
+    if (!does_leave(op, leaves) || !(ct_is_load(op) || is_row_map(op)))
+        return false;
+    for (const ct_use *use = op->results[0].uses; use && !held; use = use->next)
+        held = use->op->block != body || !does_leave(use->op, leaves);
+    return held;
+}
+
+/* Moves all that does not change in the loop in front of it if the results that are read there take few registers,
+   whatever they are computed from. False: they take more, or there are none. */
+static bool hoist_results(cg_func *c, ct_op *loop)
+{
+    ct_block *body = loop->regions[0];
+    bool *leaves = bc_new(&c->arena, bool, c->ir->value_count + 1u);
+    uint64_t registers = 0;
+    if (!leaves) {
+        cg_no_memory(c);
+        return false;
+    }
+    for (const ct_op *op = body->first; op; op = op->next)
+        for (uint32_t i = 0; i < op->result_count; i++)
+            leaves[op->results[i].id] = may_leave(c, body, op) && follows(op, body, leaves);
+    for (const ct_op *op = body->first; op; op = op->next)
+        registers += is_held(op, body, leaves) ? registers_of(c, &op->results[0]) : 0;
+    if (!registers || registers > CG_HELD_REGISTERS)
+        return false;
+    for (ct_op *op = body->first, *next; op; op = next) {
+        next = op->next;
+        if (is_held(op, body, leaves))
+            leave(c, body, op, loop);
+    }
+    return true;
+}
+
+static void hoist_rows(cg_func *c, ct_op *loop)
 {
     ct_block *body = loop->regions[0];
     uint64_t loaded = 0;
-    if (!is_run(loop))
+    if (!is_plain(loop) || !(is_run(loop) || (cg_is_map(c) && cg_choices_of(c)->rows != CG_NEVER)))
+        return;
+    if (cg_is_map(c) && hoist_results(c, loop))
         return;
     for (ct_op *op = body->first, *next; op; op = next) {
         next = op->next;
@@ -159,7 +253,7 @@ void cg_hoist_from_loop(ct_op *loop)
 }
 
 /* Inner loops come first: an op that leaves one may leave the enclosing loop as well. */
-static void hoist_all(const cg_func *c, ct_block *block)
+static void hoist_all(cg_func *c, ct_block *block)
 {
     for (ct_op *op = block->first; op; op = op->next) {
         for (uint32_t r = 0; r < op->region_count; r++)

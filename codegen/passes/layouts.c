@@ -13,7 +13,9 @@
    read.
 
    A small row that is loaded through pointers gets the layout in which it is read, even if several warps load the same
-   elements. Why it is right: the loads are weak, so no thread may store to these elements between them.
+   elements. Why it is right: the loads are weak, so no thread may store to these elements between them. The maps of
+   such a row are computed there, too, by all threads that read their results, if that takes fewer instructions than to
+   exchange these through shared memory. This is known after the last walk, and needs one more.
 
    The operand that an op reads in a given layout is recorded at its use (`ct_use.read`). */
 #include <string.h>
@@ -353,6 +355,140 @@ static void decide_free_maps(cg_func *c, const ct_block *block)
     }
 }
 
+/* ---- maps of rows ---- */
+
+/* Maps that all threads could compute in the layout in which their results are read, the last one first. */
+typedef struct row_maps {
+    const ct_op *ops[CG_BACK_OPS];
+    uint32_t count;
+} row_maps;
+
+/* The layout in which all readers read the value that are no maps computed in its own layout, and in which these are
+   to be computed. NULL: there is none. */
+static const cg_layout *layout_beside_own(cg_func *c, const ct_value *v)
+{
+    const cg_value *x = cg_value_of(c, v);
+    const cg_layout *l = NULL;
+    for (const cg_variant *variant = x->variants; variant; variant = variant->next) {
+        const bool other = variant->wanted && variant->layout != x->home;
+        if (other && l)
+            return NULL;
+        l = other ? variant->layout : l;
+    }
+    for (const ct_use *use = v->uses; use; use = use->next) {
+        const ct_value *result = ct_is_map(use->op) ? cg_result(use->op, 0) : NULL;
+        if (!result || cg_value_of(c, result)->form != CG_TILE || cg_value_of(c, result)->home != x->home)
+            continue;
+        const cg_layout *other = c->homes->decided[result->id];
+        if (!other || (l && other != l))
+            return NULL;
+        l = other;
+    }
+    return l && l->reg_bits >= x->home->reg_bits ? l : NULL;
+}
+
+static void find_row_maps(cg_func *c, const ct_block *block, row_maps *x)
+{
+    for (const ct_op *op = block->last; op; op = op->prev) {
+        for (uint32_t r = 0; r < op->region_count; r++)
+            if (ct_regions(op)[r])
+                find_row_maps(c, ct_regions(op)[r], x);
+        const ct_value *v = ct_is_map(op) ? cg_result(op, 0) : NULL;
+        if (!v || !v->type->rank || cg_value_of(c, v)->form != CG_TILE || c->homes->decided[v->id]
+            || x->count == CG_BACK_OPS)
+            continue;
+        const cg_layout *l = layout_beside_own(c, v);
+        if (l) {
+            c->homes->decided[v->id] = l;
+            x->ops[x->count++] = op;
+        }
+    }
+}
+
+/* The value whose elements it has, if no other op reads that. */
+static const ct_value *reshaped_from(const ct_value *v)
+{
+    while (v->op && v->op->opcode == OP_reshape && v->op->operands[0]->uses && !v->op->operands[0]->uses->next)
+        v = v->op->operands[0];
+    return v;
+}
+
+/* Does a thread read the tile in accesses as long as in its own layout? */
+static bool comes_as_long(cg_func *c, const ct_op *load, const cg_layout *l)
+{
+    if (load->opcode == OP_load_ptr_tko)
+        return comes_as_well(c, load, l);
+    const cg_view_op v = cg_view_op_of(load);
+    return comes_as_well(c, load, l)
+           && cg_view_access_bits(c, &v, l) >= cg_view_access_bits(c, &v, cg_value_of(c, v.tile)->home);
+}
+
+/* Can the operand be had in the layout? Decides for a load. */
+static bool comes_in(cg_func *c, const ct_value *v, const cg_layout *l, bool decide)
+{
+    const ct_value *from = reshaped_from(v);
+    const cg_layout **decided = &c->homes->decided[from->id];
+    if (*decided || cg_value_of(c, from)->form == CG_LAZY)
+        return !*decided || *decided == l;
+    if (!from->op || !ct_is_load(from->op) || !cg_is_weak_access(from->op) || !comes_as_long(c, from->op, l))
+        return false;
+    *decided = decide ? l : NULL;
+    return true;
+}
+
+/* Takes back decisions for maps that cannot be computed as decided, until there are none. */
+static void drop_row_maps(cg_func *c, row_maps *x)
+{
+    for (uint32_t before = x->count + 1; x->count < before;) {
+        before = x->count;
+        x->count = 0;
+        for (uint32_t m = 0; m < before; m++) {
+            const ct_value *v = cg_result(x->ops[m], 0);
+            const cg_layout **l = &c->homes->decided[v->id];
+            bool can = layout_beside_own(c, v) == *l;
+            for (uint32_t i = 0; i < x->ops[m]->operand_count && can; i++)
+                can = comes_in(c, x->ops[m]->operands[i], *l, false);
+            if (can)
+                x->ops[x->count++] = x->ops[m];
+            else
+                *l = NULL;
+        }
+    }
+}
+
+/* Does it take fewer instructions to compute more elements in each thread than to exchange results? */
+static bool saves_exchanges(cg_func *c, const row_maps *x)
+{
+    double instructions = 0, saved = 0;
+    for (uint32_t m = 0; m < x->count; m++) {
+        const cg_value *value = cg_value_of(c, cg_result(x->ops[m], 0));
+        const cg_layout *l = c->homes->decided[cg_result(x->ops[m], 0)->id];
+        const cg_variant *read = cg_find_copy(value, l);
+        instructions += (double)cg_instructions_of(x->ops[m]) * ((1u << l->reg_bits) - (1u << value->home->reg_bits));
+        saved += read && read->wanted ? cg_machine_of(c->target)->barrier : 0;
+    }
+    return instructions < saved;
+}
+
+/* After the last walk: maps of rows are computed by all threads in the layout in which their results are read, if the
+   row can be loaded there. Returns whether another walk is needed. */
+static bool decide_row_maps(cg_func *c)
+{
+    row_maps x = {0};
+    if (c->strip_bits || cg_has_products(c->ir->body))
+        return false;
+    find_row_maps(c, c->ir->body, &x);
+    drop_row_maps(c, &x);
+    const bool saves = saves_exchanges(c, &x);
+    for (uint32_t m = 0; m < x.count; m++) {
+        const cg_layout **l = &c->homes->decided[cg_result(x.ops[m], 0)->id];
+        for (uint32_t i = 0; i < x.ops[m]->operand_count && saves; i++)
+            comes_in(c, x.ops[m]->operands[i], *l, true);
+        *l = saves ? *l : NULL;
+    }
+    return saves;
+}
+
 void cg_pass_layouts(cg_func *c)
 {
     cg_raise_operands(c);
@@ -366,13 +502,17 @@ void cg_pass_layouts(cg_func *c)
     }
     cg_layout scalar = cg_layout_scalar(c->warp_bits);
     c->homes = &homes;
+    bool rows = false;
     for (homes.deciding = true;; homes.deciding = false) {
         memset(c->values, 0, size);
         for (uint32_t i = 0; i < body->arg_count; i++)
             cg_set_home(c, &body->args[i], &scalar, 0);
         cg_assign_block(c, body);
-        if (!homes.deciding || c->failed)
+        if (c->failed || (!homes.deciding && (rows || !decide_row_maps(c))))
             break;
+        rows = !homes.deciding;
+        if (rows)
+            continue;
         decide_loads(c);
         decide_maps(c);
         decide_free_maps(c, body);

@@ -167,13 +167,15 @@ static bool is_fed(candidate *p, const ct_op *op, const cg_product *product)
 }
 
 /* May consumers compute the left operand in the loop, because an asynchronous instruction can read the other one from
-   the ring, once copies or producers have rounded it? The groups pass decides (codegen/groups/computes.c). */
+   the ring: 8-bit floats as they are, tf32 once copies or producers have rounded it? The groups pass decides
+   (codegen/groups/computes.c); without groups, threads store the left operand to scratch. */
 static bool is_fed_by_consumers(candidate *p, const ct_op *op, const cg_product *product)
 {
     find_loads(p, false);
     const ct_op *left = cg_source_of(op->operands[0])->op;
     const cg_ring_load *right = cg_ring_load_for(p->ring, op->operands[1]);
-    return cg_leaves_roundings(op) && cg_async_fits(product) && left && left->block == p->body && right
+    const bool are_bytes = product->atom.element_bits == 2 && op->opcode == OP_mmaf;
+    return (are_bytes || cg_leaves_roundings(op)) && cg_async_fits(product) && left && left->block == p->body && right
            && cg_async_reads(product, false, false, &right->encoding);
 }
 

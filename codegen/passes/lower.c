@@ -3,6 +3,7 @@
    ops have hooks (codegen/ops/). Barriers, fences and addresses in shared memory are already decided. */
 #include "codegen/passes/lower.h"
 
+#include "codegen/analysis/product.h"
 #include "codegen/analysis/ring.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/module/spell.h"
@@ -191,6 +192,7 @@ void cg_pass_lower(cg_func *c)
 {
     cg_find_afresh(c);
     cg_find_late(c);
+    c->multiplies_bytes = !cg_has_products(c->ir->body);
     cg_emit_begin(c);
     cg_shared_begin(c);
     cg_thread_begin(c, (cg_val){0});

@@ -102,6 +102,18 @@ cg_watch cg_watch_to_weigh(const cg_watch *watch)
     return (cg_watch){.count = BEFORE_cost + 1, .verifies = watch->verifies};
 }
 
+cg_watch cg_watch_weighed(const cg_watch *watch)
+{
+    cg_watch rest = *watch;
+    rest.first = BEFORE_cost + 1;
+    return rest;
+}
+
+bool cg_watches(const cg_watch *watch)
+{
+    return watch->dumps || watch->times || watch->stops;
+}
+
 /* ---- output ---- */
 
 static void put_symbol(const cg_func *c, bc_text *text)
@@ -224,7 +236,7 @@ void cg_run_passes(cg_func *c, const cg_watch *watch)
     for (uint32_t i = 0; i < watch->count && !c->failed; i++) {
         if (passes[i].needs & ~have)
             report_fault(c, i, "before", &(ct_fault){.what = "its requirements do not hold"});
-        else
+        else if (i >= watch->first)
             run(c, watch, i);
         have = (have & passes[i].keeps) | passes[i].gives;
     }

@@ -16,7 +16,8 @@ typedef void cg_dump_fn(cg_func *c, bc_text *out);
 typedef struct cg_watch {
     uint32_t dumps; /* passes that are printed: a bit for each, by position; */
     tv_str kernel;  /* of this kernel only, unless it is empty */
-    uint32_t count; /* passes that run: fewer than there are with stop_after */
+    uint32_t first; /* passes that have run already */
+    uint32_t count; /* passes that have run then: fewer than there are with stop_after */
     bool stops, times, verifies;
 } cg_watch;
 
@@ -26,6 +27,10 @@ tv_status cg_watch_of(const bc_module *m, const tv_compile_options *options, tv_
 
 /* For a plan that is only weighed: the passes run up to `cost`, and nothing is printed. */
 cg_watch cg_watch_to_weigh(const cg_watch *watch);
+/* For the same plan if it is compiled after all: the passes that remain. */
+cg_watch cg_watch_weighed(const cg_watch *watch);
+/* Is anything printed between passes, or does one of them come last? */
+bool cg_watches(const cg_watch *watch);
 
 /* Stores the op's effects on memory that is visible to other threads in op->effects. Requires layouts
    (codegen/passes/shared.c). stretch: cg_effects.stretch. */

@@ -126,13 +126,13 @@ void cg_leave_room_for_again(cg_func *c, uint32_t *bytes)
 {
     const cg_machine *m = cg_machine_of(c->target);
     const uint32_t most = cg_static_shared(c->target), blocks = c->again_bytes ? blocks_for_again(c) : 0;
-    if (!blocks || c->is_weighed || blocks >= m->most_blocks || blocks * cg_threads(c) >= (uint32_t)c->target->threads)
+    if (!blocks || blocks >= m->most_blocks || blocks * cg_threads(c) >= (uint32_t)c->target->threads)
         return;
     /* the smallest size of which one block more has no room: what is left over is L1's */
     const uint32_t lines = ((uint32_t)m->shared_kib << 10) / (blocks + 1) / CG_LINE_BYTES + 1;
     uint32_t own = lines * CG_LINE_BYTES - CG_SYSTEM_SHARED;
     own = own < most ? own : most;
-    if (own <= *bytes)
+    if (own <= *bytes || cg_leaves_out(c))
         return;
     *bytes = own;
     cg_remark(

@@ -210,7 +210,7 @@ static uint32_t least_of(const chain *x, const cg_kept_row *row, uint32_t taken)
                suits = row->least == CG_LONG_ROWS ? taken > CG_RING_SLOTS : taken < CG_RING_SLOTS && large;
     if (row->least != CG_LONG_ROWS && row->least != CG_SHORT_ROWS)
         return row->least;
-    return suits && !x->c->is_weighed && taken <= row->most ? taken : 0;
+    return suits && taken <= row->most && !cg_leaves_out(x->c) ? taken : 0;
 }
 
 /* In two versions (codegen/passes/align.c), no more tiles are kept than a row of usual length has: slots that such rows

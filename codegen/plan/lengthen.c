@@ -11,6 +11,7 @@
 #include "codegen/plan/early.h"
 #include "codegen/plan/loads.h"
 #include "codegen/rewrite/lengthen.h"
+#include "codegen/rewrite/versions.h"
 
 /* The bytes of the pieces in which a tile can be copied to shared memory. */
 static uint32_t piece_of(cg_func *c, const ct_op *load)
@@ -38,21 +39,12 @@ static bool is_better_short(const cg_k_loop *of, const cg_product *p)
            && !runs_along_k(of, 1);
 }
 
-/* Does the kernel have another version, which is as likely to run, with the same shared memory? */
-static bool has_likely(const cg_func *c)
-{
-    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
-        if (op->likely)
-            return true;
-    return false;
-}
-
 /* The most bytes of a step: four of them must fit in shared memory, or in half of it if tensor maps cannot copy them,
    because another block hides the waits of threads that copy, or, beside a version that has no stages, in what leaves
    room for its blocks; or, if threads load the tiles to registers, one step there. */
 static uint32_t room_of(const cg_func *c, uint32_t piece)
 {
-    const uint32_t blocks = has_likely(c) ? CG_MOST_BLOCKS : piece < CG_ACCESS_BYTES ? CG_FEW_BLOCKS : 1;
+    const uint32_t blocks = cg_has_likely(c->ir) ? CG_MOST_BLOCKS : piece < CG_ACCESS_BYTES ? CG_FEW_BLOCKS : 1;
     return piece >= CG_COPY_BYTES ? cg_static_shared(c->target) / blocks / CG_CUT_GOOD_SLOTS
                                   : 4 * cg_early_row_of(CG_EARLY_NO_ROOM)->most * cg_threads(c);
 }

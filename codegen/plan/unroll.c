@@ -130,7 +130,7 @@ static void tell(const cg_func *c, const ct_op *loop, uint32_t bits)
 void cg_unroll_loops(cg_func *c)
 {
     bool changed = false;
-    if (c->strip_bits || c->is_weighed || cg_loops_stay_plain(c) || cg_choices_of(c)->registers == CG_NEVER
+    if (c->strip_bits || cg_loops_stay_plain(c) || cg_choices_of(c)->registers == CG_NEVER
         || cg_has_products(c->ir->body))
         return;
     for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
@@ -138,6 +138,8 @@ void cg_unroll_loops(cg_func *c)
         uint32_t bits = bits_of(c, op, &is_narrow);
         if (!bits)
             continue;
+        if (cg_leaves_out(c))
+            return;
         tell(c, op, bits);
         changed = cg_unroll(c, op, bits, is_narrow) || changed;
     }

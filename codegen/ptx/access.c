@@ -41,25 +41,23 @@ static cg_class word_class(const shape *s)
 
 static void put_predicate(cg_func *c, cg_val predicate)
 {
-    if (!predicate.known)
-        bc_text_printf(&c->emit->body, "\t@%%p%u", predicate.id);
+    cg_put(c, predicate.known ? "\t" : "\t@%v ", predicate);
 }
 
-static void put_words(bc_text *out, const cg_val *words, uint32_t count)
+static void put_words(cg_func *c, const cg_val *words, uint32_t count)
 {
-    static const char letters[CG_CLASS_COUNT] = {'p', 'h', 'r', 'd'};
-    bc_text_puts(out, count > 1 ? "{" : "");
-    for (uint32_t i = 0; i < count; i++)
-        bc_text_printf(out, "%s%%%c%u", i ? ", " : "", letters[words[i].cls], words[i].id);
-    bc_text_puts(out, count > 1 ? "}" : "");
+    if (count > 1)
+        cg_put(c, "%V", words, count);
+    else
+        cg_put(c, "%v", words[0]);
 }
 
-void cg_put_address(bc_text *out, const cg_access *a)
+void cg_put_address(cg_func *c, const cg_access *a)
 {
-    bc_text_printf(out, "[%%%c%u", a->address.cls == CG_B64 ? 'd' : 'r', a->address.id);
+    cg_put(c, a->offset ? "[%v+" : "[%v", a->address);
     if (a->offset)
-        bc_text_printf(out, "+%lld", (long long)a->offset);
-    bc_text_char(out, ']');
+        bc_text_signed(&c->emit->body, a->offset);
+    cg_put(c, "]");
 }
 
 static const char *vector_suffix(uint32_t words)
@@ -240,14 +238,13 @@ static uint64_t word_otherwise(const shape *s, const cg_val *otherwise)
 
 static void put_load(cg_func *c, const cg_access *a, const shape *s, const cg_val *words)
 {
-    bool always = a->predicate.known;
     put_predicate(c, a->predicate);
-    bc_text_printf(&c->emit->body, "%sld%s.%s%s.%s%u ", always ? "\t" : " ", a->order, a->space,
-                   vector_suffix(s->words), s->word_bits == 8 ? "u" : "b", s->word_bits);
-    put_words(&c->emit->body, words, s->words);
-    bc_text_puts(&c->emit->body, ", ");
-    cg_put_address(&c->emit->body, a);
-    bc_text_puts(&c->emit->body, ";\n");
+    cg_put(c, "ld%s.%s%s.%s%u ", a->order, a->space, vector_suffix(s->words), s->word_bits == 8 ? "u" : "b",
+           s->word_bits);
+    put_words(c, words, s->words);
+    cg_put(c, ", ");
+    cg_put_address(c, a);
+    cg_put(c, ";\n");
 }
 
 /* The registers have the numbers of `otherwise` before a load that may not happen, if all are known: then nothing
@@ -302,11 +299,10 @@ void cg_store_vector(cg_func *c, const cg_access *a, uint32_t count, const cg_va
     for (uint32_t w = 0; w < s.words; w++)
         words[w] = pack(c, &s, regs + w * s.per_word);
     put_predicate(c, a->predicate);
-    bc_text_printf(&c->emit->body, "%sst%s.%s%s%s.%s%u ", a->predicate.known ? "\t" : " ", a->order, a->space,
-                   a->passes && !*a->order ? ".cs" : "", vector_suffix(s.words), s.word_bits == 8 ? "u" : "b",
-                   s.word_bits);
-    cg_put_address(&c->emit->body, a);
-    bc_text_puts(&c->emit->body, ", ");
-    put_words(&c->emit->body, words, s.words);
-    bc_text_puts(&c->emit->body, ";\n");
+    cg_put(c, "st%s.%s%s%s.%s%u ", a->order, a->space, a->passes && !*a->order ? ".cs" : "", vector_suffix(s.words),
+           s.word_bits == 8 ? "u" : "b", s.word_bits);
+    cg_put_address(c, a);
+    cg_put(c, ", ");
+    put_words(c, words, s.words);
+    cg_put(c, ";\n");
 }

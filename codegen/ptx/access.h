@@ -49,6 +49,6 @@ void cg_load_vector(cg_func *c, const cg_access *a, uint32_t count, const cg_val
 void cg_store_vector(cg_func *c, const cg_access *a, uint32_t count, const cg_val *regs);
 
 /* The address of an access as an operand. */
-void cg_put_address(bc_text *out, const cg_access *a);
+void cg_put_address(cg_func *c, const cg_access *a);
 
 #endif

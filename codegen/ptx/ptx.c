@@ -79,12 +79,13 @@ static void put_val(bc_text *out, cg_val v)
     bc_text_number(out, v.id ? v.id : v.bits, v.id ? 10 : 16);
 }
 
-static void put_ins(cg_func *c, bc_text *out, const char *format, va_list args)
+static void put_parts(cg_func *c, bc_text *out, const char *format, va_list args)
 {
-    bc_text_char(out, '\t');
     for (const char *p = format; *p; p++) {
         if (*p != '%') {
-            size_t run = strcspn(p, "%");
+            size_t run = 1;
+            while (p[run] && p[run] != '%')
+                run++;
             bc_text_bytes(out, p, run);
             p += run - 1;
             continue;
@@ -108,7 +109,7 @@ static void put_ins(cg_func *c, bc_text *out, const char *format, va_list args)
             break;
         case 's': bc_text_puts(out, va_arg(args, const char *)); break;
         case 'u': bc_text_number(out, va_arg(args, uint32_t), 10); break;
-        case 'd': bc_text_printf(out, "%d", va_arg(args, int)); break;
+        case 'd': bc_text_signed(out, va_arg(args, int)); break;
         case 'x':
             bc_text_puts(out, "0x");
             bc_text_number(out, va_arg(args, uint32_t), 16);
@@ -120,6 +121,12 @@ static void put_ins(cg_func *c, bc_text *out, const char *format, va_list args)
         default: /* a register of PTX itself: %%tid */ bc_text_char(out, '%'); break;
         }
     }
+}
+
+static void put_ins(cg_func *c, bc_text *out, const char *format, va_list args)
+{
+    bc_text_char(out, '\t');
+    put_parts(c, out, format, args);
     bc_text_puts(out, ";\n");
 }
 
@@ -144,9 +151,17 @@ void cg_ins_first(cg_func *c, const char *format, ...)
     va_end(args);
 }
 
+void cg_put(cg_func *c, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    put_parts(c, &c->emit->body, format, args);
+    va_end(args);
+}
+
 void cg_place_label(cg_func *c, uint32_t label)
 {
-    bc_text_printf(&c->emit->body, "$L%u:\n", label);
+    cg_put(c, "%l:\n", label);
 }
 
 /* ---- templates ---- */

@@ -20,6 +20,8 @@ uint32_t cg_label(cg_func *c);
 void cg_ins(cg_func *c, const char *format, ...);
 /* The same to the prologue, without %r. */
 void cg_ins_first(cg_func *c, const char *format, ...);
+/* The same for a part of a line, of which nothing is added. */
+void cg_put(cg_func *c, const char *format, ...);
 void cg_place_label(cg_func *c, uint32_t label);
 
 /* Appends a template: lines that end in ';', where $0 is the result, $1 to $9 are the operands, and #p0, #h0, #w0, #d0

@@ -41,12 +41,16 @@ cg_val cg_select(cg_func *c, cg_val condition, cg_val a, cg_val b)
     return result;
 }
 
-/* A byte of a word and three times its sign, by one instruction. */
+/* A byte of a word and three times its sign, by one instruction: a selection, or a sum of products with a 1 and three
+   zeros, which the pipe of multiplications does. */
 static void put_signed_byte(cg_func *c, cg_val wide, cg_val x)
 {
     enum { SIGNS = 0x8880, EACH = 0x1111, BYTE = 8 }; /* a selector has a digit for each byte */
     cg_val word = {.cls = CG_B32, .id = x.word};
-    cg_ins(c, "prmt.b32 %v, %v, 0, %x", wide, word, SIGNS + x.at / BYTE * EACH);
+    if (c->multiplies_bytes)
+        cg_ins(c, "dp4a.s32.s32 %v, %v, %u, 0", wide, word, 1u << x.at);
+    else
+        cg_ins(c, "prmt.b32 %v, %v, 0, %x", wide, word, SIGNS + x.at / BYTE * EACH);
 }
 
 cg_val cg_to_b32(cg_func *c, bc_kind kind, bool is_signed, cg_val x)

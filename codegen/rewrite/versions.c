@@ -152,6 +152,14 @@ void cg_note_likely(const ct_block *otherwise)
         op->likely = op->plain;
 }
 
+bool cg_has_likely(const ct_func *f)
+{
+    for (const ct_op *op = f->body->first; op; op = ct_next_op(op, f->body))
+        if (op->likely)
+            return true;
+    return false;
+}
+
 void cg_let_chains_run_ahead(ct_block *second)
 {
     for (ct_op *op = second->first; op; op = ct_next_op(op, second)) {

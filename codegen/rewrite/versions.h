@@ -15,6 +15,8 @@ bool cg_version(cg_func *c, ct_op *first, ct_op *last, ct_value *condition, ct_b
    warp-specialised. In nested loops, the rings of warp-specialised kernels continue across iterations of the outer
    loop. This gains more than the check costs, so that nothing is marked. */
 void cg_note_likely(const ct_block *otherwise);
+/* Has the function such a version? */
+bool cg_has_likely(const ct_func *f);
 /* Has loads run ahead in chains of the second version, whose loads have all become loads of views, too: launches
    with rows that are not aligned are as likely, and a block waits for the tiles of its products one after the
    other. Those of a single product run ahead if copies bring all of them (codegen/passes/loads.c). */

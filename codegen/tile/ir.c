@@ -5,7 +5,7 @@ const bc_type ct_own_type = {.kind = BC_KIND_COUNT};
 
 /* ---- reading ---- */
 
-ct_op *ct_next_op(const ct_op *op, const ct_block *root)
+ct_op *ct_next_around(const ct_op *op, const ct_block *root)
 {
     for (unsigned i = 0; i < op->region_count; i++)
         if (op->regions[i] && op->regions[i]->first)

@@ -247,7 +247,12 @@ static inline ct_block **ct_regions(const ct_op *op)
     return op->regions;
 }
 /* The op after this one in pre-order, within `root`. NULL: it was the last one. */
-ct_op *ct_next_op(const ct_op *op, const ct_block *root);
+ct_op *ct_next_around(const ct_op *op, const ct_block *root);
+/* The same. Most ops have no regions, and one behind them. */
+static inline ct_op *ct_next_op(const ct_op *op, const ct_block *root)
+{
+    return op->next && !op->region_count ? op->next : ct_next_around(op, root);
+}
 /* Is the op in front of the other one, in the same block, or the same? */
 bool ct_is_before(const ct_op *op, const ct_op *other);
 /* The op of the block that is `op` or contains it. NULL: there is none. */

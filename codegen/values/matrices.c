@@ -2,7 +2,6 @@
    matrices whose rows of 16 bytes may have any address. Register i of a lane is a pair of matrix i: elements 2 (lane
    % 4) and the next one of row lane / 4, or if transposed, of column lane / 4. Lanes 8 i to 8 i + 7 give the
    addresses of the rows of matrix i. PTX ISA, "Warp-level matrix load instruction: ldmatrix". */
-#include "codegen/ptx/emit.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/memory.h"
 
@@ -77,27 +76,20 @@ void cg_store_matrices(cg_func *c, const cg_matrices *m, const cg_access *a, uin
         uint32_t at = register_of(m, r, i);
         words[i] = cg_join(c, (cg_val[]){regs[at], regs[at | (uint32_t)1 << m->pair]}, 2, 16);
     }
-    bc_text_printf(&c->emit->body, "\tstmatrix.sync.aligned.m8n8.x%u%s.shared.b16 ", 1u << m->bits,
-                   m->transposed ? ".trans" : "");
-    cg_put_address(&c->emit->body, a);
-    bc_text_puts(&c->emit->body, ", {");
-    for (uint32_t i = 0; i < 1u << m->bits; i++)
-        bc_text_printf(&c->emit->body, "%s%%r%u", i ? ", " : "", words[i].id);
-    bc_text_puts(&c->emit->body, "};\n");
+    cg_put(c, "\tstmatrix.sync.aligned.m8n8.x%u%s.shared.b16 ", 1u << m->bits, m->transposed ? ".trans" : "");
+    cg_put_address(c, a);
+    cg_put(c, ", %V;\n", words, 1u << m->bits);
 }
 
 void cg_load_matrices(cg_func *c, const cg_matrices *m, const cg_access *a, uint32_t r, cg_val *out_regs)
 {
     cg_val words[1 << MOST_MATRICES_LOG2];
-    bc_text_printf(&c->emit->body, "\tldmatrix.sync.aligned.m8n8.x%u%s.shared.b16 {", 1u << m->bits,
-                   m->transposed ? ".trans" : "");
-    for (uint32_t i = 0; i < 1u << m->bits; i++) {
+    for (uint32_t i = 0; i < 1u << m->bits; i++)
         words[i] = cg_new(c, CG_B32);
-        bc_text_printf(&c->emit->body, "%s%%r%u", i ? ", " : "", words[i].id);
-    }
-    bc_text_puts(&c->emit->body, "}, ");
-    cg_put_address(&c->emit->body, a);
-    bc_text_puts(&c->emit->body, ";\n");
+    cg_put(c, "\tldmatrix.sync.aligned.m8n8.x%u%s.shared.b16 %V, ", 1u << m->bits, m->transposed ? ".trans" : "", words,
+           1u << m->bits);
+    cg_put_address(c, a);
+    cg_put(c, ";\n");
     for (uint32_t i = 0; i < 1u << m->bits; i++) {
         uint32_t at = register_of(m, r, i);
         cg_val pair[2];
