@@ -9,7 +9,8 @@
    rather than works, because it does not know how far ptxas moves loads ahead, and if tiles take so many registers that
    few threads share a multiprocessor, because it knows registers only approximately. Choices that are asked for decide
    before cost. A hint that says how many warps to use is where the search begins; of a reduction, it yields to fewer
-   warps if its own would share rows and fewer leave room for more blocks. Stages are counted before scratch is known: a
+   warps if its own would share rows and fewer leave room for more blocks, or if four would share rows that two can hold
+   in registers. Stages are counted before scratch is known: a
    block that would be alone on a multiprocessor because of its scratch has fewer stages, so that a second one has room,
    since nothing else runs while its warps wait at a barrier; and one that carries sums has one fewer if a further block
    then has room. If accesses are short, stages also leave some of the memory to L1, which shares it with them.
@@ -435,6 +436,44 @@ static cg_weight keep_with_less(cg_func *c, const cg_watch *watch, cg_choices *r
     return then;
 }
 
+/* Has each of that many threads registers for its elements of every tile that is loaded, at most as many bytes of it on
+   their way as eight accesses bring, and of one tile at least an access? */
+static bool holds_rows(const cg_func *c, uint32_t threads)
+{
+    enum { MOST_ELEMENTS = 64, MOST_BYTES = 8 * CG_ACCESS_BYTES };
+    uint64_t elements = 0, bytes = 0;
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body)) {
+        const bc_type *type = ct_is_load(op) ? op->results[0].type : NULL;
+        const uint64_t own = type ? ((uint64_t)1 << cg_shape_of(type).tile_bits) / threads : 0,
+                       own_bytes = own ? own * cg_memory_bytes(bc_elem_kind(type)) : 0;
+        elements = own > elements ? own : elements;
+        bytes = own_bytes > bytes ? own_bytes : bytes;
+    }
+    return elements <= MOST_ELEMENTS && bytes >= CG_ACCESS_BYTES && bytes <= MOST_BYTES;
+}
+
+/* Gives a kernel without loops, whose threads hold whole rows, two warps instead of four that share a row, if they have
+   registers for it: fewer exchange their results and wait for each other, while as much of the rows is on its way. On
+   an H200, 24 kernels that the condition was not read from are 0.99 to 1.19 times as fast, 1.04 in the geometric mean.
+   Returns what is predicted for a block. */
+static cg_weight hold_with_less(cg_func *c, const cg_watch *watch, cg_choices *room, cg_weight now)
+{
+    cg_choices half = *cg_choices_of(c);
+    if (now.warp_bits != CG_USUAL_WARPS || cg_has_loops(c) || fewest_results(c) >= now.warp_bits || half.warps)
+        return now;
+    half.warps = 1u << (now.warp_bits - 1);
+    if (!holds_rows(c, half.warps << CG_LANE_BITS))
+        return now;
+    const cg_weight then = cg_weigh(c, watch, &half);
+    if (c->failed || !then.compiles || cg_blocks_weighed(&then) <= cg_blocks_weighed(&now))
+        return now;
+    cg_take(c, room, &half);
+    cg_remark(c, NULL, CG_REMARK_ChosenByCost, TV_REMARK_PASSED,
+              "{Warps=%u} warps instead of {UsualWarps=%u} hold a row: fewer wait for each other", half.warps,
+              1u << now.warp_bits);
+    return then;
+}
+
 /* log2 of the bytes of the narrowest elements of tiles that are loaded. */
 static uint32_t narrowest_loaded(const cg_func *c)
 {
@@ -534,6 +573,7 @@ void cg_choose_warps(cg_func *c, const cg_watch *watch, cg_choices *room)
         now = yield_to_own(c, watch, room, now);
         now = share_less(c, watch, room, now);
         now = keep_with_less(c, watch, room, now);
+        now = hold_with_less(c, watch, room, now);
     }
     now = fill_with_rows(c, watch, room, now);
     if (cg_choices_of(c)->stages)
