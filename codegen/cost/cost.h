@@ -112,6 +112,7 @@ typedef struct cg_launch {
     size_t param_count;    /* the number of params; other arguments are not known */
     int64_t grid[3];       /* tile blocks; 0: not known */
     int64_t block[3];      /* the tile block that is examined */
+    bool is_small;         /* has it at most as many thread blocks as the GPU has multiprocessors? */
     cg_gpu gpu;            /* the GPU of the launch */
 } cg_launch;
 

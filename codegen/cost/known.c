@@ -112,7 +112,7 @@ static bool find_of(looking *x, const ct_value *v, int64_t *out)
         *out = v->number > 0;
         return true; /* its own tile block, as long as each thread block computes
                                                          one */
-    case CT_few_blocks:
+    case CT_few_blocks: *out = x->launch->is_small; return x->launch->grid[0] > 0;
     case CT_part:
     case CT_rank: *out = 0; return true;
     case CT_within: return find(x, op->operands[0], out);

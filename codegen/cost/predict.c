@@ -498,8 +498,12 @@ static void predict_launch(walk *x, const cg_launch *launch)
     cg_kernel_cost *k = x->k;
     uint32_t which, parts = x->c->cluster ? x->c->cluster : 1;
     double blocks = (double)launch->grid[0] * (double)launch->grid[1] * (double)launch->grid[2];
+    cg_launch own = *launch;
+    own.is_small = blocks * parts <= m->multiprocessors;
+    if (x->c->in_parts && !own.is_small)
+        parts = 1; /* the other thread blocks of a cluster exit */
     double on_one = ceil(blocks * parts / m->multiprocessors);
-    sample s = look_at_blocks(x, launch, blocks, fmod(on_one, k->blocks));
+    sample s = look_at_blocks(x, &own, blocks, fmod(on_one, k->blocks));
     double cycles = time_of_rounds(x, &s, on_one);
     for (uint32_t r = 0; r < CG_RESOURCES; r++)
         s.cycles[r] *= blocks * parts / m->multiprocessors;

@@ -268,7 +268,8 @@ static void leave_beyond(cg_func *c, cg_val all)
 {
     cg_val beyond = cg_new(c, CG_PRED), beside = cg_new(c, CG_PRED), none = cg_const(CG_PRED, 0);
     cg_ins(c, "setp.ge.u32 %v, %v, %v", beyond, c->share->number, all);
-    cg_ins(c, "setp.ge.u32 %v, %v, %v", beside, special(c, "ctaid", 0), special(c, of_grid(c), 0));
+    cg_val columns = special(c, of_grid(c), 0), column = special(c, "ctaid", 0);
+    cg_ins(c, "setp.ge.u32 %v, %v, %v", beside, column, columns);
     beyond = cg_select(c, c->share->countable, beyond, beside);
     beyond = cg_select(c, cg_has_few_blocks(c), none, beyond);
     cg_ins(c, "@%v exit", c->takes_over ? cg_select(c, c->share->shared, none, beyond) : beyond);
