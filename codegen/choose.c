@@ -393,6 +393,13 @@ static bool has_registers_for_loads(const cg_func *c, uint32_t threads)
            <= cg_machine_of(c->target)->registers / (c->target->threads / 2.0);
 }
 
+static void take_half(cg_func *c, cg_choices *room, const cg_choices *half, const char *why)
+{
+    cg_take(c, room, half);
+    cg_remark(c, NULL, CG_REMARK_ChosenByCost, TV_REMARK_PASSED,
+              "{Warps=%u} warps instead of {UsualWarps=%u}: {Why=%s}", half->warps, half->warps * 2, why);
+}
+
 /* Gives a reduction of several tiles half of the warps where they share a row: what they exchange takes long, and as
    many blocks or more have their rows on the way, as long as a thread has registers for its part. On an H200, seven
    kernels of seeds that the condition was not read from are 1.02 to 1.07 times as fast. Returns what is predicted for a
@@ -409,9 +416,7 @@ static cg_weight share_less(cg_func *c, const cg_watch *watch, cg_choices *room,
     const cg_weight then = cg_weigh(c, watch, &half);
     if (c->failed || !then.compiles || cg_blocks_weighed(&then) < cg_blocks_weighed(&now))
         return now;
-    cg_take(c, room, &half);
-    cg_remark(c, NULL, CG_REMARK_ChosenByCost, TV_REMARK_PASSED,
-              "{Warps=%u} warps instead of {UsualWarps=%u}: they exchange less", half.warps, 1u << now.warp_bits);
+    take_half(c, room, &half, "they exchange less");
     return then;
 }
 
@@ -429,10 +434,7 @@ static cg_weight keep_with_less(cg_func *c, const cg_watch *watch, cg_choices *r
     const cg_weight then = cg_weigh(c, watch, &half);
     if (c->failed || !then.compiles || !then.keeps || then.share * clearly >= now.share)
         return now;
-    cg_take(c, room, &half);
-    cg_remark(c, NULL, CG_REMARK_ChosenByCost, TV_REMARK_PASSED,
-              "{Warps=%u} warps instead of {UsualWarps=%u} share a row that stays in shared memory", half.warps,
-              1u << now.warp_bits);
+    take_half(c, room, &half, "a row that stays in shared memory has fewer to share it");
     return then;
 }
 
@@ -467,10 +469,7 @@ static cg_weight hold_with_less(cg_func *c, const cg_watch *watch, cg_choices *r
     const cg_weight then = cg_weigh(c, watch, &half);
     if (c->failed || !then.compiles || cg_blocks_weighed(&then) <= cg_blocks_weighed(&now))
         return now;
-    cg_take(c, room, &half);
-    cg_remark(c, NULL, CG_REMARK_ChosenByCost, TV_REMARK_PASSED,
-              "{Warps=%u} warps instead of {UsualWarps=%u} hold a row: fewer wait for each other", half.warps,
-              1u << now.warp_bits);
+    take_half(c, room, &half, "fewer that hold a row wait for each other");
     return then;
 }
 

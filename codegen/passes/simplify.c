@@ -12,10 +12,10 @@
    overlap, a remainder of what is less than the divisor, a conversion and its inverse, `x + y - x` and
    `max(x, min(x, y))` become what they equal (codegen/facts/given.c): a tile whose elements cancel need not be loaded,
    and columns modulo the length of a row follow each other. `fpowi` by 2 or 3 becomes one or two products. A select
-   takes from selects with the same condition in its arms what they give there (codegen/passes/arms.c; one map in 30
+   takes from selects with the same condition in its arms what they give there (codegen/rewrite/arms.c; one map in 30
    of the zoo, 0.98 to 1.30 times as fast on an H200, 1.02 in the geometric mean of 27). A power of two gives 0 instead
    of a subnormal number where the program rounds it to f16 or f8 and only a softmax adds it up, which saves three of
-   four instructions (codegen/passes/underflow.c; 26 chains of three seeds 0.99 to 1.20 times as fast on an H200, 1.04
+   four instructions (codegen/analysis/underflow.c; 26 chains of three seeds 0.99 to 1.20 times as fast on an H200, 1.04
    in the geometric mean). Unreachable storage is removed too, and so are reductions and scans whose results are never
    read: ptxas would keep their shuffles and barriers.
 
@@ -27,11 +27,11 @@
 #include "codegen/passes/simplify.h"
 
 #include "codegen/analysis/order.h"
+#include "codegen/analysis/underflow.h"
 #include "codegen/facts/facts.h"
-#include "codegen/passes/arms.h"
 #include "codegen/passes/pass.h"
-#include "codegen/passes/underflow.h"
 #include "codegen/plan/budget.h"
+#include "codegen/rewrite/arms.h"
 
 /* ---- constants ---- */
 

@@ -11,15 +11,16 @@
    memory, which takes a barrier. So maps are sunk only if the instructions that they save per thread (codegen/cost)
    exceed that cost. Index arithmetic is recomputed in every layout anyway, and stays.
 
-   In the same way, maps of two tiles of bytes that `cat` makes neighbours are computed behind it (interleaved.c).
+   In the same way, maps of two tiles of bytes that `cat` makes neighbours are computed behind it
+   (codegen/rewrite/interleaved.c).
 
    A row that is the same in all iterations of a loop is always sunk: the hoist pass, which runs next, moves small rows
    out of loops, together with the values computed from them. */
 #include "codegen/cost/cost.h"
 #include "codegen/kernel/limits.h"
-#include "codegen/passes/interleaved.h"
 #include "codegen/passes/pass.h"
 #include "codegen/passes/simplify.h"
+#include "codegen/rewrite/interleaved.h"
 #include "codegen/tile/build.h"
 
 /* The ops that compute a map from rows. */

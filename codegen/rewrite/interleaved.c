@@ -7,7 +7,7 @@
        %v = cat %a, %b : ... -> tile<64x64x2xf16>
 
    Why it is right: a map gives the same element for the same elements of its operands, and no memory access moves. */
-#include "codegen/passes/interleaved.h"
+#include "codegen/rewrite/interleaved.h"
 
 #include <string.h>
 

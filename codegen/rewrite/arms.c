@@ -8,7 +8,7 @@
    element from the elements at the same place, and nothing else reads their results, so only elements that nobody reads
    change. They are ops of floats: those of integers may promise not to overflow, or divide by what the inner select
    keeps from being zero. */
-#include "codegen/passes/arms.h"
+#include "codegen/rewrite/arms.h"
 
 #include "codegen/tile/same.h"
 

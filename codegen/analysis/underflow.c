@@ -13,7 +13,7 @@
    If not, it was in an earlier one, %m' is %m since then, and %l, which is at least 1, is multiplied by 1. The sum of a
    row's subnormal numbers is below 2^-100, so that leaving them out changes a sum at most as another order of adding
    its elements does, which a reduction does not define. */
-#include "codegen/passes/underflow.h"
+#include "codegen/analysis/underflow.h"
 
 #include <string.h>
 

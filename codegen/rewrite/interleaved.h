@@ -1,6 +1,6 @@
 /* Maps of tiles whose elements alternate in a larger one. */
-#ifndef TILEVM_CODEGEN_PASSES_INTERLEAVED_H
-#define TILEVM_CODEGEN_PASSES_INTERLEAVED_H
+#ifndef TILEVM_CODEGEN_REWRITE_INTERLEAVED_H
+#define TILEVM_CODEGEN_REWRITE_INTERLEAVED_H
 
 #include "codegen/kernel/kernel.h"
 

@@ -1,6 +1,6 @@
 /* Powers of two whose subnormal results nothing reads. */
-#ifndef TILEVM_CODEGEN_PASSES_UNDERFLOW_H
-#define TILEVM_CODEGEN_PASSES_UNDERFLOW_H
+#ifndef TILEVM_CODEGEN_ANALYSIS_UNDERFLOW_H
+#define TILEVM_CODEGEN_ANALYSIS_UNDERFLOW_H
 
 #include "codegen/tile/ir.h"
 

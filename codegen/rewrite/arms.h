@@ -1,6 +1,6 @@
 /* Selects whose arms repeat their condition. */
-#ifndef TILEVM_CODEGEN_PASSES_ARMS_H
-#define TILEVM_CODEGEN_PASSES_ARMS_H
+#ifndef TILEVM_CODEGEN_REWRITE_ARMS_H
+#define TILEVM_CODEGEN_REWRITE_ARMS_H
 
 #include "codegen/tile/ir.h"
 
