@@ -23,7 +23,8 @@ void cg_assign_add_parts(cg_func *c, const ct_op *op)
     cg_want(c, op->operands[1], cg_value_of(c, op->operands[1])->home);
 }
 
-/* The registers of a thread that pass through shared memory at a time: a power of two. */
+/* The registers of a thread that pass through shared memory at a time: a power of two. No more than MOST_BYTES, 64
+   registers of 128 threads, because two barriers for as many cost little. */
 static uint32_t at_once(cg_func *c, const ct_op *op)
 {
     uint32_t regs = cg_layout_regs(cg_value_of(c, op->operands[0])->home), room = cg_scratch_room(c, op);

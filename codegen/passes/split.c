@@ -37,12 +37,10 @@ typedef struct splitting {
 
 static bool multiplies(const ct_op *op)
 {
-    for (uint32_t r = 0; r < op->region_count; r++)
-        for (const ct_op *inner = op->regions[r] ? op->regions[r]->first : NULL; inner;
-             inner = ct_next_op(inner, op->regions[r]))
-            if (cg_is_product(inner))
-                return true;
-    return cg_is_product(op);
+    bool found = cg_is_product(op);
+    for (uint32_t r = 0; r < op->region_count && !found; r++)
+        found = op->regions[r] && cg_has_products(op->regions[r]);
+    return found;
 }
 
 /* Can each block execute the op for itself? */
@@ -67,13 +65,6 @@ static bool are_for_all(const ct_op *op)
     return true;
 }
 
-static bool is_zero(const ct_value *v)
-{
-    while (v->op && bc_op_in(v->op->opcode, BC_OPS(RESHAPE) | BC_OPS(MOVE)))
-        v = v->op->operands[0];
-    return v->op && v->op->opcode == OP_constant && ct_is_zero(v->op);
-}
-
 /* Does the loop only add products of tensor cores to zero? */
 static bool is_sum(const ct_op *loop)
 {
@@ -87,7 +78,7 @@ static bool is_sum(const ct_op *loop)
     const ct_op *product = body->last->operands[0]->op;
     if (!product || (product->opcode != OP_mmaf && product->opcode != OP_mmai) || product->block != body
         || product->operands[2] != sum || !sum->uses || sum->uses->next || product->results[0].uses->next
-        || !is_zero(start))
+        || !ct_is_all_zero(start))
         return false;
     bc_kind of = bc_elem_kind(product->operands[0]->type), kind = bc_elem_kind(sum->type);
     return of != BC_F32 && of != BC_F64 && (kind == BC_F32 || kind == BC_I32) && body->last->opcode == OP_continue;
@@ -95,10 +86,7 @@ static bool is_sum(const ct_op *loop)
 
 static int64_t bits_of(const bc_type *tile)
 {
-    int64_t bits = (int64_t)bc_kind_bits(bc_elem_kind(tile));
-    for (uint32_t d = 0; d < tile->rank; d++)
-        bits *= tile->shape[d];
-    return bits;
+    return (int64_t)bc_kind_bits(bc_elem_kind(tile)) << cg_shape_of(tile).tile_bits;
 }
 
 /* The iterations from which on parts pay: what the blocks do not load is several times what they exchange, and no part

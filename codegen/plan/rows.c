@@ -32,14 +32,6 @@ const char *cg_pieces_fit(cg_func *c, ct_op *op, uint32_t *fast, uint32_t *piece
     return NULL;
 }
 
-/* Is every element zero? False if that is not obvious. */
-static bool is_zero(const ct_value *v)
-{
-    while (v->op && bc_op_in(v->op->opcode, BC_OPS(RESHAPE) | BC_OPS(MOVE)))
-        v = v->op->operands[0];
-    return v->op && v->op->opcode == OP_constant && ct_is_zero(v->op);
-}
-
 const char *cg_pointer_pieces_fit(cg_func *c, ct_op *op, uint32_t least, uint32_t *fast, uint32_t *piece)
 {
     cg_ptr_op ptr = cg_ptr_op_of(op);
@@ -50,7 +42,7 @@ const char *cg_pointer_pieces_fit(cg_func *c, ct_op *op, uint32_t least, uint32_
         return "within aligned pieces of that size its pointers are not known to be consecutive and its mask uniform";
     if (*fast + 2 < tile->rank)
         return "neither of its last two dimensions is known to be contiguous";
-    if (padding && !is_zero(padding))
+    if (padding && !ct_is_all_zero(padding))
         return "its padding is not zero";
     return cg_are_of_indices(c, &ptr) ? NULL : "its pointers or mask are not computed from indices alone";
 }

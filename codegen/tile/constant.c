@@ -44,3 +44,10 @@ bool ct_is_zero(const ct_op *constant)
             return false;
     return true;
 }
+
+bool ct_is_all_zero(const ct_value *v)
+{
+    while (v->op && bc_op_in(v->op->opcode, BC_OPS(RESHAPE) | BC_OPS(MOVE)))
+        v = v->op->operands[0];
+    return v->op && v->op->opcode == OP_constant && ct_is_zero(v->op);
+}

@@ -301,6 +301,8 @@ bool ct_is_splat(const ct_op *constant);
 bool ct_is_one_number(const ct_op *constant);
 /* Is every byte of the elements zero? */
 bool ct_is_zero(const ct_op *constant);
+/* The same of a value that such a constant has become by ops that move or repeat elements. */
+bool ct_is_all_zero(const ct_value *v);
 /* The operand that is a ring, according to ops.def. NULL: there is none. */
 const ct_value *ct_ring_of(const ct_op *op);
 /* The op that defines v, or in whose region v is an argument. NULL: v is a parameter of the kernel. */
