@@ -305,7 +305,8 @@ static bool may_be_lifted(cg_func *c, ct_op *load)
     const ct_value *padding = ct_operand(load, F_load_ptr_tko_padding_value);
     const bc_type *tile = load->results[0].type;
     return load->opcode == OP_load_ptr_tko && tile->rank >= 2 && tile->rank <= CG_AFFINE_DIMS
-           && bc_kind_memory_bytes(bc_elem_kind(tile)) && cg_is_weak_access(load) && (!padding || ct_is_all_zero(padding))
+           && bc_kind_memory_bytes(bc_elem_kind(tile)) && cg_is_weak_access(load)
+           && (!padding || ct_is_all_zero(padding))
            && cg_lift_feeds_product(&load->results[0], !is_copied_as_is(c, load), CG_LIFT_SEEN);
 }
 
