@@ -34,10 +34,8 @@ static uint32_t number_of(cg_func *c, cg_names *names, tv_str name)
         if (bc_str_eq(names->items[i], name))
             return (uint32_t)i + 1;
     tv_str *grown = bc_grow(&c->written->arena, names->items, names->count, &names->capacity, tv_str);
-    if (!grown) {
-        cg_no_memory(c);
+    if (!grown)
         return 0;
-    }
     names->items = grown;
     names->items[names->count++] = name;
     return (uint32_t)names->count;
