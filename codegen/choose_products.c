@@ -46,10 +46,8 @@ static bool may_spill(cg_func *c)
 {
     enum { REGISTER_BITS = 32 };
     uint64_t bits = 0;
-    if (!cg_bits_held(c, &bits)) {
-        cg_no_memory(c);
+    if (!cg_bits_held(c, &bits))
         return false;
-    }
     return cg_registers_wanted(c, (uint32_t)(bits / REGISTER_BITS / cg_threads(c))) > cg_registers_at_most(c);
 }
 

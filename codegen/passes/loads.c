@@ -387,10 +387,8 @@ static void set_rings(const candidate *p)
 {
     cg_ring *ring = p->ring, *own = p->own;
     cg_plan *plan = p->loop->detail = bc_new(&p->c->arena, cg_plan, 1);
-    if (!plan) {
-        cg_no_memory(p->c);
+    if (!plan)
         return;
-    }
     plan->ring = ring->load_count ? ring : own;
     if (!own->load_count)
         return;

@@ -123,10 +123,8 @@ static bool reads_bytes(cg_func *c, const ct_op *op, const cg_product *p)
         || !is_computed(p->lhs) || cg_source_of(p->lhs)->op->block != op->block || !load || !ct_is_load(load)
         || load->block != op->block)
         return false;
-    if (!cg_find_facts(c->ir) || !cg_find_views(c->ir)) {
-        cg_no_memory(c);
+    if (!cg_find_facts(c->ir) || !cg_find_views(c->ir))
         return false;
-    }
     return !cg_load_obstacle(c, load, op->block, &ring) && cg_async_reads(p, false, false, &ring.encoding);
 }
 
@@ -208,13 +206,15 @@ static bool widen_products(cg_func *c, ct_block *block)
             if (op->regions[r])
                 any = widen_products(c, op->regions[r]) || any;
         for (uint32_t i = 0; sums && op->opcode == OP_for && ct_ends_in_one_place(op) && i < op->result_count; i++)
-            if (is_wide_inside(op, i) && !carry_wide(c, op, i))
-                cg_no_memory(c);
+            if (is_wide_inside(op, i))
+                carry_wide(c, op, i);
         bool by_f32 = lacks_instruction(c, op), operands = by_f32 || suits_halves(c, op),
              sum = !by_f32 && sums && is_wide(c, op);
         any = any || operands || sum;
-        if ((operands && !widen_operands(c, op, by_f32 ? BC_F32 : BC_F16)) || (sum && !widen(c, op)))
-            cg_no_memory(c);
+        if (operands)
+            widen_operands(c, op, by_f32 ? BC_F32 : BC_F16);
+        if (sum && !c->failed)
+            widen(c, op);
     }
     return any;
 }
