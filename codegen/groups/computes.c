@@ -131,21 +131,15 @@ bool cg_is_worth_computing(cg_func *c, const ct_op *product, uint32_t index, boo
     return computes <= CG_LONG_COMPUTED * multiplies && !only_waits;
 }
 
-/* Of 64 columns, a single warpgroup would compute; many rows keep it waiting. */
-static bool has_columns_to_compute(const bc_type *sums)
-{
-    return sums->shape[1] >= CG_WARPGROUP_ROWS
-           && (sums->shape[1] > CG_WARPGROUP_ROWS || sums->shape[0] <= CG_WIDE_COLUMNS);
-}
-
 bool cg_should_compute(cg_func *c, ct_op *product, uint32_t index)
 {
     const cg_product p = cg_product_of(c, product);
     cg_ring_load other;
     cg_set_way(product, cg_async_takes(c, product, &p) ? CT_DIRECT : CT_AS_IT_IS); /* so that roundings hide no load */
-    const bool should = (!index || has_columns_to_compute(product->results[0].type)) && !cg_has_likely(c->ir)
-                        && !cg_load_obstacle(c, cg_source_of(product->operands[!index])->op, product->block, &other)
-                        && cg_is_worth_computing(c, product, index, false);
+    const bool has_rows = !index || product->results[0].type->shape[1] >= CG_WARPGROUP_ROWS, /* once it is swapped */
+        should = has_rows && !cg_has_likely(c->ir)
+                 && !cg_load_obstacle(c, cg_source_of(product->operands[!index])->op, product->block, &other)
+                 && cg_is_worth_computing(c, product, index, false);
     cg_set_way(product, CT_AS_IT_IS);
     return should;
 }
