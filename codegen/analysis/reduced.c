@@ -140,8 +140,8 @@ uint32_t cg_reduced_bits(const cg_func *c, const ct_op *load, uint32_t bytes)
     search s = {.may_store = bytes >= CG_ACCESS_BYTES};
     const ct_value *base = base_of(load);
     uint32_t loads = 0;
-    if (!reduces(c->ir) || c->strip_bits || fills_registers(c, load->results[0].type)
-        || !stays_in_place(&s, &load->results[0]))
+    if (c->strip_bits || fills_registers(c, load->results[0].type) || !stays_in_place(&s, &load->results[0])
+        || !reduces(c->ir))
         return 0; /* strips are the upper numbers of warps: a row should not take several */
     for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body)) {
         if (op == load || !(ct_is_load(op) || op->opcode == CT_staged) || base_of(op) != base)

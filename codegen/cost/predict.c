@@ -12,10 +12,10 @@
 #include "codegen/analysis/ring.h"
 #include "codegen/cost/waits.h"
 #include "codegen/kernel/groups.h"
+#include "codegen/kernel/limits.h"
 #include "codegen/values/strips.h"
 
 enum {
-    SCHEDULERS = 4,
     TWICE_BELOW = 3 /* surrounding loops, below which an iteration is walked through twice */
 };
 
@@ -85,11 +85,12 @@ static double part_from_dram(walk *x, const ct_op *op)
 /* Cycles for which four warps, or all warps of a block without groups, are busy with the work when they run alone. */
 static double busy_with(const walk *x, const cg_work *w)
 {
-    double warps = x->warps / x->streams, schedulers = warps < SCHEDULERS ? warps : SCHEDULERS;
+    double warps = x->warps / x->streams, schedulers = warps < CG_SCHEDULERS ? warps : CG_SCHEDULERS;
     double rate = warps * x->m->issue_of_a_warp < schedulers ? warps * x->m->issue_of_a_warp : schedulers;
-    double busy = w->cycles[CG_ISSUE] * SCHEDULERS / rate,
-           others[] = {w->cycles[CG_HALF] * SCHEDULERS / schedulers, w->cycles[CG_SPECIAL] * SCHEDULERS / schedulers,
-                       w->cycles[CG_SHARED_MEMORY], w->cycles[CG_ATOMICS]};
+    double busy = w->cycles[CG_ISSUE] * CG_SCHEDULERS / rate,
+           others[] = {w->cycles[CG_HALF] * CG_SCHEDULERS / schedulers,
+                       w->cycles[CG_SPECIAL] * CG_SCHEDULERS / schedulers, w->cycles[CG_SHARED_MEMORY],
+                       w->cycles[CG_ATOMICS]};
     for (uint32_t i = 0; i < TV_COUNT(others); i++)
         busy = others[i] > busy ? others[i] : busy;
     return busy / x->streams;
@@ -580,7 +581,7 @@ cg_kernel_cost *cg_predict(cg_func *c, const cg_launch *launch, uint32_t shared_
     cg_fit(c, k, held);
     k->wanted = in_loops.held ? cg_registers_wanted(c, in_loops.held) : 0;
     x.warps = (double)(1u << cg_real_warp_bits(c));
-    x.streams = c->groups && x.warps > SCHEDULERS ? x.warps / SCHEDULERS : 1;
+    x.streams = c->groups && x.warps > CG_SCHEDULERS ? x.warps / CG_SCHEDULERS : 1;
     if (launch->grid[0] > 0 && launch->grid[1] > 0 && launch->grid[2] > 0)
         predict_launch(&x, launch);
     else

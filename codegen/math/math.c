@@ -134,15 +134,22 @@ static cg_val call(cg_func *c, const function *f, bool wide, const cg_val *opera
 
 /* ---- several at a time ---- */
 
-/* Operands of f32 that share a test. Enough that a warp need not wait for its own results; all of them, and
-   the results, are live until the test. */
-enum { GROUP = 8 };
+bool cg_math_has_near(const char *op, bool wide)
+{
+    return near_form_of(op, wide);
+}
+
+uint32_t cg_math_group(bool wide)
+{
+    return wide ? CG_MATH_GROUP / 4 : CG_MATH_GROUP;
+}
 
 /* Where the near form is not the result of all operands, calls the function for each of them: it gives the same results
    for the others. */
-static void compute_group(cg_func *c, const near_form *n, const cg_val *x, uint32_t count, cg_val *out)
+void cg_math_together(cg_func *c, const char *op, bool wide, const cg_val *x, uint32_t count, cg_val *out)
 {
-    cg_real k = {c, n->wide};
+    const near_form *n = near_form_of(op, wide);
+    cg_real k = {c, wide};
     cg_val all = {0};
     uint32_t done = cg_label(c);
     for (uint32_t i = 0; i < count; i++) {
@@ -155,21 +162,8 @@ static void compute_group(cg_func *c, const near_form *n, const cg_val *x, uint3
     }
     cg_ins(c, "@%v bra %l", all, done);
     for (uint32_t i = 0; i < count; i++)
-        assign(&k, out[i], call(c, function_of(n->op), n->wide, &x[i]));
+        assign(&k, out[i], call(c, function_of(op), wide, &x[i]));
     cg_place_label(c, done);
-}
-
-bool cg_math_has_near(const char *op, bool wide)
-{
-    return near_form_of(op, wide);
-}
-
-void cg_math_together(cg_func *c, const char *op, bool wide, const cg_val *x, uint32_t count, cg_val *out)
-{
-    const near_form *n = near_form_of(op, wide);
-    uint32_t group = wide ? GROUP / 4 : GROUP; /* of several temporary values, each of two registers */
-    for (uint32_t i = 0; i < count; i += group)
-        compute_group(c, n, x + i, count - i < group ? count - i : group, out + i);
 }
 
 bool cg_math_element(cg_func *c, const char *op, const char *variant, bool wide, const cg_val *operands,

@@ -22,7 +22,11 @@ bool cg_math_element(cg_func *c, const char *op, const char *variant, bool wide,
 
 /* Has NEAR of math.def the function? */
 bool cg_math_has_near(const char *op, bool wide);
-/* Such a function of `count` operands, f32 or f64 in registers: computed side by side, with one test for several. */
+/* Operands that share a test. Enough that a warp need not wait for its own results; all of them, and the results, are
+   live until the test. Fewer of f64, of several temporary values of two registers each. */
+enum { CG_MATH_GROUP = 8 };
+uint32_t cg_math_group(bool wide);
+/* Such a function of a group of operands, f32 or f64 in registers: computed side by side, with one test. */
 void cg_math_together(cg_func *c, const char *op, bool wide, const cg_val *x, uint32_t count, cg_val *out);
 
 /* 2 / pi in memory: an address that the function being emitted can read words at (codegen/math/two_over_pi.c). */

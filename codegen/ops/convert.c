@@ -525,6 +525,22 @@ static void pair_to_f8(cg_func *c, bc_kind kind, const cg_val *x, cg_val *out)
     cg_split(c, kind, bytes, 2, 8, out);
 }
 
+/* f16x2 or bf16x2. */
+static void pair_to_half(cg_func *c, bc_kind kind, const char *rounding, const cg_val *x, cg_val *out)
+{
+    cg_val pair = cg_new(c, CG_B32);
+    cg_ins(c, "cvt.%s.%sx2.f32 %v, %v, %v", rounding, bc_kinds[kind].text, pair, x[1], x[0]);
+    cg_split(c, kind, pair, 2, 16, out);
+}
+
+bool cg_pair_from_f32(cg_func *c, bc_kind kind, const cg_val *x, cg_val *out)
+{
+    if (!(c->target->features & CG_HAS_HALF_PAIRS))
+        return false;
+    pair_to_half(c, kind, "rn", x, out);
+    return true;
+}
+
 bool cg_convert_pair(cg_func *c, const ct_op *op, const cg_val *x, cg_val *out)
 {
     bc_kind from = bc_elem_kind(ct_operands(op)[0]->type), to = bc_elem_kind(cg_result(op, 0)->type);
@@ -551,9 +567,7 @@ bool cg_convert_pair(cg_func *c, const ct_op *op, const cg_val *x, cg_val *out)
     if (is_f8(c, to)) {
         pair_to_f8(c, to, out, out);
     } else if (to_half) {
-        cg_val pair = cg_new(c, CG_B32);
-        cg_ins(c, "cvt.%s.%sx2.f32 %v, %v, %v", nearest ? "rn" : "rz", bc_kinds[to].text, pair, out[1], out[0]);
-        cg_split(c, to, pair, 2, 16, out);
+        pair_to_half(c, to, nearest ? "rn" : "rz", out, out);
     } else {
         for (int i = 0; i < 2; i++)
             out[i] = from_f32(c, to, mode, out[i]);

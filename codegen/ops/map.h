@@ -48,6 +48,8 @@ bool cg_function_together(cg_func *c, const char *name, bc_kind kind, const cg_v
 
 /* f32 as f16 or bf16, with a PTX rounding modifier (".rn"). */
 cg_val cg_from_f32(cg_func *c, bc_kind kind, const char *rounding, cg_val x);
+/* Two of them, rounded to nearest, by one instruction. False: the target has none. */
+bool cg_pair_from_f32(cg_func *c, bc_kind kind, const cg_val *x, cg_val *out);
 /* f32 as tf32, rounded to nearest, on targets with CG_HAS_TF32_ROUNDING. */
 cg_val cg_to_tf32(cg_func *c, cg_val x);
 /* Any float except f64 as f32, which is exact. */

@@ -19,7 +19,10 @@
    A view whose tiles are divided gets smaller tiles, and its index names the part, in 64 bits, so that an index
    outside the tensor stays outside. `rank` is `%cluster_ctarank`; `get_tile_block_id` becomes `%clusterid`, and
    `get_num_tile_blocks` becomes `%nclusterid`. The pass runs early, so that later passes see the parts as the
-   kernel's tiles. docs/internals/codegen/clusters.md has the rules. */
+   kernel's tiles. docs/internals/codegen/clusters.md has the rules.
+
+   Why it is right: an element is computed from the same operands as before, and all accesses that are ordered with its
+   store are done by the same block, in the order of its ops (codegen/plan/cluster_order.c). */
 #include "codegen/analysis/product.h"
 #include "codegen/analysis/tensor.h"
 #include "codegen/kernel/limits.h"

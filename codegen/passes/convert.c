@@ -14,7 +14,10 @@
    Tiles that products read from a ring stay there and are not converted. A tile of at most 4 KiB that is first needed
    after the copies that run ahead of a loop, such as a query, is converted after those copies are started, because the
    conversion waits for it; reshapes of it move along. The pass runs after layouts, which records the layout in which
-   each use reads its operand, and before lower, which takes no more decisions. */
+   each use reads its operand, and before lower, which takes no more decisions.
+
+   Why it is right: a conversion has the elements of the tile, and changes only which threads hold them. No access to
+   memory moves. */
 #include "codegen/analysis/ring.h"
 #include "codegen/cost/cost.h"
 #include "codegen/passes/pass.h"

@@ -225,13 +225,13 @@ static bool hoist_results(cg_func *c, ct_op *loop)
     return true;
 }
 
-static void hoist_rows(cg_func *c, ct_op *loop)
+static void hoist_rows(cg_func *c, ct_op *loop, bool of_map)
 {
     ct_block *body = loop->regions[0];
     uint64_t loaded = 0;
-    if (!is_plain(loop) || !(is_run(loop) || (cg_is_map(c) && cg_choices_of(c)->rows != CG_NEVER)))
+    if (!is_plain(loop) || !(is_run(loop) || (of_map && cg_choices_of(c)->rows != CG_NEVER)))
         return;
-    if (cg_is_map(c) && hoist_results(c, loop))
+    if (of_map && hoist_results(c, loop))
         return;
     for (ct_op *op = body->first, *next; op; op = next) {
         next = op->next;
@@ -253,20 +253,20 @@ void cg_hoist_from_loop(ct_op *loop)
 }
 
 /* Inner loops come first: an op that leaves one may leave the enclosing loop as well. */
-static void hoist_all(cg_func *c, ct_block *block)
+static void hoist_all(cg_func *c, ct_block *block, bool of_map)
 {
     for (ct_op *op = block->first; op; op = op->next) {
         for (uint32_t r = 0; r < op->region_count; r++)
             if (op->regions[r])
-                hoist_all(c, op->regions[r]);
+                hoist_all(c, op->regions[r], of_map);
         if (ct_is_loop(op)) {
             cg_hoist_from_loop(op);
-            hoist_rows(c, op);
+            hoist_rows(c, op, of_map);
         }
     }
 }
 
 void cg_pass_hoist(cg_func *c)
 {
-    hoist_all(c, c->ir->body);
+    hoist_all(c, c->ir->body, cg_is_map(c));
 }

@@ -487,7 +487,8 @@ void cg_pass_loads(cg_func *c)
     cg_unroll_loops(c);
     for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
         products = products || cg_is_product(op);
-        if (op->opcode == OP_for && cg_product_in(op->regions[0]) && (!op->plain || op->likely))
+        if (op->opcode == OP_for && cg_product_in(op->regions[0]) && (!op->plain || op->likely)
+            && !cg_has_too_many_loads(c, op))
             look_at_loop(c, op, cg_is_in_plan(op), NULL);
     }
     find_streams(c, c->ir->body, products);

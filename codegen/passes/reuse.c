@@ -57,7 +57,8 @@ static bool have_same_operands(const numbering *n, const ct_op *a, const ct_op *
 
 static uint32_t hash_of(const numbering *n, const ct_op *op)
 {
-    uint32_t hash = op->opcode;
+    int64_t value;
+    uint32_t hash = op->opcode ^ (op->opcode == OP_constant && ct_constant_value(op, &value) ? (uint32_t)value : 0);
     for (uint32_t i = 0; i < op->operand_count; i++)
         hash = (hash ^ same_of(n, op->operands[i])->id) * 0x9E3779B1u;
     return hash ^ hash >> 15;

@@ -8,7 +8,11 @@
    to the end of its loop, and is placed after all buffers that are live at the same time. Each of several consecutive
    loops divides the whole memory again. Small scratch, such as that of a sum over warps, is placed next to the previous
    scratch, below 2 KiB, so that it need not wait for threads that still read the previous one. In warp-specialised
-   kernels only consumers have scratch, and rings live as long as the kernel. */
+   kernels only consumers have scratch, and rings live as long as the kernel.
+
+   Why it is right: buffers that are live at the same time have no byte in common, which codegen/check/verify_shared.c
+   finds out from the ops alone; a barrier separates those that follow each other in the same bytes
+   (codegen/passes/sync.c). */
 #include "codegen/analysis/shared.h"
 
 #include "codegen/analysis/encoding.h"

@@ -19,7 +19,11 @@
    (0.98 to 1.39).
 
    Kernels with several loops that multiply are not changed: such a program has separated the masked tiles itself
-   (as cuTile does for some kernels), and attention at 64x128 has no registers left for a branch.
+   (as cuTile does for some kernels), and attention at 64x128 has no registers left for a branch. Copies of the
+   program's own loop, for rows that start anywhere (codegen/passes/lift.c), do not count. They are changed, too, if
+   several selects take a mask, as in a softmax. On an H200, 11 such chains are 1.31 times as fast in the geometric mean
+   (1.02 to 2.18), the nine on which the rule was not found 1.25 times; seven with one select each are 0.89 to 1.09
+   times as fast.
 
    Why it is right: a mask compares scalars plus consecutive numbers, so it is true everywhere if it is true at both
    ends; the ends are elements of the tile, computed in the same way. If the sum wraps around inside the tile, signed or
@@ -467,17 +471,34 @@ static void look_at(cg_func *c, ct_op *loop)
     }
 }
 
+/* Is it a loop of the program that multiplies? The second version's loops are copies of it. */
+static bool is_own(const ct_op *op)
+{
+    return op->opcode == OP_for && !op->plain && !op->likely && cg_product_in(op->regions[0]);
+}
+
+/* Do two selects of the loop take the same mask, so that its predicates are in registers between them? */
+static bool shares_mask(const ct_op *loop)
+{
+    for (const ct_op *op = loop->regions[0]->first; op; op = op->next)
+        for (const ct_use *use = is_masked(op) ? op->operands[0]->uses : NULL; use; use = use->next)
+            if (use->op != op && use->op->block == op->block && is_masked(use->op))
+                return true;
+    return false;
+}
+
 /* If several loops multiply, the program has moved the masked tiles into a loop of their own, in which a branch
    would only cost registers. */
 void cg_pass_unmask(cg_func *c)
 {
-    ct_op *loop = NULL;
+    const ct_op *own = NULL;
     for (ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
-        if (op->opcode == OP_for && !op->plain && cg_product_in(op->regions[0])) {
-            if (loop)
+        if (is_own(op)) {
+            if (own)
                 return;
-            loop = op;
+            own = op;
         }
-    if (loop)
-        look_at(c, loop);
+    for (ct_op *op = c->ir->body->first; own && op && !c->failed; op = ct_next_op(op, c->ir->body))
+        if (op == own || (op->opcode == OP_for && op->likely && cg_product_in(op->regions[0]) && shares_mask(op)))
+            look_at(c, op);
 }

@@ -35,16 +35,37 @@ static bool has_chain(const cg_func *c)
     return false;
 }
 
-/* The blocks for which there is shared memory and, as far as is predicted, registers. False: out of memory. */
+/* The registers that ptxas leaves a thread for so many blocks. Each scheduler has an equal part of the registers, and
+   the warps of these blocks that it gets: of nine blocks of two warps, one of four schedulers has five warps, as of
+   ten. */
+static uint32_t registers_left(cg_func *c, uint32_t blocks)
+{
+    const uint32_t warps = blocks * cg_all_threads(c) >> CG_LANE_BITS,
+                   of_one = (warps + CG_SCHEDULERS - 1) / CG_SCHEDULERS;
+    return CG_REGISTERS / CG_SCHEDULERS / (of_one << CG_LANE_BITS) / CG_REGISTER_STEP * CG_REGISTER_STEP;
+}
+
+/* Finds the blocks for which there is shared memory and, as far as is predicted, registers: ptxas can save some of
+   these, but not as many as it lacks where a scheduler has one warp more than others. On an H200, nine kernels that
+   have fewer blocks for this reason are 0.99 to 1.01 times as fast, and one that had spilled 308 bytes 1.44 times. */
+static void fit(cg_func *c, cg_kernel_cost *k, uint32_t held)
+{
+    *k = (cg_kernel_cost){.machine = cg_machine_of(c->target), .shared = cg_shared_bytes(c)};
+    cg_fit(c, k, held);
+    const uint32_t saved = (uint32_t)(k->registers / k->machine->registers_saved);
+    while (k->blocks > 1 && registers_left(c, k->blocks) + saved < k->registers)
+        k->blocks--;
+}
+
+/* The same for the registers that are predicted to hold tiles. False: out of memory. */
 static bool find_fit(cg_func *c, cg_kernel_cost *k)
 {
     uint32_t held = 0;
-    *k = (cg_kernel_cost){.machine = cg_machine_of(c->target), .shared = cg_shared_bytes(c)};
     if (!cg_registers_held(c, &held)) {
         cg_no_memory(c);
         return false;
     }
-    cg_fit(c, k, held);
+    fit(c, k, held);
     return true;
 }
 
@@ -291,7 +312,7 @@ static bool are_of_second(cg_func *c)
 static uint32_t blocks_of_parts(cg_func *c)
 {
     const cg_machine *m = cg_machine_of(c->target);
-    cg_kernel_cost k = {.machine = m, .shared = cg_shared_bytes(c)};
+    cg_kernel_cost k;
     uint32_t held = 0;
     if (c->groups || cg_has_products(c->ir->body) || cg_is_by_stores(c) || has_atomic_loop(c) || !loads_in_parts(c)
         || are_of_second(c))
@@ -300,10 +321,10 @@ static uint32_t blocks_of_parts(cg_func *c)
         cg_no_memory(c);
         return 0;
     }
-    cg_fit(c, &k, held);
+    fit(c, &k, held);
     const uint32_t enough = (uint32_t)m->threads_enough / cg_all_threads(c),
                    least = k.blocks < enough ? k.blocks : enough;
-    cg_fit(c, &k, held + (uint32_t)m->registers_few);
+    fit(c, &k, held + (uint32_t)m->registers_few);
     const uint32_t blocks = most_of(k.blocks, least);
     return blocks > 1 ? blocks : 0;
 }

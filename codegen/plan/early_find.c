@@ -332,6 +332,18 @@ cg_load_list cg_loads_of(cg_func *c, const ct_op *loop)
     return all;
 }
 
+bool cg_has_too_many_loads(cg_func *c, const ct_op *loop)
+{
+    const ct_block *body = loop->regions[0];
+    uint32_t count = 0;
+    for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
+        count += ct_is_load(op);
+    for (const ct_op *op = body->first; op && count > CG_LOOP_LOADS; op = ct_next_op(op, body))
+        if (ct_is_load(op) && ct_loop_around(op) == loop)
+            cg_remark_stays(c, op, "its loop has too many loads");
+    return count > CG_LOOP_LOADS;
+}
+
 /* Those that others need come first, because the others then know that they run ahead. */
 void cg_plan_listed(cg_func *c, const ct_op *loop, const cg_load_list *all)
 {

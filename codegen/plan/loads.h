@@ -105,6 +105,8 @@ typedef struct cg_load_list {
 } cg_load_list;
 /* An empty list: out of memory, which c records, or there are none. */
 cg_load_list cg_loads_of(cg_func *c, const ct_op *loop);
+/* Has the loop, with those in it, so many loads that none of its own is prefetched? A remark tells that of each. */
+bool cg_has_too_many_loads(cg_func *c, const ct_op *loop);
 /* Plans to prefetch those into registers that have no slot. */
 void cg_plan_listed(cg_func *c, const ct_op *loop, const cg_load_list *all);
 

@@ -334,8 +334,8 @@ static void find_loads(const stream *x, const char *loop_why)
 
 void cg_find_streams(cg_func *c, ct_op *loop, bool products)
 {
-    if (c->strip_bits)
-        return; /* codegen/passes/ahead.c prefetches these */
+    if (c->strip_bits || cg_has_too_many_loads(c, loop))
+        return; /* codegen/passes/ahead.c prefetches those of strips */
     stream x = {.c = c, .loop = loop, .body = loop->regions[0], .ring = cg_ring_plan(c, CG_RING_OF_THREADS)};
     cg_plan *plan = bc_new(&c->arena, cg_plan, 1);
     if (!x.ring || !plan) {

@@ -87,9 +87,8 @@ static uint32_t most_of(const little *all)
 }
 
 /* log2 of the iterations that are executed together, at most: where blocks take tiles in turn, each may have few. */
-static uint32_t most_bits(const cg_func *c, const ct_op *loop, const little *all)
+static uint32_t most_bits(const ct_op *loop, const little *all, bool is_map)
 {
-    bool is_map = cg_is_map(c);
     if ((all->copied && (cg_takes_turns(loop) || (all->loads > 1 && is_map))) || (all->narrow && is_map))
         return 0;
     return all->loads == 1 && !cg_takes_turns(loop) ? CG_HELD_REGISTERS : LEAST_BITS;
@@ -97,22 +96,24 @@ static uint32_t most_bits(const cg_func *c, const ct_op *loop, const little *all
 
 /* log2 of the iterations that are executed together; 0: the loop is not unrolled. Ranges of counters are stated only
    where loads of views are short: ptxas gives a thread fewer registers then, and delays loads of other loops. */
-static uint32_t bits_of(cg_func *c, const ct_op *loop, bool *out_narrow)
+static uint32_t bits_of(cg_func *c, const ct_op *loop, bool is_map, bool *out_narrow)
 {
-    if (loop->opcode != OP_for || loop->plain || !cg_may_unroll(c, loop))
+    if (loop->opcode != OP_for || loop->plain)
         return 0;
     const little all = little_of(c, loop);
+    if (!all.fits || !all.loaded || all.ops > CG_UNROLLED_OPS / 2 || !cg_may_unroll(c, loop))
+        return 0;
     *out_narrow = all.narrow;
-    const bool is_only_way = !all.copied && !cg_is_map(c);
-    const uint32_t known = cg_iterations_of(loop), most = most_bits(c, loop, &all),
+    const bool is_only_way = !all.copied && !is_map;
+    const uint32_t known = cg_iterations_of(loop), most = most_bits(loop, &all, is_map),
                    least = is_only_way ? 1 : LEAST_BITS,
                    beside = is_only_way && all.addresses < CG_UNCOPIED_REGISTERS ? all.addresses
                                                                                  : CG_UNCOPIED_REGISTERS,
                    more = CG_UNCOPIED_REGISTERS - beside,
                    registers = more > CG_HELD_REGISTERS ? more : CG_HELD_REGISTERS;
     uint32_t bits = 0;
-    while (all.fits && all.loaded && bits < most && most_of(&all) << (bits + 1) <= registers
-           && all.ops << (bits + 1) <= CG_UNROLLED_OPS && known >> (bits + 1))
+    while (bits < most && most_of(&all) << (bits + 1) <= registers && all.ops << (bits + 1) <= CG_UNROLLED_OPS
+           && known >> (bits + 1))
         bits++;
     return bits < least ? 0 : bits;
 }
@@ -133,9 +134,10 @@ void cg_unroll_loops(cg_func *c)
     if (c->strip_bits || cg_loops_stay_plain(c) || cg_choices_of(c)->registers == CG_NEVER
         || cg_has_products(c->ir->body))
         return;
+    const bool is_map = cg_is_map(c);
     for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
         bool is_narrow = false;
-        uint32_t bits = bits_of(c, op, &is_narrow);
+        uint32_t bits = bits_of(c, op, is_map, &is_narrow);
         if (!bits)
             continue;
         if (cg_leaves_out(c))

@@ -64,22 +64,14 @@ static bool may_be_result(const ct_value *v)
 bool cg_may_version(const ct_op *first, const ct_op *last)
 {
     uint32_t ops = 0;
-    for (const ct_op *op = first; op; op = op == last ? NULL : op->next) {
-        if (!op->next)
-            return false; /* a terminator */
+    for (const ct_op *op = first; op != last->next; op = ct_next_op(op, first->block))
+        if ((!op->next && op->block == first->block) || op->opcode == OP_return || ++ops > CG_VERSION_OPS)
+            return false; /* a terminator, or too many ops */
+    for (const ct_op *op = first; op != last->next; op = op->next)
         for (uint32_t i = 0; i < op->result_count; i++)
             if (!may_be_result(&op->results[i]) && is_used_outside(&op->results[i], first, last))
                 return false;
-        ops++;
-        for (uint32_t r = 0; r < op->region_count; r++)
-            for (const ct_op *in = op->regions[r] ? op->regions[r]->first : NULL; in;
-                 in = ct_next_op(in, op->regions[r])) {
-                ops++;
-                if (in->opcode == OP_return)
-                    return false;
-            }
-    }
-    return ops <= CG_VERSION_OPS;
+    return true;
 }
 
 /* ---- making them ---- */

@@ -2,7 +2,6 @@
    either the same thread accesses each element in both effects, in its own order, or no token orders them. */
 #include "codegen/analysis/ring.h"
 #include "codegen/tile/same.h"
-#include "codegen/tile/tokens.h"
 #include "codegen/values/effects.h"
 
 /* ---- global memory ---- */
@@ -25,8 +24,7 @@ static bool same_threads(const cg_effect *a, const cg_effect *b)
 
 static bool has_token_of(const cg_effect *later, const cg_effect *earlier)
 {
-    ct_sources sources = ct_sources_of(later->access);
-    return ct_is_source(&sources, earlier->access);
+    return ct_is_source(later->sources, earlier->access);
 }
 
 /* Do both ops access element i of the tile at the same address, each element from the same thread, or do their tiles
@@ -37,14 +35,15 @@ static bool same_elements(const cg_effect *a, cg_before how, const cg_effect *b)
 {
     if (how == CG_EARLIER_VIEW || !same_threads(a, b) || !is_view_op(a->access) || !is_view_op(b->access))
         return false;
-    cg_view_op x = cg_view_op_of(a->access), y = cg_view_op_of(b->access);
-    bool same = ct_is_same(x.view, y.view) || ct_is_same(y.view, x.view);
-    if (!same || x.view->type->kind == BC_GATHER_SCATTER_VIEW) /* a sparse index may contain a row twice */
+    const bc_type *view = a->memory->type;
+    bool same = ct_is_same(a->memory, b->memory) || ct_is_same(b->memory, a->memory);
+    if (!same || view->kind == BC_GATHER_SCATTER_VIEW) /* a sparse index may contain a row twice */
         return false;
     if (!a->elements_apart && has_token_of(b, a))
         return false;
-    if (x.view->type->kind == BC_PARTITION_VIEW)
+    if (view->kind == BC_PARTITION_VIEW)
         return true;
+    cg_view_op x = cg_view_op_of(a->access), y = cg_view_op_of(b->access);
     for (uint32_t i = 0; i < x.index_count; i++)
         if (how == CG_EARLIER_TRIP || x.index[i] != y.index[i])
             return false;
@@ -68,10 +67,10 @@ static bool are_of_one_store(const cg_effect *a, cg_before how, const cg_effect 
 static bool accesses_conflict(const cg_effect *a, cg_before how, const cg_effect *b)
 {
     bool apart = a->root && b->root && a->root != b->root;
-    if (apart || b->started || !(a->write || b->write) || same_elements(a, how, b)
-        || (cg_is_by_one_thread(a) && cg_is_by_one_thread(b)))
+    if (apart || b->started || !(a->write || b->write) || (cg_is_by_one_thread(a) && cg_is_by_one_thread(b)))
         return false;
-    return (a->origin == b->origin && !are_of_one_store(a, how, b)) || has_token_of(b, a);
+    bool ordered = (a->origin == b->origin && !are_of_one_store(a, how, b)) || has_token_of(b, a);
+    return ordered && !same_elements(a, how, b);
 }
 
 /* ---- shared memory ---- */

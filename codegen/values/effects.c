@@ -58,8 +58,13 @@ void cg_add_access(cg_func *c, ct_op *op, const ct_op *access, const ct_value *m
                    const cg_layout *layout)
 {
     cg_effect *e = cg_add_effect(c, op, CG_ACCESSES);
-    if (!e)
+    ct_sources *sources = e ? bc_new(&c->arena, ct_sources, 1) : NULL;
+    if (!sources) {
+        cg_no_memory(c);
         return;
+    }
+    *sources = ct_sources_of(access);
+    e->sources = sources;
     e->write = write;
     e->access = access;
     e->memory = memory;

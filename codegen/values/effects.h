@@ -17,6 +17,7 @@
 #ifndef TILEVM_CODEGEN_VALUES_EFFECTS_H
 #define TILEVM_CODEGEN_VALUES_EFFECTS_H
 
+#include "codegen/tile/tokens.h"
 #include "codegen/values/values.h"
 
 typedef enum cg_effect_kind {
@@ -50,6 +51,7 @@ typedef struct cg_effect {
     /* Of an access: */
     bool write, started;     /* a load that was started earlier, which needs no barrier any more */
     const ct_op *access;     /* the load or store */
+    ct_sources *sources;     /* the ops that it follows */
     const ct_value *memory;  /* its view or pointers */
     const ct_value *origin;  /* the value from which its address derives */
     uint32_t root;           /* number of the memory that it accesses: 0: not known; others do not overlap */
