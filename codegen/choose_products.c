@@ -23,6 +23,7 @@
 
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/tensor.h"
+#include "codegen/choose_rings.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/plan/budget.h"
@@ -449,7 +450,7 @@ static bool stores_little(const cg_func *c)
    producers do, and if none of these threads spills. Producers that transpose tiles or round them take as long for a
    slot as their words take to pass through registers, however short its products are. Those of a persistent block also
    copy for the next tile while this one is stored, which does not count for a block. Where it stores little, that gains
-   nothing, and it is enough that blocks are predicted to be faster at all. But most copies must have 16 bytes: shorter
+   nothing, and it is enough that several blocks are predicted to be faster at all. But most copies must have 16 bytes: shorter
    ones pass through L1, to which several blocks leave less. */
 static bool leave_undivided(cg_func *c, const cg_watch *watch, cg_choices *room, const cg_weight *now)
 {
@@ -459,7 +460,8 @@ static bool leave_undivided(cg_func *c, const cg_watch *watch, cg_choices *room,
     const double worth = now->is_persistent ? 1 : cg_machine_of(c->target)->worth_changing;
     whole.groups = CG_NEVER;
     const cg_weight then = cg_weigh(c, watch, &whole);
-    if (c->failed || !then.compiles || then.short_of > 1 || then.share * worth >= now->share)
+    const bool lacks_blocks = now->is_persistent && cg_blocks_weighed(&then) < CG_FEW_BLOCKS;
+    if (c->failed || !then.compiles || then.short_of > 1 || lacks_blocks || then.share * worth >= now->share)
         return false;
     cg_take_cheaper(c, room, &whole, "all threads copy, rather than producers", &then, now);
     return true;
@@ -588,4 +590,5 @@ void cg_choose_for_products(cg_func *c, const cg_watch *watch, cg_choices *room)
     choose_for_chain(c, watch, room);
     choose_correctors(c, watch, room);
     shorten_conversions(c, watch, room);
+    cg_choose_rings(c, watch, room);
 }
