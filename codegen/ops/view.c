@@ -7,6 +7,7 @@
 #include "codegen/analysis/transposed.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/ops/map.h"
+#include "codegen/ops/paired.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/effects.h"
 #include "codegen/values/excerpts.h"
@@ -230,6 +231,7 @@ void cg_assign_store_view_tko(cg_func *c, const ct_op *op)
 typedef struct move {
     bc_kind kind;
     const char *order;
+    bool wide;
     cg_val *regs;
     cg_val padding;
 } move;
@@ -240,6 +242,7 @@ static cg_access access_of(const move *m, const cg_tile_vector *vector)
                        .space = "global",
                        .packed = true,
                        .order = m->order,
+                       .wide = m->wide,
                        .address = vector->address,
                        .offset = vector->offset,
                        .predicate = vector->inside};
@@ -271,13 +274,15 @@ static void store_vector(cg_func *c, void *user, const cg_tile_vector *vector)
     cg_store_vector(c, &access, vector->count, stored);
 }
 
-cg_val *cg_load_view_regs(cg_func *c, const ct_op *op, const cg_layout *l)
+/* wide: each element in a register of 32 bits. */
+static cg_val *load_regs(cg_func *c, const ct_op *op, const cg_view_op *view, const cg_layout *l, bool wide)
 {
-    cg_view_op v = cg_view_op_of(op);
+    cg_view_op v = *view;
     bc_kind kind = bc_elem_kind(v.tile_type);
     uint64_t order = ct_attr_u(op, F_load_view_tko_memory_ordering_semantics);
     move m = {.kind = kind,
               .order = cg_order_suffix(order, ct_attr_u(op, F_load_view_tko_memory_scope)),
+              .wide = wide,
               .regs = cg_vals(c, cg_layout_regs(l)),
               .padding = cg_const(cg_class_of(kind), bc_padding_pattern(kind, v.view->type->padding))};
     if (!m.regs)
@@ -292,13 +297,26 @@ cg_val *cg_load_view_regs(cg_func *c, const ct_op *op, const cg_layout *l)
     return m.regs;
 }
 
+cg_val *cg_load_view_regs(cg_func *c, const ct_op *op, const cg_layout *l)
+{
+    cg_view_op v = cg_view_op_of(op);
+    return load_regs(c, op, &v, l, false);
+}
+
 void cg_lower_load_view_tko(cg_func *c, const ct_op *op)
 {
-    const ct_value *tile = cg_result(op, 0);
+    const cg_view_op v = cg_view_op_of(op);
+    const cg_layout *l = cg_value_of(c, v.tile)->home;
+    uint32_t fast;
+    bool paired = cg_is_weak_access(op) && cg_view_contiguous(&v, &fast) && cg_are_paired(v.tile, l, fast)
+                  && !cg_view_lengths_of(c, &v, l, CG_MAX_VECTOR_BITS).inside;
     cg_take_access(c, op);
-    cg_val *regs = cg_load_view_regs(c, op, cg_value_of(c, tile)->home);
-    if (regs && !c->failed)
-        cg_set(c, tile, regs);
+    cg_val *regs = load_regs(c, op, &v, l, paired);
+    if (!regs || c->failed)
+        return;
+    if (paired)
+        cg_pair_elements(c, regs, cg_layout_regs(l));
+    cg_set(c, v.tile, regs);
 }
 
 void cg_lower_store_view_tko(cg_func *c, const ct_op *op)

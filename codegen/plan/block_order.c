@@ -45,10 +45,8 @@ void cg_order_longest_first(cg_func *c)
     const ct_op *loop;
     if (c->block_order != CG_BY_NUMBER)
         return;
-    if (!cg_find_growing_loop(c->ir, &c->arena, &loop)) {
-        cg_no_memory(c);
+    if (!cg_find_growing_loop(c->ir, &c->arena, &loop))
         return;
-    }
     if (!loop || cg_loops_stay_plain(c) || !cg_blocks_are_apart(c->ir))
         return;
     c->block_order = CG_LONGEST_FIRST;

@@ -58,8 +58,6 @@ static cg_ordered_op *loads_of(cg_func *c, const ct_op *first, const ct_op *last
     for (const ct_op *op = first; loads && op != last->next; op = op->next)
         if (ct_is_load(op))
             loads[i++] = cg_ordered_op_of(c, op);
-    if (!loads)
-        cg_no_memory(c);
     *out_count = i;
     return loads;
 }

@@ -258,7 +258,7 @@ void cg_load_vector(cg_func *c, const cg_access *a, uint32_t count, const cg_val
     for (uint32_t i = 0; otherwise && i < count; i++)
         known = known && otherwise[i].known;
     for (uint32_t w = 0; w < s.words; w++) {
-        words[w] = cg_new(c, word_class(&s));
+        words[w] = cg_new(c, a->wide ? CG_B32 : word_class(&s));
         uint64_t number = word_otherwise(&s, otherwise && known ? otherwise + w * s.per_word : NULL);
         if (!always)
             cg_ins(c, number ? "mov.b%u %v, %q" : "mov.b%u %v, 0", cg_class_bits((cg_class)words[w].cls), words[w],

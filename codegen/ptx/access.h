@@ -11,6 +11,7 @@ typedef struct cg_access {
     const char *space; /* "global", "shared" */
     const char *order; /* "", ".relaxed.gpu", ".acquire.sys" */
     bool packed;       /* elements of half a byte come two in a byte, as in global memory; else one */
+    bool wide;         /* a single element of 2 bytes, to a register of 32 bits, whose upper half is zero */
     cg_val address;    /* of the vector's first element, less offset */
     int64_t offset;
     cg_val predicate; /* whether to access at all */
