@@ -21,7 +21,9 @@
    Unsigned bytes become f32 by additions where few warps hide how long conversions take. */
 #include "codegen/choose_products.h"
 
+#include "codegen/analysis/order.h"
 #include "codegen/analysis/tensor.h"
+#include "codegen/choose_rings.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/plan/budget.h"
@@ -444,19 +446,39 @@ static void refill_slot(cg_func *c, const cg_watch *watch, cg_choices *room)
 
 /* ---- copies ---- */
 
+/* Does a block store far fewer elements than its product has, as where rows of it are reduced? */
+static bool stores_little(const cg_func *c)
+{
+    enum { TIMES_FEWER = 8 };
+    const ct_op *product = cg_largest_product(c->ir);
+    const uint64_t most = ((uint64_t)1 << cg_shape_of(product->results[0].type).tile_bits) / TIMES_FEWER;
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body)) {
+        bool writes = false;
+        if (op->opcode < OP_LIMIT)
+            cg_memory_of(op, &writes);
+        for (uint32_t i = 0; writes && i < op->operand_count; i++)
+            if (bc_is_tile(op->operands[i]->type) && (uint64_t)1 << cg_shape_of(op->operands[i]->type).tile_bits > most)
+                return false;
+    }
+    return true;
+}
+
 /* Leaves warps undivided if the model predicts that a block whose threads all copy is clearly faster than one whose
    producers do, and if none of these threads spills. Producers that transpose tiles or round them take as long for a
    slot as their words take to pass through registers, however short its products are. Those of a persistent block also
-   copy for the next tile while this one is stored, which does not count for a block. */
+   copy for the next tile while this one is stored, which does not count for a block. Where it stores little, that gains
+   nothing, and it is enough that several blocks are predicted to be faster at all. But most copies must have 16 bytes: shorter
+   ones pass through L1, to which several blocks leave less. */
 static bool leave_undivided(cg_func *c, const cg_watch *watch, cg_choices *room, const cg_weight *now)
 {
     cg_choices whole = *cg_choices_of(c);
-    if (!now->by_threads || now->is_persistent)
+    if (!now->by_threads || (now->is_persistent && (now->is_short || !stores_little(c))))
         return false;
+    const double worth = now->is_persistent ? 1 : cg_machine_of(c->target)->worth_changing;
     whole.groups = CG_NEVER;
     const cg_weight then = cg_weigh(c, watch, &whole);
-    if (c->failed || !then.compiles || then.short_of > 1
-        || then.share * cg_machine_of(c->target)->worth_changing >= now->share)
+    const bool lacks_blocks = now->is_persistent && cg_blocks_weighed(&then) < CG_FEW_BLOCKS;
+    if (c->failed || !then.compiles || then.short_of > 1 || lacks_blocks || then.share * worth >= now->share)
         return false;
     cg_take_cheaper(c, room, &whole, "all threads copy, rather than producers", &then, now);
     return true;
@@ -586,4 +608,5 @@ void cg_choose_for_products(cg_func *c, const cg_watch *watch, cg_choices *room)
     refill_slot(c, watch, room);
     choose_correctors(c, watch, room);
     shorten_conversions(c, watch, room);
+    cg_choose_rings(c, watch, room);
 }

@@ -1,0 +1,73 @@
+/* Chooses rings and warps of single products; docs/internals/codegen/cost-model.md has the figures.
+
+   A product whose block is alone on a multiprocessor with two stages gets one stage if a second block then has room and
+   the block is predicted to be clearly faster: while one waits for its tiles, or stores results, the other multiplies.
+
+   A product of few rows or columns reads far more bytes than it multiplies. Where its tiles are copied in pieces of less
+   than 16 bytes, the threads of one warpgroup issue so many copies that these take most of an iteration, and several
+   blocks leave little to L1, through which such pieces pass. Then two warpgroups multiply, and others copy ahead with
+   as many stages as a block alone has room for. */
+#include "codegen/choose_rings.h"
+
+#include "codegen/analysis/product.h"
+#include "codegen/kernel/limits.h"
+#include "codegen/plan/budget.h"
+#include "codegen/weight.h"
+
+/* Is the product on its own, and may its plan be another one than the passes decide? */
+static bool is_free(const cg_func *c)
+{
+    const cg_choices *usual = cg_choices_of(c);
+    uint32_t count = 0;
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
+        if (++count > CG_WEIGHED_OPS || (cg_is_product(op) && cg_product_before(op)))
+            return false;
+    return !usual->warps && !usual->stages && usual->groups == CG_AS_DECIDED && !c->strip_bits
+           && !cg_loops_stay_plain(c);
+}
+
+/* Products of f64 have as many stages as their time asks for. */
+static bool take_single_stage(cg_func *c, const cg_watch *watch, cg_choices *room, const cg_weight *now)
+{
+    enum { TWO_STAGES = 2 };
+    cg_choices one = *cg_choices_of(c);
+    if (now->is_divided || now->stages != TWO_STAGES || cg_blocks_weighed(now) != 1
+        || bc_elem_kind(cg_largest_product(c->ir)->results[0].type) == BC_F64)
+        return false;
+    one.stages = 1;
+    const cg_weight then = cg_weigh(c, watch, &one);
+    if (c->failed || !then.compiles || cg_blocks_weighed(&then) < CG_FEW_BLOCKS || then.short_of > 1
+        || then.share * cg_machine_of(c->target)->worth_changing > now->share)
+        return false;
+    cg_take_cheaper(c, room, &one, "a single stage, which leaves room for a second block", &then, now);
+    return true;
+}
+
+static bool is_narrow(const ct_op *product)
+{
+    enum { FEW = 32 };
+    const bc_type *sums = product->results[0].type;
+    const int64_t *sides = &sums->shape[sums->rank - 2];
+    return sides[0] <= FEW || sides[1] <= FEW;
+}
+
+static void copy_ahead(cg_func *c, const cg_watch *watch, cg_choices *room, const cg_weight *now)
+{
+    cg_choices more = *cg_choices_of(c);
+    if (now->is_divided || !now->is_short || !is_narrow(cg_largest_product(c->ir)) || c->warp_bits != CG_WARPGROUP_BITS)
+        return;
+    more.warps = 2u << CG_WARPGROUP_BITS;
+    const cg_weight then = cg_weigh(c, watch, &more);
+    if (!c->failed && then.compiles && then.is_divided && then.by_threads)
+        cg_take_cheaper(c, room, &more, "producers copy short pieces for two warpgroups", &then, now);
+}
+
+void cg_choose_rings(cg_func *c, const cg_watch *watch, cg_choices *room)
+{
+    const cg_choices usual = *cg_choices_of(c);
+    if (!cg_largest_product(c->ir) || !is_free(c))
+        return;
+    const cg_weight now = cg_weigh(c, watch, &usual);
+    if (!c->failed && now.compiles && !take_single_stage(c, watch, room, &now))
+        copy_ahead(c, watch, room, &now);
+}

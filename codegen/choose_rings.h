@@ -1,0 +1,10 @@
+/* Chooses rings and warps of single products by what their copies wait for (codegen/choose_products.h). */
+#ifndef TILEVM_CODEGEN_CHOOSE_RINGS_H
+#define TILEVM_CODEGEN_CHOOSE_RINGS_H
+
+#include "codegen/passes/pass.h"
+
+/* *room keeps the choices, if they change. */
+void cg_choose_rings(cg_func *c, const cg_watch *watch, cg_choices *room);
+
+#endif
