@@ -62,6 +62,11 @@ static tv_status check_entry(cg_func *c)
 
 /* ---- one kernel ---- */
 
+static tv_status status_of(const cg_func *c)
+{
+    return c->arena.failed ? TV_NO_MEMORY : c->status;
+}
+
 /* Runs the passes, and writes the kernel. */
 static tv_status finish(cg_func *c, const cg_watch *watch, const cg_request *request)
 {
@@ -71,11 +76,9 @@ static tv_status finish(cg_func *c, const cg_watch *watch, const cg_request *req
     if (!c->failed && !watch->stops && c->witness)
         cg_show_model(c);
     cg_emit_end(c);
-    if (!c->failed && c->arena.failed)
-        cg_no_memory(c);
     if (!c->failed && request->compiled)
         request->compiled(request->user, c);
-    return c->status;
+    return status_of(c);
 }
 
 static tv_status compile_kernel(cg_func *c, const cg_watch *watch, const cg_request *request)
@@ -87,7 +90,7 @@ static tv_status compile_kernel(cg_func *c, const cg_watch *watch, const cg_requ
         cg_choose_pair(c, watch, &for_pair);
         cg_choose_warps(c, watch, &chosen);
     }
-    status = c->failed ? c->status : finish(cg_go_on(c, &rest), &rest, request);
+    status = c->failed ? status_of(c) : finish(cg_go_on(c, &rest), &rest, request);
     cg_end_kernel(c);
     return status;
 }

@@ -79,6 +79,14 @@ void bc_arena_reserve(bc_arena *arena, size_t size)
     add_block(arena, size); /* failing is fine: allocations will try again */
 }
 
+void *bc_arena_fail(bc_arena *arena)
+{
+    arena->failed = true;
+    if (arena->tells)
+        *arena->tells = true;
+    return NULL;
+}
+
 void *bc_arena_alloc(bc_arena *arena, size_t size, size_t align)
 {
     for (int attempt = 0; attempt < 2; attempt++) {
@@ -94,16 +102,13 @@ void *bc_arena_alloc(bc_arena *arena, size_t size, size_t align)
         if (arena->failed || !add_block(arena, size))
             break;
     }
-    arena->failed = true;
-    return NULL;
+    return bc_arena_fail(arena);
 }
 
 void *bc_arena_array(bc_arena *arena, size_t count, size_t size, size_t align)
 {
-    if (size && count > SIZE_MAX / size) {
-        arena->failed = true;
-        return NULL;
-    }
+    if (size && count > SIZE_MAX / size)
+        return bc_arena_fail(arena);
     return bc_arena_alloc(arena, count * size, align);
 }
 
@@ -113,10 +118,8 @@ void *bc_arena_grow(bc_arena *arena, void *items, size_t count, size_t *capacity
         return items;
     size_t larger = *capacity ? *capacity * 2 : 8;
     void *copy = larger > *capacity ? bc_arena_array(arena, larger, size, align) : NULL;
-    if (!copy) {
-        arena->failed = true;
-        return NULL;
-    }
+    if (!copy)
+        return bc_arena_fail(arena);
     if (count)
         memcpy(copy, items, count * size);
     *capacity = larger;

@@ -16,6 +16,7 @@ typedef struct bc_arena {
     unsigned char *next, *end; /* free part of the newest block */
     size_t held, limit;        /* bytes taken from the allocator; the most it may take (SIZE_MAX: no limit) */
     bool failed;               /* an allocation returned NULL; stays set */
+    bool *tells;               /* what is set besides; NULL: nothing */
 } bc_arena;
 
 /* allocator NULL: malloc and free. limit 0: none. Allocates nothing yet. */
@@ -24,6 +25,8 @@ void bc_arena_release(bc_arena *arena);
 /* Takes one block with room for size bytes now; a guess that saves taking many small ones. */
 void bc_arena_reserve(bc_arena *arena, size_t size);
 
+/* Sets what says that an allocation has failed. Returns NULL. */
+void *bc_arena_fail(bc_arena *arena);
 /* Zeroed memory, or NULL (and failed is set). size 0 gives a valid pointer. align is a power of two up to 64. */
 void *bc_arena_alloc(bc_arena *arena, size_t size, size_t align);
 /* The same for count elements of size bytes; an overflowing product counts as out of memory. */

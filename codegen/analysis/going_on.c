@@ -56,10 +56,8 @@ bool cg_goes_on_by_memory(cg_func *c, const ct_op *loop)
 {
     const ct_block *body = loop->regions[0];
     follower x = {.loop = loop, .read = bc_new(&c->arena, bool, c->ir->value_count + 1u), .changed = true};
-    if (!x.read) {
-        cg_no_memory(c);
+    if (!x.read)
         return false;
-    }
     while (x.changed) {
         x.changed = false;
         for (const ct_op *op = body->first; op; op = ct_next_op(op, body))

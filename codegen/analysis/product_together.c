@@ -103,10 +103,8 @@ static const ct_op *next_of(cg_func *c, const cg_together *t)
 cg_together *cg_find_together(cg_func *c, const ct_op *first)
 {
     cg_together *t = bc_new(&c->arena, cg_together, 1);
-    if (!t) {
-        cg_no_memory(c);
+    if (!t)
         return NULL;
-    }
     t->ops[t->count++] = first;
     for (const ct_op *op = cg_may_join(c, first) ? next_of(c, t) : NULL; op; op = next_of(c, t))
         t->ops[t->count++] = op;

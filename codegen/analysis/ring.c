@@ -87,10 +87,8 @@ bool cg_has_plan(const ct_block *block)
 cg_ring *cg_ring_plan(cg_func *c, cg_ring_role role)
 {
     cg_ring *ring = bc_new(&c->arena, cg_ring, 1);
-    if (!ring || !(ring->slice.has = bc_new(&c->arena, bool, c->ir->value_count + 1u))) {
-        cg_no_memory(c);
+    if (!ring || !(ring->slice.has = bc_new(&c->arena, bool, c->ir->value_count + 1u)))
         return NULL;
-    }
     ring->slice.known = c->ir->value_count;
     ring->role = role;
     return ring;

@@ -107,10 +107,8 @@ uint32_t cg_scratch_least(cg_func *c, const ct_block *block, const cg_ring *ring
     enum { MOST = 1 << 30 };
     uint64_t least = 0;
     bool *anew = bc_new(&c->arena, bool, c->ir->value_count + 1u);
-    if (!anew) {
-        cg_no_memory(c);
+    if (!anew)
         return MOST;
-    }
     for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body)) {
         mark_made_anew(op, anew);
         if (!ct_is_inside(op->block, block))

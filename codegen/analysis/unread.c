@@ -181,9 +181,7 @@ bool cg_is_unread(cg_func *c, const cg_affine *a, ct_value *tile, uint32_t dim, 
     cg_term end = {.times = -1, .count = 1, .dim = CG_NO_DIM, .factors = {extent}};
     search s = {.a = a, .beyond = &beyond, .extent = extent, .dim = dim, .depth = MOST_DEPTH};
     s.along = bc_new(&c->arena, uint8_t, c->ir->value_count + 1u);
-    if (!s.along) {
-        cg_no_memory(c);
+    if (!s.along)
         return false;
-    }
     return cg_poly_add_term(&beyond, &end) && follow(&s, tile, dim);
 }

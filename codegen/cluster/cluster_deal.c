@@ -164,10 +164,8 @@ static void deal(dealing *d, uint32_t blocks)
     ct_value *all = d->loop->operands[2], *rank = cg_build_rank(&b, ct_build_scalar(&b, BC_I64, blocks)),
              *first = ct_build_add(&b, d->loop->operands[0], ct_build_mul(&b, all, rank)),
              *step = ct_build_mul(&b, all, ct_build_scalar(&b, BC_I32, blocks));
-    if (!first || !step) {
-        cg_no_memory(d->c);
+    if (!first || !step)
         return;
-    }
     ct_set_operand(d->loop, 0, first);
     ct_set_operand(d->loop, 2, step);
 }
@@ -179,10 +177,8 @@ bool cg_cluster_deal(cg_func *c, uint32_t blocks)
         return false;
     d.list = bc_new(&c->arena, const ct_op *, c->ir->value_count + 1u);
     d.is_listed = bc_new(&c->arena, bool, c->ir->value_count + 1u);
-    if (!d.list || !d.is_listed) {
-        cg_no_memory(c);
+    if (!d.list || !d.is_listed)
         return false;
-    }
     if (!is_plain(&d))
         return false;
     deal(&d, blocks);

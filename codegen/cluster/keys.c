@@ -344,10 +344,8 @@ bool cg_divide_keys(cg_func *c, ct_op *loop)
     x.as.of = bc_new(&c->arena, cg_share, values);
     x.as.type = bc_new(&c->arena, const bc_type *, values);
     x.found = bc_new(&c->arena, const ct_value *, values);
-    if (!x.as.of || !x.as.type || !x.found) {
-        cg_no_memory(c);
+    if (!x.as.of || !x.as.type || !x.found)
         return false;
-    }
     for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
         for (uint32_t i = 0; i < op->result_count; i++)
             x.as.type[op->results[i].id] = op->results[i].type;

@@ -101,7 +101,9 @@ static bool takes_fragments(const computing *x)
     bool may = x->index ? x->c->target->features & CG_HAS_WGMMA && p.m > CG_ATOM_ROW_BITS
                               && x->c->warp_bits >= cg_traits_of(CG_BY_WGMMA)->warps
                         : p.instruction == CG_BY_WGMMA;
-    return may && cg_has_atom(&p) && (p.atom.element_bits <= 1 || (!x->index && cg_takes_fragments(&p)))
+    return may && cg_has_atom(&p)
+           && (p.atom.element_bits <= 1
+               || (x->index ? cg_reads_bytes(x->c, x->product, x->index) : cg_takes_fragments(&p)))
            && p.acc == BC_F32 && !p.scaled && cg_async_fits(&q);
 }
 
@@ -128,7 +130,8 @@ bool cg_is_worth_computing(cg_func *c, const ct_op *product, uint32_t index, boo
            bytes = x.bytes + (double)((uint64_t)cg_memory_bytes(bc_elem_kind(other)) << cg_shape_of(other).tile_bits);
     bool only_waits = instructions <= 1 && columns_of(&x) > CG_FEW_COLUMNS
                       && bytes / m->l2_bytes > CG_LONG_SLOT * multiplies;
-    return computes <= CG_LONG_COMPUTED * multiplies && !only_waits;
+    const bool is_swapped_tall = index && columns_of(&x) > CG_WIDE_COLUMNS;
+    return computes <= (is_swapped_tall ? 1 : CG_LONG_COMPUTED) * multiplies && !only_waits;
 }
 
 bool cg_should_compute(cg_func *c, ct_op *product, uint32_t index)

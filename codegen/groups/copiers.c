@@ -53,10 +53,8 @@ ct_block *cg_part_copiers(cg_splitting *x, ct_block *producers)
 {
     ct_map map;
     ct_block *block = ct_map_new(x->f, &map) ? ct_clone_block(x->f, producers, NULL, &map) : NULL;
-    if (!block) {
-        cg_no_memory(x->c);
+    if (!block)
         return NULL;
-    }
     for (ct_op *op = block->first, *next; op; op = next) {
         next = ct_next_op(op, block);
         adapt(op);
@@ -66,10 +64,9 @@ ct_block *cg_part_copiers(cg_splitting *x, ct_block *producers)
         if (is_of_threads(op))
             ct_remove(op);
     }
-    if (ct_prune(x->f, block, is_root, x->places[0].value) && ct_prune(x->f, producers, is_root, x->places[0].value))
-        return block;
-    cg_no_memory(x->c);
-    return NULL;
+    return ct_prune(x->f, block, is_root, x->places[0].value) && ct_prune(x->f, producers, is_root, x->places[0].value)
+               ? block
+               : NULL;
 }
 
 /* Scales have no cursors: their pieces are shorter than those of other tiles. */

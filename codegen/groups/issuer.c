@@ -146,10 +146,8 @@ static ct_block *copy_program(const cg_splitting *x)
             block = NULL;
     }
     const bool *numbers = block ? numbers_of(x, &map) : NULL;
-    if (!numbers || !ct_prune(x->f, block, is_root, x->places[0].value)) {
-        cg_no_memory(x->c);
+    if (!numbers || !ct_prune(x->f, block, is_root, x->places[0].value))
         return NULL;
-    }
     if (is_feasible(block, numbers))
         return block;
     discard(block);
@@ -162,10 +160,8 @@ static ct_block *copy_program(const cg_splitting *x)
 static void take_sum(const cg_splitting *x, const nest *n)
 {
     ct_op *take = ct_op_new(x->f, CT_take, n->end, 0, 1);
-    if (!take) {
-        cg_no_memory(x->c);
+    if (!take)
         return;
-    }
     take->results[0].type = n->end->results[0].type;
     ct_be_like(&take->results[0], &n->end->results[0]);
     ct_insert_before(take, n->end);

@@ -534,10 +534,8 @@ static void put_prefetch(const cg_splitting *x, ct_op *copy)
         return;
     ct_op *later = cg_later_new(x->c, loop, &loop->regions[0]->args[0], ring->slots);
     ct_op *op = ct_op_new(x->f, CT_prefetch, copy, copy->operand_count + 1, 0);
-    if (!later || !op) {
-        cg_no_memory(x->c);
+    if (!later || !op)
         return;
-    }
     for (uint32_t i = 0; i < copy->operand_count; i++)
         ct_set_operand(op, i, (int)i == counter ? &later->results[0] : copy->operands[i]);
     ct_set_operand(op, copy->operand_count, &later->results[1]);
@@ -554,10 +552,8 @@ static void put_unmaps(cg_splitting *x, ct_value *maps, ct_op *place, const ct_b
         if (op->opcode != OP_return)
             continue;
         ct_op *unmap = ct_op_new(x->f, CT_unmap, op, 1, 0);
-        if (!unmap) {
-            cg_no_memory(x->c);
+        if (!unmap)
             return;
-        }
         ct_set_operand(unmap, 0, maps);
         unmap->detail = x->maps;
         ct_insert_before(unmap, op);
@@ -585,10 +581,8 @@ void cg_put_maps(cg_splitting *x, ct_block *producers)
             put_prefetch(x, op);
         }
     ct_op *place = place_of(x, producers, tensors), *op = ct_op_new(x->f, CT_maps, place, x->maps->count, 1);
-    if (!op || !list_rings(x)) {
-        cg_no_memory(x->c);
+    if (!op || !list_rings(x))
         return;
-    }
     for (uint32_t i = 0; i < x->maps->count; i++)
         ct_set_operand(op, i, tensors[i]);
     op->results[0].type = &ct_own_type;

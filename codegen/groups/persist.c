@@ -95,10 +95,8 @@ bool cg_take_over_blocks(cg_splitting *x, bool found)
         *x = (cg_splitting){.c = x->c, .f = x->f};
         return cg_groups_find(x); /* the rings' slots have changed since the first analysis */
     }
-    if (!enclose(x)) {
-        cg_no_memory(x->c);
+    if (!enclose(x))
         return found;
-    }
     *x = taking;
     x->c->takes_over = true;
     cg_remark(x->c, x->places[0].loop, CG_REMARK_BlockOrder, TV_REMARK_PASSED,

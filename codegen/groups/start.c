@@ -78,10 +78,8 @@ static void adapt(const cg_splitting *x, ct_op *op)
         op->opcode = CT_started;
     } else if (op->opcode == CT_copy) {
         cg_ring_copy *copy = bc_new(x->f->arena, cg_ring_copy, 1);
-        if (!copy) {
-            cg_no_memory(x->c);
+        if (!copy)
             return;
-        }
         *copy = *(const cg_ring_copy *)op->detail;
         copy->at_start = true;
         op->detail = copy;
@@ -93,8 +91,6 @@ static void put_landed(const cg_splitting *x, ct_op *end)
     ct_op *op = ct_op_new(x->f, CT_landed, end, 0, 0);
     if (op)
         ct_insert_before(op, end);
-    else
-        cg_no_memory(x->c);
 }
 
 ct_block *cg_make_starters(cg_splitting *x, const ct_block *producers)
@@ -104,19 +100,15 @@ ct_block *cg_make_starters(cg_splitting *x, const ct_block *producers)
     ct_map map;
     ct_block *block = ct_map_new(x->f, &map) ? ct_clone_block(x->f, producers, NULL, &map) : NULL;
     x->starts = block ? bc_new(x->f->arena, cg_starts, 1) : NULL;
-    if (!x->starts) {
-        cg_no_memory(x->c);
+    if (!x->starts)
         return NULL;
-    }
     x->starts->count = choose_starts(x);
     for (ct_op *op = block->first, *next; op; op = next) {
         next = ct_next_op(op, block);
         adapt(x, op);
     }
-    if (!ct_prune(x->f, block, is_start, x->places[0].value)) {
-        cg_no_memory(x->c);
+    if (!ct_prune(x->f, block, is_start, x->places[0].value))
         return NULL;
-    }
     for (ct_op *op = block->first; op; op = ct_next_op(op, block))
         if (op->opcode == OP_return)
             put_landed(x, op);

@@ -37,7 +37,7 @@ typedef struct cg_func {
     /* State that every part may use: memory that lives until the kernel is compiled, and whether compilation has
        failed. */
     bc_arena arena;
-    bool failed; /* out of memory, or reported */
+    bool failed; /* out of memory, which the arena tells, or reported */
     tv_status status;
 
     bool is_rough;           /* a decision has been left out because only the cost is needed */
@@ -104,7 +104,7 @@ static inline uint32_t cg_threads(const cg_func *c)
 
 /* Reports that the op cannot be compiled for the target, and stops. */
 void cg_unsupported(cg_func *c, const ct_op *op, const char *format, ...) TV_PRINTF(3, 4);
-void cg_no_memory(cg_func *c);
+void cg_no_memory(cg_func *c); /* of memory that is not the arena's, such as texts */
 
 /* log2 of the bytes that one access to global memory may have. */
 static inline int cg_widest_access(const cg_func *c)

@@ -64,10 +64,8 @@ static ct_value *put_value(unwrapping *x, ct_value *v)
 void cg_lift_unwrap(cg_func *c, const cg_lifted *l)
 {
     unwrapping x = {.b = {c->ir, l->load, false}};
-    if (!ct_map_new(c->ir, &x.map) || !(x.seen = bc_new(&c->arena, bool, x.map.count))) {
-        cg_no_memory(c);
+    if (!ct_map_new(c->ir, &x.map) || !(x.seen = bc_new(&c->arena, bool, x.map.count)))
         return;
-    }
     for (uint32_t i = 0; i < l->affine.wrapped_count; i++)
         if (l->inside >> i & 1) {
             const ct_op *remainder = l->affine.wrapped[i].op;
@@ -75,10 +73,8 @@ void cg_lift_unwrap(cg_func *c, const cg_lifted *l)
             x.seen[remainder->results[0].id] = true;
         }
     ct_value *pointers = put_value(&x, ct_operand(l->load, F_load_ptr_tko_source));
-    if (x.b.failed) {
-        cg_no_memory(c);
+    if (x.b.failed)
         return;
-    }
     ct_set_operand(l->load, ct_operand_range(l->load, F_load_ptr_tko_source).first, pointers);
     cg_remark(c, l->load, CG_REMARK_Lifted, TV_REMARK_PASSED, "{What=%s}: loaded without them",
               "its indices modulo an extent stay below it");

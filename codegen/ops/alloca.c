@@ -50,10 +50,8 @@ void cg_lower_alloca(cg_func *c, const ct_op *op)
     cg_alloca *storage = bc_new(&c->arena, cg_alloca, 1);
     cg_val *regs = cg_vals(c, 1), aligned = cg_new(c, CG_B64), none = cg_new(c, CG_PRED);
     uint32_t others = cg_label(c);
-    if (!storage || !regs) {
-        cg_no_memory(c);
+    if (!storage || !regs)
         return;
-    }
     cg_ins(c, "mov.b64 %v, 0", aligned);
     cg_ins(c, "@!%v bra %l", cg_is_owner(c, &scalar), others);
     cg_val raw = cg_call_malloc(c, bytes > UINT64_MAX - spare ? UINT64_MAX : bytes + spare + (bytes == 0));

@@ -293,10 +293,8 @@ static void share_out(cg_func *c, cg_share *share, cg_val all, cg_val most, cg_v
 void cg_share_begin(cg_func *c)
 {
     cg_share *share = bc_new(&c->arena, cg_share, 1);
-    if (!share) {
-        cg_no_memory(c);
+    if (!share)
         return;
-    }
     cg_val nx = first_special(c, c->in_parts ? "nclusterid.x" : "nctaid.x"), ny = first_special(c, "nctaid.y"),
            nz = first_special(c, "nctaid.z"), row = cg_new(c, CG_B32), number = cg_new(c, CG_B32),
            rows = cg_new(c, CG_B32), wide = cg_new(c, CG_B64), all = cg_new(c, CG_B32), countable = cg_new(c, CG_PRED),

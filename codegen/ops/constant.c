@@ -35,10 +35,8 @@ static const cg_tables *table_of(cg_func *c, const ct_op *op, bool *out_first)
         if (t->op == op)
             return t;
     cg_tables *t = bc_new(&c->arena, cg_tables, 1);
-    if (!t) {
-        cg_no_memory(c);
+    if (!t)
         return NULL;
-    }
     *t = (cg_tables){op, c->lowering->tables ? c->lowering->tables->number + 1 : 0, c->lowering->tables};
     c->lowering->tables = t;
     *out_first = true;

@@ -268,10 +268,8 @@ static void move_carried(cg_func *c, ct_value *const *values, const ct_value *ho
                          uint32_t count)
 {
     cg_val **from = bc_new(&c->arena, cg_val *, count + 1u);
-    if (!from) {
-        cg_no_memory(c);
+    if (!from)
         return;
-    }
     if (c->strips) /* first, because it may read registers of other values */
         cg_strip_move(c, values, homes, count);
     for (uint32_t i = 0; i < count && !c->failed; i++) {
@@ -299,8 +297,6 @@ static void move_carried(cg_func *c, ct_value *const *values, const ct_value *ho
 static cg_val **new_slots(cg_func *c, const ct_value *values, uint32_t count)
 {
     cg_val **slots = bc_new(&c->arena, cg_val *, count + 1u);
-    if (!slots)
-        cg_no_memory(c);
     for (uint32_t i = 0; slots && i < count; i++)
         slots[i] = slots_for(c, &values[i]);
     return slots;

@@ -202,10 +202,8 @@ void cg_lower_copy(cg_func *c, const ct_op *op)
         k.element = cg_memory_bytes(kind);
         k.padding = find_padding(c, op, kind, &load->layout);
         k.pads = k.padding ? bc_new(&c->arena, padded, cg_layout_regs(&load->layout)) : NULL;
-        if (k.padding && !k.pads) {
-            cg_no_memory(c);
+        if (k.padding && !k.pads)
             return;
-        }
     } else if (!cg_is_put(load)) {
         k.places = cg_encoding_layout(&load->encoding, &load->layout);
     }

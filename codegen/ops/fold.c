@@ -237,10 +237,7 @@ void cg_fold_exchange(cg_func *c, const ct_op *op, const cg_layout *own, const c
 
 cg_fold_row *cg_fold_rows(cg_func *c, uint32_t count)
 {
-    cg_val(*values)[CG_FOLD_OPERANDS] = bc_arena_array(&c->arena, count, sizeof *values, alignof(cg_val));
-    if (!values)
-        cg_no_memory(c);
-    return values;
+    return bc_arena_array(&c->arena, count, sizeof(cg_val[CG_FOLD_OPERANDS]), alignof(cg_val));
 }
 
 void cg_fold_set_results(cg_func *c, const ct_op *op, uint32_t count, cg_fold_row *values)

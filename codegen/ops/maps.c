@@ -241,8 +241,6 @@ static void find_share(cg_func *c, cg_tensor_map *map)
 static void begin_state(cg_func *c, cg_tensor_maps *maps)
 {
     maps->state = bc_new(&c->arena, struct cg_maps_state, 1);
-    if (!maps->state)
-        cg_no_memory(c);
     for (uint32_t i = 0; maps->state && i < maps->count; i++)
         maps->maps[i].state = &maps->state->maps[i];
 }

@@ -112,10 +112,8 @@ static void assign_together(cg_func *c, const ct_op *op, cg_product *p)
     p->together = told ? told->together : t;
     for (uint32_t i = 1; t && i < t->count; i++) {
         cg_product *other = bc_new(&c->arena, cg_product, 1);
-        if (!other) {
-            cg_no_memory(c);
+        if (!other)
             return;
-        }
         other->together = t;
         cg_value_of(c, cg_result(t->ops[i], 0))->product = other;
     }
@@ -125,10 +123,8 @@ static void assign_product(cg_func *c, const ct_op *op)
 {
     cg_product *p = bc_new(&c->arena, cg_product, 1);
     cg_layout *read = bc_new(&c->arena, cg_layout, 4), result;
-    if (!p || !read) {
-        cg_no_memory(c);
+    if (!p || !read)
         return;
-    }
     *p = cg_product_of(c, op);
     read[0] = operand_home(c, p->lhs);
     read[1] = operand_home(c, p->rhs);

@@ -180,10 +180,8 @@ static void put_in_registers(cg_func *c, cg_val *sums, uint32_t count)
 void cg_multiply_blocks(cg_func *c, const cg_product *p, const cg_factors *f, uint32_t part, cg_val *const *sums)
 {
     block *b = bc_new(&c->arena, block, 1);
-    if (!b || c->failed) {
-        cg_no_memory(c);
+    if (!b || c->failed)
         return;
-    }
     uint32_t k_bits = p->k - f->parts, head = cg_label(c);
     *b = (block){.p = p,
                  .layout = cg_value_of(c, p->result)->home,

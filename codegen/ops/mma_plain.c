@@ -209,8 +209,6 @@ static void find_lines(cg_func *c, const plain *m, side *s)
     s->scale_at = cg_vals(c, count);
     s->x = cg_vals(c, count);
     s->scale = cg_vals(c, count);
-    if (!s->key || !s->of)
-        cg_no_memory(c);
     for (uint32_t r = 0; r < count && !c->failed; r++) {
         line l = line_of(p, s, cg_layout_reg(m->layout, r));
         uint32_t key = l.number | l.batch << p->n, i = 0;

@@ -251,10 +251,8 @@ static void multiply_in_place(cg_func *c, const ct_op *op, work *w, const right 
     buffers[0] = op->in_flight ? ring->state->ahead : new_buffer(c, t);
     buffers[1] = new_buffer(c, t);
     w->sums = cg_wgmma_sums(c, op, acc, count, &w->from_zero);
-    if (!buffers[0] || !buffers[1] || !w->sums) {
-        cg_no_memory(c);
+    if (!buffers[0] || !buffers[1] || !w->sums)
         return;
-    }
     if (!op->in_flight)
         load_piece(c, b, 0, buffers[0]);
     for (uint32_t i = 0; i < 1u << (t->steps - t->piece); i++) {
@@ -304,8 +302,8 @@ void cg_multiply_turned(cg_func *c, const ct_op *op, const cg_product *p, cg_val
     right b = right_of(c, &t, cg_tile_in_slot(cg_source_of(p->rhs)->op));
     work w;
     if (!begin_work(c, op, &t, &w))
-        cg_no_memory(c);
-    else if (p->adds_up)
+        return;
+    if (p->adds_up)
         multiply_adding_up(c, &w, &b, acc);
     else
         multiply_in_place(c, op, &w, &b, acc);

@@ -107,8 +107,6 @@ void cg_assign_reduce(cg_func *c, const ct_op *op)
     cg_layout *kept = bc_new(&c->arena, cg_layout, 1);
     if (kept)
         *kept = source;
-    else
-        cg_no_memory(c);
     cg_value_of(c, cg_result(op, 0))->source = kept;
     cg_fold_assign_body(c, op);
 }
@@ -127,10 +125,8 @@ static void reduce_registers(cg_func *c, const ct_op *op, const cg_layout *sourc
         /* A balanced tree over the registers that fold into result register k. */
         uint32_t base = cg_scatter_bits(k, kept), count = (uint32_t)1 << cg_count_bits(folded);
         cg_val(*tree)[CG_FOLD_OPERANDS] = bc_arena_array(&c->arena, count, sizeof *tree, alignof(cg_val));
-        if (!tree) {
-            cg_no_memory(c);
+        if (!tree)
             return;
-        }
         for (uint32_t j = 0; j < count; j++)
             for (uint32_t i = 0; i < op->operand_count; i++)
                 tree[j][i] = regs[i][base | cg_scatter_bits(j, folded)];

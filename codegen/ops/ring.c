@@ -80,10 +80,8 @@ void cg_lower_ring(cg_func *c, const ct_op *op)
 {
     cg_ring *ring = op->detail;
     ring->state = bc_new(&c->arena, cg_ring_state, 1);
-    if (!ring->state) {
-        cg_no_memory(c);
+    if (!ring->state)
         return;
-    }
     cg_ring_memory(c);
     if (cg_is_between_groups(ring)) {
         cg_groups_ring(c, ring);
@@ -239,10 +237,8 @@ void cg_lower_cursor(cg_func *c, const ct_op *op)
     v.starts_before = cursor->starts_before;
     cg_val count = growth_of(c, cursor, cg_to_b64(c, bc_elem_kind(step->type), true, cg_scalar(c, step)));
     cursor->at = bc_new(&c->arena, cg_cursor, 1);
-    if (!cursor->at) {
-        cg_no_memory(c);
+    if (!cursor->at)
         return;
-    }
     const cg_layout lines = cg_ring_lines(cursor->load, c->warp_bits);
     if (cursor->lines)
         cg_view_cursor(c, &v, &lines, 0, cursor->dim, count, cursor->at);

@@ -20,10 +20,8 @@ void cg_starts_begin(cg_func *c)
 {
     cg_starts *starts = c->groups->starts;
     struct cg_starts_state *s = starts->state = bc_new(&c->arena, struct cg_starts_state, 1);
-    if (!s) {
-        cg_no_memory(c);
+    if (!s)
         return;
-    }
     s->landed = cg_label(c);
     for (uint32_t i = 0; i < starts->count; i++) {
         s->full[i] = cg_new(c, CG_B32);

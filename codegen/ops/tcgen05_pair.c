@@ -63,10 +63,8 @@ cg_val cg_pair_begin(cg_func *c, cg_val barriers)
         cg_pair_meet(c);
     }
     cg_val rank = cg_new(c, CG_B32), either = cg_new(c, CG_B32), others_rank = cg_new(c, CG_B32);
-    if (!s) {
-        cg_no_memory(c);
+    if (!s)
         return rank;
-    }
     *s = (struct cg_pair_state){.first = cg_new(c, CG_PRED),
                                 .leads = cg_new(c, CG_PRED),
                                 .ready = cg_new(c, CG_B32),

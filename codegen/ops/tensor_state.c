@@ -9,10 +9,8 @@
 struct cg_tensor_state *cg_tensor_state_new(cg_func *c)
 {
     struct cg_tensor_state *s = c->tensor->state = bc_new(&c->arena, struct cg_tensor_state, 1);
-    if (!s) {
-        cg_no_memory(c);
+    if (!s)
         return NULL;
-    }
     s->base = cg_new(c, CG_B32);
     s->done = cg_new(c, CG_B32);
     return s;

@@ -189,10 +189,8 @@ static ct_op *first_strips(const candidate *x, ct_op *place)
     cg_trips *trips = bc_new(&x->c->arena, cg_trips, 1);
     ct_op *op = ct_op_new(f, CT_strips, x->strips, 0, 0), *keep = ct_op_new(f, CT_keep, x->strips, 0, 0);
     ct_block *region = ct_block_new(f, 0);
-    if (!trips || !op || !keep || !region) {
-        cg_no_memory(x->c);
+    if (!trips || !op || !keep || !region)
         return NULL;
-    }
     *trips = (cg_trips){.mask = x->trips->mask, .first = x->ring->slots - 1};
     op->detail = trips;
     op->region_count = 1;
@@ -250,8 +248,6 @@ static void put_ring(const candidate *x)
     cg_plan *plan = x->loop->detail = bc_new(&c->arena, cg_plan, 1);
     if (plan)
         plan->ring = x->ring;
-    else
-        cg_no_memory(c);
 }
 
 /* ---- loops ---- */
@@ -342,10 +338,8 @@ void cg_pass_ahead(cg_func *c)
 {
     if (!c->strip_bits)
         return;
-    if (!cg_values_grow(c, most_values(c))) {
-        cg_no_memory(c);
+    if (!cg_values_grow(c, most_values(c)))
         return;
-    }
     tell_of_others(c);
     for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body))
         if (op->opcode == CT_strips && is_innermost(op->regions[0]) && !cg_is_in_plan(op))

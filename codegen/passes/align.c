@@ -153,10 +153,8 @@ static bool find_lengths(const aligning *x, lengths *out)
                                                   : SHORT_BITS;
     cg_func *c = x->c;
     *out = (lengths){.wide = 0};
-    if (!cg_find_facts(c->ir) || !cg_find_views(c->ir)) {
-        cg_no_memory(c);
+    if (!cg_find_facts(c->ir) || !cg_find_views(c->ir))
         return false;
-    }
     for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body)) {
         if (!counts(x, op) || own_bits(c, op) < x->most)
             continue;
@@ -178,10 +176,8 @@ static ct_value *put_promise(ct_func *f, ct_op *place, const asked *a)
 static bool promise(aligning *x, asked *a)
 {
     ct_value *promised = put_promise(x->c->ir, x->c->ir->body->first, a);
-    if (!promised) {
-        cg_no_memory(x->c);
+    if (!promised)
         return false;
-    }
     ct_replace_uses(a->v, promised);
     ct_set_operand(promised->op, 0, a->v);
     a->promise = promised->op;
@@ -285,8 +281,7 @@ static bool may_pay(const aligning *x)
     }
     if (loops && !cg_is_map(c))
         return reduces;
-    if (!cg_bits_held(c, &held))
-        cg_no_memory(c);
+    cg_bits_held(c, &held);
     uint32_t own = (uint32_t)(held / REGISTER_BITS) / cg_threads(c);
     return loops || narrow || !cg_is_map(c) ? cg_registers_wanted(c, own) < CG_REGISTERS / cg_threads(c)
                                             : own <= CG_HELD_IN_VERSIONS;
@@ -319,10 +314,8 @@ static void promise_in(aligning *x, const ct_block *block)
 {
     for (uint32_t i = 0; i < x->count; i++) {
         ct_value *promised = put_promise(x->c->ir, block->first, &x->params[i]);
-        if (!promised) {
-            cg_no_memory(x->c);
+        if (!promised)
             return;
-        }
         for (ct_use *use = x->params[i].v->uses, *next; use; use = next) {
             next = use->next;
             if (use->op != promised->op && ct_is_inside(use->op->block, block))
@@ -337,10 +330,8 @@ static void version(aligning *x)
     ct_op *first = body->first, *last = body->last->prev;
     ct_builder b = {x->c->ir, first, false};
     ct_value *holds = put_question(x, &b);
-    if (!holds) {
-        cg_no_memory(x->c);
+    if (!holds)
         return;
-    }
     if (!cg_version(x->c, first, last, holds, &otherwise))
         return;
     x->c->is_versioned = true;
@@ -358,8 +349,6 @@ static void version(aligning *x)
 void cg_pass_align(cg_func *c)
 {
     aligning *x = bc_new(&c->arena, aligning, 1);
-    if (!x)
-        cg_no_memory(c);
     if (!x || !may_be_versioned(c))
         return;
     x->c = c;

@@ -151,8 +151,7 @@ static bool canonicalise(cg_func *c, ct_op *loop)
         if (!is_integer_or_pointer(&x.body->args[i + 1]) || !cg_find_recurrence(loop, i, &r))
             continue;
         found = true;
-        if (!replace(c, &x, i, &r))
-            cg_no_memory(c);
+        replace(c, &x, i, &r);
     }
     return found;
 }

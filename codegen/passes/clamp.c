@@ -69,9 +69,7 @@ bool cg_end_clamped(cg_func *c, ct_op *loop)
         return false;
     ct_builder b = {c->ir, loop, false};
     ct_value *end = ct_build_scalar(&b, BC_I32, kept + 1);
-    if (!end)
-        cg_no_memory(c);
-    else
+    if (end)
         ct_set_operand(loop, 1, end);
     return end;
 }

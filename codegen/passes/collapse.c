@@ -136,10 +136,8 @@ ct_op *cg_collapse_loops(cg_func *c, ct_op *outer)
     if (!find_nest(outer, &x))
         return NULL;
     ct_op *loop = cg_find_facts(c->ir) ? put_loop(c, &x) : NULL;
-    if (!loop) {
-        cg_no_memory(c);
+    if (!loop)
         return NULL;
-    }
     ct_block *body = x.outer->regions[0], *in = x.inner->regions[0], *to = loop->regions[0];
     for (uint32_t i = 0; i < loop->result_count; i++) {
         ct_replace_uses(&x.outer->results[i], &loop->results[i]);
@@ -151,10 +149,8 @@ ct_op *cg_collapse_loops(cg_func *c, ct_op *outer)
         ct_move_before(op, in->first);
     }
     ct_move_all(in, to, loop);
-    if (!put_counters(c, &x, loop)) {
-        cg_no_memory(c);
+    if (!put_counters(c, &x, loop))
         return NULL;
-    }
     ct_remove(x.inner);
     ct_remove(x.outer);
     return loop;

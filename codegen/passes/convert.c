@@ -124,10 +124,8 @@ static void convert(conversions *x, ct_value *v, const cg_variant *variant, uint
 {
     cg_func *c = x->c;
     ct_op *op = ct_op_new(c->ir, CT_convert, ct_maker_of(v), 1, 1);
-    if (!op) {
-        cg_no_memory(c);
+    if (!op)
         return;
-    }
     ct_value *to = &op->results[0];
     const cg_value *from = cg_value_of(c, v);
     to->type = v->type;
@@ -154,10 +152,8 @@ void cg_pass_convert(cg_func *c)
     conversions x = {.c = c, .from = bc_new(&c->arena, ct_value *, c->ir->value_count + 1u)};
     if (x.from)
         find_all(&x);
-    if (!x.from || (x.count && !cg_values_grow(c, x.count))) {
-        cg_no_memory(c);
+    if (!x.from || (x.count && !cg_values_grow(c, x.count)))
         return;
-    }
     for (uint32_t i = 0; i < x.from_count; i++)
         convert_all(&x, x.from[i]);
 }

@@ -11,11 +11,7 @@
 
 static const cg_kernel_cost *predict(cg_func *c)
 {
-    const cg_kernel_cost *cost =
-        cg_predict(c, c->launch ? c->launch : &(cg_launch){.params = NULL}, cg_shared_bytes(c));
-    if (!cost)
-        cg_no_memory(c);
-    return cost;
+    return cg_predict(c, c->launch ? c->launch : &(cg_launch){.params = NULL}, cg_shared_bytes(c));
 }
 
 static void say_loop(const cg_func *c, const cg_kernel_cost *k, const cg_loop_cost *loop)

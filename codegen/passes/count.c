@@ -189,10 +189,8 @@ ct_op *cg_count_loop(cg_func *c, ct_op *loop)
     if (!find_exit(loop, &x))
         return NULL;
     ct_op *counted = put_loop(c, &x);
-    if (!counted || !put_results(c, &x, counted)) {
-        cg_no_memory(c);
+    if (!counted || !put_results(c, &x, counted))
         return NULL;
-    }
     ct_remove(x.leave);
     ct_remove(x.branch);
     for (uint32_t i = 0; i < x.body->arg_count; i++)

@@ -79,10 +79,7 @@ static uint32_t parts_of(const cutting *x, uint32_t wanted, uint32_t stages, uin
 
 static bool find_views(cg_func *c)
 {
-    bool found = cg_find_facts(c->ir) && cg_find_views(c->ir);
-    if (!found)
-        cg_no_memory(c);
-    return found;
+    return cg_find_facts(c->ir) && cg_find_views(c->ir);
 }
 
 /* Are the tiles of a batch better cut? Only if tensor maps may bring them: threads that copy tiles of more dimensions
@@ -283,8 +280,8 @@ static void cut(cutting *x)
     bool done = inner && shift_positions(x, inner);
     for (uint32_t i = 0; i < x->of.load_count && done; i++)
         done = cut_load(x, i, inner);
-    if (!done || !cg_resize_k(x->c->ir, &x->of, 1, x->parts))
-        cg_no_memory(x->c);
+    if (done)
+        cg_resize_k(x->c->ir, &x->of, 1, x->parts);
 }
 
 /* ---- the pass ---- */

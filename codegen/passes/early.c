@@ -144,10 +144,8 @@ ct_op *cg_load_early(cg_func *c, ct_op *loop)
     for (uint32_t distance = 2; distance > 0 && !c->failed; distance--) {
         early x = {.c = c, .loop = loop, .distance = distance, .loads = bc_new(&c->arena, cg_scheduled, planned)};
         cg_pipelined out;
-        if (!x.loads) {
-            cg_no_memory(c);
+        if (!x.loads)
             return loop;
-        }
         choose_loads(&x, &w);
         if (x.count && cg_pipeline(c, &(cg_schedule){.loop = loop, .ops = x.loads, .count = x.count}, &out))
             loop = out.loop;

@@ -86,10 +86,8 @@ static void split_product(expansion *x)
         ct_map map;
         ct_op *op = product;
         cg_k_part *k_part = bc_new(x->f->arena, cg_k_part, 1);
-        if (!k_part || !ct_map_new(x->f, &map) || (!is_last && !(op = ct_clone(x->f, product, &map)))) {
-            cg_no_memory(x->c);
+        if (!k_part || !ct_map_new(x->f, &map) || (!is_last && !(op = ct_clone(x->f, product, &map))))
             return;
-        }
         *k_part = (cg_k_part){.number = part, .bits = x->ring->parts};
         op->detail = k_part;
         if (!is_last) {
@@ -194,8 +192,7 @@ static expansion begin(cg_func *c, ct_op *loop, cg_ring *ring)
     x.value = cg_ring_new(c, x.ring, loop, loop);
     for (const ct_op *op = x.body->first; op; op = ct_next_op(op, x.body))
         most += cg_is_in_slice(ring, op);
-    if (!(x.ops = bc_new(x.f->arena, cg_scheduled, most << ring->parts)))
-        cg_no_memory(c);
+    x.ops = bc_new(x.f->arena, cg_scheduled, most << ring->parts);
     if (c->failed)
         return x;
     cg_remark_ring(c, loop, x.ring);
@@ -226,8 +223,6 @@ static ct_op *run_level(cg_func *c, ct_op *loop, cg_ring *const *rings, uint32_t
                       "for their addresses",
                       shift);
         }
-    if (!ops)
-        cg_no_memory(c);
     schedule.ops = ops;
     return ops && schedule.count && cg_pipeline(c, &schedule, &out) ? out.loop : loop;
 }
@@ -287,10 +282,8 @@ static void go_through_again(expansion *x)
     const cg_ring *first = x->ring->again;
     ct_op *more = cg_later_new(x->c, x->loop, ct_operand(x->loop, F_for_lower_bound), first->slots);
     ct_value *value = first->value;
-    if (!more || !ct_add_operands(x->f, x->value->op, &value, 1)) {
-        cg_no_memory(x->c);
+    if (!more || !ct_add_operands(x->f, x->value->op, &value, 1))
         return;
-    }
     ct_insert_before(more, x->loop);
     x->more = &more->results[1];
 }

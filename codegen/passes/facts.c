@@ -58,8 +58,6 @@ void cg_dump_facts(cg_func *c, bc_text *out)
 
 void cg_pass_facts(cg_func *c)
 {
-    if (!cg_find_facts(c->ir) || !cg_find_views(c->ir))
-        cg_no_memory(c);
-    else
+    if (cg_find_facts(c->ir) && cg_find_views(c->ir))
         cg_order_longest_first(c);
 }

@@ -358,7 +358,7 @@ void cg_pass_flip(cg_func *c)
     if (cg_loops_stay_plain(c) || cg_choices_of(c)->swap == CG_NEVER)
         return;
     if (!cg_find_facts(c->ir) || !cg_find_views(c->ir))
-        cg_no_memory(c);
+        return;
     for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
         flipping x = {.c = c, .loop = op};
         if (op->opcode != OP_for)
@@ -366,9 +366,7 @@ void cg_pass_flip(cg_func *c)
         bool chain = is_chain_of_few_rows(&x);
         if (!chain && !may_flip(&x))
             continue;
-        if (!(chain ? flip_chain(&x) : flip(&x)))
-            cg_no_memory(c);
-        any = true;
+        any = chain ? flip_chain(&x) : flip(&x);
         if (chain)
             most_warps = cg_warps_of_rows(op->regions[0]);
         if (x.reordered)

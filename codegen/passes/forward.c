@@ -181,10 +181,8 @@ static void walk_branches(forwarding *f, ct_op *op)
     ct_value **before = bc_new(&f->c->arena, ct_value *, f->count + 1u);
     ct_value **behind = bc_new(&f->c->arena, ct_value *, f->count + 1u);
     bool is_first = true;
-    if (!before || !behind) {
-        cg_no_memory(f->c);
+    if (!before || !behind)
         return;
-    }
     memcpy(before, f->now, bytes);
     for (uint32_t r = 0; r < 2; r++) {
         ct_block *region = r < op->region_count ? op->regions[r] : NULL;
@@ -242,10 +240,8 @@ static bool forward(cg_func *c)
 {
     forwarding *f = bc_new(&c->arena, forwarding, 1);
     uint16_t *place = bc_new(&c->arena, uint16_t, c->ir->value_count + 1u);
-    if (!f || !place) {
-        cg_no_memory(c);
+    if (!f || !place)
         return false;
-    }
     f->c = c;
     f->place = place;
     find_storage(f);

@@ -79,8 +79,6 @@ static void pass_token_on(const cg_splitting *x, ct_op *copy)
     }
     if (before)
         ct_replace_uses(result, before);
-    else
-        cg_no_memory(x->c);
 }
 
 /* Inserts an acquire, all copies of a ring and a commit into the producers' program; tiles that pass through
@@ -205,10 +203,8 @@ static void await_ahead(const cg_splitting *x, const cg_ring_place *p)
     ct_op *next = cg_later_new(x->c, p->loop, &p->loop->regions[0]->args[0], 1);
     ct_op *await = cg_ring_op(x->c, CT_await, p->loop, p->value), *release = p->product->next;
     if (!first || !next || !await || !ct_add_operands(x->f, await, &(ct_value *){&first->results[1]}, 1)
-        || !ct_add_operands(x->f, release, &(ct_value *){&next->results[1]}, 1)) {
-        cg_no_memory(x->c);
+        || !ct_add_operands(x->f, release, &(ct_value *){&next->results[1]}, 1))
         return;
-    }
     ct_insert_before(first, p->loop);
     ct_insert_before(await, p->loop);
     ct_insert_before(next, p->product);
@@ -448,10 +444,8 @@ static void wrap(cg_splitting *x, ct_block *producers)
     cg_groups *detail = bc_new(f->arena, cg_groups, 1);
     ct_block *consumers = ct_block_new(f, 0);
     ct_op *groups = ct_op_new(f, CT_groups, f->body->first, 0, 0), *end = ct_clone(f, f->body->last, &(ct_map){0});
-    if (!detail || !consumers || !groups || !end || !(groups->regions = bc_new(f->arena, ct_block *, CG_GROUPS))) {
-        cg_no_memory(x->c);
+    if (!detail || !consumers || !groups || !end || !(groups->regions = bc_new(f->arena, ct_block *, CG_GROUPS)))
         return;
-    }
     *detail = (cg_groups){.launched = x->budget->launched,
                           .consumers = x->budget->consumers,
                           .producers = x->budget->producers,

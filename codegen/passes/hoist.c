@@ -147,8 +147,6 @@ static void guard(cg_func *c, ct_op *load, ct_op *loop)
              *both = all ? ct_build(&b, OP_andi, mask->type, (ct_value *const[]){mask, all}, 2) : NULL;
     if (both)
         ct_set_operand(load, ct_operand_range(load, F_load_ptr_tko_mask).first, both);
-    else
-        cg_no_memory(c);
 }
 
 /* Moves the op, and the ops of the body that compute its operands, in front of the loop. */
@@ -206,10 +204,8 @@ static bool hoist_results(cg_func *c, ct_op *loop)
     ct_block *body = loop->regions[0];
     bool *leaves = bc_new(&c->arena, bool, c->ir->value_count + 1u);
     uint64_t registers = 0;
-    if (!leaves) {
-        cg_no_memory(c);
+    if (!leaves)
         return false;
-    }
     for (const ct_op *op = body->first; op; op = op->next)
         for (uint32_t i = 0; i < op->result_count; i++)
             leaves[op->results[i].id] = may_leave(c, body, op) && follows(op, body, leaves);

@@ -496,10 +496,8 @@ void cg_pass_layouts(cg_func *c)
     size_t size = c->ir->value_count * sizeof *c->values;
     c->values = bc_new(&c->arena, cg_value, c->ir->value_count + 1u);
     cg_homes homes = {.visit = assign_op, .decided = bc_new(&c->arena, const cg_layout *, c->ir->value_count + 1u)};
-    if (!c->values || !homes.decided) {
-        cg_no_memory(c);
+    if (!c->values || !homes.decided)
         return;
-    }
     cg_layout scalar = cg_layout_scalar(c->warp_bits);
     c->homes = &homes;
     bool rows = false;

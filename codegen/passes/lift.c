@@ -99,10 +99,8 @@ static void replace(cg_func *c, const cg_lifted *l, ct_value *view)
     ct_value *tile = b.failed ? NULL
                               : ct_build_op(&b, ct_load_view_new(c->ir, l->load, view, index, inside, token,
                                                                  l->load->results[1].type));
-    if (!tile) {
-        cg_no_memory(c);
+    if (!tile)
         return;
-    }
     bc_attr_of(tile->op->from, F_load_view_tko_optimization_hints)->tagged =
         ct_attr_of(l->load, gathers ? (int)F_load_view_tko_optimization_hints : (int)F_load_ptr_tko_optimization_hints)
             ->tagged;
@@ -112,10 +110,8 @@ static void replace(cg_func *c, const cg_lifted *l, ct_value *view)
         as_it_was = ct_build(&b, OP_reshape, type, &tile, 1);
     else
         tile->type = bc_results(tile->op->from)[0].type = type;
-    if (!as_it_was) {
-        cg_no_memory(c);
+    if (!as_it_was)
         return;
-    }
     ct_replace_uses(&l->load->results[0], as_it_was);
     ct_replace_uses(&l->load->results[1], &tile->op->results[1]);
     hoist_around(tile->op);
@@ -161,9 +157,7 @@ static bool find(lifting *x, ct_op *op, bool anywhere, cg_lifted *l)
 static cg_lifted *place_for_load(lifting *x)
 {
     cg_lifted **place = &x->loads[x->count];
-    if (!*place && !(*place = bc_new(&x->c->arena, cg_lifted, 1)))
-        cg_no_memory(x->c);
-    return *place;
+    return *place = *place ? *place : bc_new(&x->c->arena, cg_lifted, 1);
 }
 
 /* Finds all loads that can be lifted. anywhere: to views without further conditions on the divisors of rows and
@@ -195,10 +189,8 @@ static void lift_known(lifting *x)
         ct_op *place = outermost_place(x->loads[i]);
         ct_builder b = {x->c->ir, place, false};
         ct_value *view = cg_lift_put_view(&b, x->loads[i], NULL);
-        if (!view && !x->loads[i]->unwraps) {
-            cg_no_memory(x->c);
+        if (!view && !x->loads[i]->unwraps)
             return;
-        }
         replace(x->c, x->loads[i], view);
         hoist_around(place);
     }
@@ -305,10 +297,8 @@ static ct_block *lift_asked(lifting *x)
     for (uint32_t i = 0; i < x->count && !k.b.failed; i++)
         if (x->asks[i])
             x->views[i] = cg_lift_put_view(&k.b, x->loads[i], k.views);
-    if (k.b.failed || !k.all) {
-        cg_no_memory(x->c);
+    if (k.b.failed || !k.all)
         return NULL;
-    }
     ct_op *place = k.all->op;
     if (!cg_version(x->c, r.first, r.last, k.all, &otherwise))
         return NULL;
@@ -333,10 +323,8 @@ static bool gains(const cg_func *c)
    NULL otherwise. */
 static ct_block *lift_in(lifting *x, ct_block *block, bool anywhere)
 {
-    if (!cg_find_facts(x->c->ir)) {
-        cg_no_memory(x->c);
+    if (!cg_find_facts(x->c->ir))
         return NULL;
-    }
     find_all(x, block, anywhere);
     lift_known(x);
     return gains(x->c) && !x->c->failed ? lift_asked(x) : NULL;
@@ -425,10 +413,8 @@ static void take_in_order(lifting *x, ct_op *op)
             steps[d] = 1;
         }
     ct_value *view = b.failed ? NULL : view_in_order(x, made, steps);
-    if (!view) {
-        cg_no_memory(x->c);
+    if (!view)
         return;
-    }
     ct_set_operand(op, first - 1, view);
     x->in_order = true;
     cg_remark(x->c, op, CG_REMARK_Lifted, TV_REMARK_PASSED,
@@ -451,10 +437,8 @@ void cg_pass_lift(cg_func *c)
     if (!any)
         return;
     x = bc_new(&c->arena, lifting, 1);
-    if (!x) {
-        cg_no_memory(c);
+    if (!x)
         return;
-    }
     x->c = c;
     ct_block *otherwise = lift_in(x, c->ir->body, false);
     lifted = x->count;

@@ -297,10 +297,8 @@ static ct_op *look_at(cg_func *c, ct_op *loop)
     ct_value *several = put_condition(&x);
     ct_op *branch = several ? part(&x, several) : NULL;
     ct_value *taken = branch ? put_take(&x) : NULL;
-    if (!taken || !put_give(&x, taken)) {
-        cg_no_memory(c);
+    if (!taken || !put_give(&x, taken))
         return NULL;
-    }
     cg_remark(c, loop, CG_REMARK_Lock, TV_REMARK_PASSED,
               "the lock that each iteration takes is taken once around the loop, if it has more than one iteration");
     return branch->next;

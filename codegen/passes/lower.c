@@ -34,10 +34,8 @@ static uint32_t number_of(cg_func *c, cg_names *names, tv_str name)
         if (bc_str_eq(names->items[i], name))
             return (uint32_t)i + 1;
     tv_str *grown = bc_grow(&c->written->arena, names->items, names->count, &names->capacity, tv_str);
-    if (!grown) {
-        cg_no_memory(c);
+    if (!grown)
         return 0;
-    }
     names->items = grown;
     names->items[names->count++] = name;
     return (uint32_t)names->count;
@@ -74,10 +72,8 @@ static void mark(cg_func *c, const ct_op *op)
     if (!c->witness || c->failed)
         return;
     cg_mark *grown = bc_grow(&c->arena, e->marks, e->mark_count, &e->mark_capacity, cg_mark);
-    if (!grown) {
-        cg_no_memory(c);
+    if (!grown)
         return;
-    }
     e->marks = grown;
     e->marks[e->mark_count++] = (cg_mark){op, e->body.len};
 }

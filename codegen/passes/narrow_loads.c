@@ -111,7 +111,7 @@ void cg_narrow_loads(cg_func *c)
 {
     for (ct_op *op = c->ir->body->first, *next; op && !c->failed; op = next) {
         next = ct_next_op(op, c->ir->body);
-        if (op->opcode == OP_load_view_tko && is_taken_apart(op) && !take_apart(c->ir, op))
-            cg_no_memory(c);
+        if (op->opcode == OP_load_view_tko && is_taken_apart(op))
+            take_apart(c->ir, op);
     }
 }

@@ -77,10 +77,8 @@ static void exit_outside(cg_func *c, ct_value *index, int64_t count)
     ct_builder b = {.f = c->ir, .place = index->op->next};
     ct_value *operands[] = {index, ct_build_scalar(&b, BC_I32, count)};
     ct_value *within = operands[1] ? ct_build_own(&b, CT_within, index->type, operands, 2) : NULL;
-    if (!within) {
-        cg_no_memory(c);
+    if (!within)
         return;
-    }
     for (ct_use *use = index->uses, *next; use; use = next) {
         next = use->next;
         ct_op *op = use->op;

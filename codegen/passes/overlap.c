@@ -186,10 +186,8 @@ static ct_op *put_await(const overlapping *x, uint32_t i)
 {
     ct_op *product = x->products[i], *place = ct_first_reader(&product->results[0], x->body);
     cg_pending *pending = bc_new(x->c->ir->arena, cg_pending, 1);
-    if (!pending) {
-        cg_no_memory(x->c);
+    if (!pending)
         return NULL;
-    }
     pending->others = started_before(x, i, place);
     ct_op *await = cg_put_mma_await(x->c, &product->results[0], place->prev);
     await->detail = pending;

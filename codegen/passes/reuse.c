@@ -128,10 +128,8 @@ static bool pass_on_token(numbering *n, ct_op *first, ct_op *load)
              *before = load->operand_count ? load->operands[load->operand_count - 1] : NULL;
     if (before && before->type->kind == BC_TOKEN && before != to) {
         ct_op *both = ct_made_new(n->c->ir, OP_join_tokens, load, from->type, (ct_value *const[]){to, before}, 2);
-        if (!both) {
-            cg_no_memory(n->c);
+        if (!both)
             return false;
-        }
         ct_insert_before(both, load);
         to = &both->results[0];
     }
@@ -213,10 +211,8 @@ void cg_pass_reuse(cg_func *c)
         n.size *= 2;
     n.same = bc_new(&c->arena, const ct_value *, n.known + 1u);
     n.table = bc_new(&c->arena, ct_op *, n.size);
-    if (!n.same || !n.table) {
-        cg_no_memory(c);
+    if (!n.same || !n.table)
         return;
-    }
     walk(&n, c->ir->body);
     if (n.has_changed && !c->failed)
         cg_simplify(c);

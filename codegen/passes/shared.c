@@ -36,10 +36,8 @@ void cg_find_effects(cg_func *c, ct_op *op, uint32_t stretch)
     if (!hooks[op->opcode])
         return;
     op->effects = bc_new(&c->arena, cg_effects, 1);
-    if (!op->effects) {
-        cg_no_memory(c);
+    if (!op->effects)
         return;
-    }
     op->effects->stretch = stretch;
     hooks[op->opcode](c, op);
 }
@@ -122,8 +120,6 @@ static cg_effect **list(finding *x)
 {
     cg_effect **effects = bc_new(&x->c->arena, cg_effect *, x->count + 1u);
     const ct_block *body = x->c->ir->body;
-    if (!effects)
-        cg_no_memory(x->c);
     for (const ct_op *op = body->first; effects && op; op = ct_next_op(op, body))
         for (cg_effect *e = op->effects ? op->effects->first : NULL; e; e = e->next)
             effects[e->number] = e;
@@ -287,14 +283,10 @@ void cg_pass_shared(cg_func *c)
 {
     finding x = {.c = c};
     cg_sharing *s = c->sharing = bc_new(&c->arena, cg_sharing, 1);
-    if (!s) {
-        cg_no_memory(c);
+    if (!s)
         return;
-    }
-    if (!find_stretches(c)) {
-        cg_no_memory(c);
+    if (!find_stretches(c))
         return;
-    }
     find_in(&x, c->ir->body);
     s->effect_count = x.count;
     if (c->failed || !(s->effects = list(&x)))

@@ -58,10 +58,8 @@ static ct_value *constant_for(cg_func *c, ct_op *op, uint32_t i)
 static ct_value *put_product(cg_func *c, ct_op *place, ct_value *a, ct_value *b)
 {
     ct_op *op = ct_made_new(c->ir, OP_mulf, place, place->results[0].type, (ct_value *const[]){a, b}, 2);
-    if (!op || !give_fact(c, op)) {
-        cg_no_memory(c);
+    if (!op || !give_fact(c, op))
         return NULL;
-    }
     bc_attr_of(op->from, F_mulf_rounding_mode)->u = BC_RoundingMode_nearest_even;
     ct_insert_before(op, place);
     return &op->results[0];
@@ -86,10 +84,8 @@ static ct_value *flushed(cg_func *c, ct_op *op)
     if (!cg_may_underflow(op))
         return NULL;
     ct_op *made = ct_made_new(c->ir, OP_exp2, op, op->results[0].type, op->operands, 1);
-    if (!made || !give_fact(c, made)) {
-        cg_no_memory(c);
+    if (!made || !give_fact(c, made))
         return NULL;
-    }
     bc_attr_of(made->from, F_exp2_flush_to_zero)->u = 1;
     ct_insert_before(made, op);
     return &made->results[0];
@@ -118,9 +114,7 @@ static void simplify(cg_func *c, ct_op *op)
                       : op->opcode == OP_exp2  ? flushed(c, op)
                       : i == 0                 ? cg_operand_given(op)
                                                : NULL;
-        if (known && !v)
-            cg_no_memory(c);
-        else if (v && v->type == op->results[i].type)
+        if (v && v->type == op->results[i].type)
             ct_replace_uses(&op->results[i], v);
     }
 }
@@ -139,10 +133,8 @@ void cg_drop_access(cg_func *c, ct_op *op, ct_value *token)
     ct_value *result = &op->results[op->result_count - 1];
     if (!token && result->uses) {
         ct_op *made = ct_token_new(c->ir, op, result->type);
-        if (!made) {
-            cg_no_memory(c);
+        if (!made)
             return;
-        }
         ct_insert_before(made, op);
         token = &made->results[0];
     }
@@ -177,10 +169,8 @@ static void sweep(cg_func *c, ct_block *block)
 void cg_simplify(cg_func *c)
 {
     ct_block *body = c->ir->body;
-    if (!cg_begin_facts(c->ir)) {
-        cg_no_memory(c);
+    if (!cg_begin_facts(c->ir))
         return;
-    }
     for (ct_op *op = body->first; op && !c->failed; op = ct_next_op(op, body)) {
         cg_learn(op, c->ir->arena);
         simplify(c, op);

@@ -188,10 +188,8 @@ static bool sink(cg_func *c, ct_op *op)
                  && pays(&x);
     if (!found)
         return false;
-    if (!narrow(&x, &op->results[0]) || !widen(&x)) {
-        cg_no_memory(c);
+    if (!narrow(&x, &op->results[0]) || !widen(&x))
         return false;
-    }
     return true;
 }
 

@@ -277,10 +277,8 @@ static void schedule(skewing *x)
 static void await(const skewing *x, ct_op *product, uint32_t others, ct_op *behind)
 {
     cg_pending *pending = bc_new(x->f->arena, cg_pending, 1);
-    if (!pending) {
-        cg_no_memory(x->c);
+    if (!pending)
         return;
-    }
     pending->others = others;
     product->in_flight = true;
     cg_put_mma_await(x->c, &product->results[0], behind)->detail = pending;
@@ -388,10 +386,8 @@ static ct_op *look_at(cg_func *c, ct_op *loop)
     skewing x = {.c = c, .f = c->ir, .loop = loop, .body = loop->regions[0]};
     if (!find_products(&x) || !find_accumulator(&x))
         return ct_next_op(loop, c->ir->body);
-    if (!begin(&x)) {
-        cg_no_memory(c);
+    if (!begin(&x))
         return NULL;
-    }
     if (!mark_late(&x) || !mark_right(&x))
         return ct_next_op(loop, c->ir->body);
     mark_needed(&x);

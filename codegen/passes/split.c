@@ -176,10 +176,8 @@ static void split(splitting *x, ct_op *loop)
              *all = ct_build_if_less(&b, rank, ct_build_scalar(&b, BC_I32, 1), true, end, first);
     to = choose(&b, parted, to, all);
     ct_op *sum = ct_op_new(f, CT_add_parts, loop, 2, 1);
-    if (!from || !to || !sum) {
-        cg_no_memory(x->c);
+    if (!from || !to || !sum)
         return;
-    }
     sum->results[0].type = loop->results[0].type;
     ct_insert_after(sum, loop);
     ct_replace_uses(&loop->results[0], &sum->results[0]);

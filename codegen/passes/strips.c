@@ -258,10 +258,8 @@ void cg_pass_strips(cg_func *c)
     if (!c->strip_bits)
         return;
     cg_forming x = {.c = c};
-    if (!cg_strips_room(&x)) {
-        cg_no_memory(c);
+    if (!cg_strips_room(&x))
         return;
-    }
     form_in(&x, c->ir->body);
     if (!c->failed)
         cg_strips_place(c);

@@ -128,10 +128,8 @@ ct_op *cg_strips_enclose(cg_forming *x, ct_op *const *members, uint32_t count, c
     ct_op *keep = ct_op_new(f, CT_keep, from, 0, 0), *loop = NULL;
     if (e.region && detail && keep && fill(&e, members, count, keep))
         loop = ct_op_new(f, CT_strips, from, 0, e.end - e.first);
-    if (!loop) {
-        cg_no_memory(x->c);
+    if (!loop)
         return NULL;
-    }
     *detail = trips;
     loop->detail = detail;
     loop->region_count = 1;
@@ -139,7 +137,6 @@ ct_op *cg_strips_enclose(cg_forming *x, ct_op *const *members, uint32_t count, c
     e.region->parent = loop;
     ct_insert_before(loop, e.behind);
     give(&e, loop);
-    if (!ct_add_operands(f, keep, e.given + e.first, e.end - e.first))
-        cg_no_memory(x->c);
+    ct_add_operands(f, keep, e.given + e.first, e.end - e.first);
     return loop;
 }

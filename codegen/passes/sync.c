@@ -48,10 +48,7 @@ typedef struct walk {
 
 static pending nothing(walk *x)
 {
-    pending p = {bc_new(&x->c->arena, uint64_t, (size_t)SETS * x->words)};
-    if (!p.sets)
-        cg_no_memory(x->c);
-    return p;
+    return (pending){bc_new(&x->c->arena, uint64_t, (size_t)SETS * x->words)};
 }
 
 static void clear(const walk *x, pending p)

@@ -90,10 +90,8 @@ static bool keep(placing *x, ct_op *product, cg_sum *sum)
         return false;
     uint32_t operand = ct_for_inits(loop).first + carried;
     ct_op *start = ct_op_new(x->f, CT_sum, product, 1, 1), *end = end_of(x, &loop->results[carried], loop);
-    if (!start || !end || (scale && !put_scale(x, product, scale, &loop->regions[0]->args[carried + 1], sum))) {
-        cg_no_memory(x->c);
+    if (!start || !end || (scale && !put_scale(x, product, scale, &loop->regions[0]->args[carried + 1], sum)))
         return false;
-    }
     ct_set_operand(start, 0, loop->operands[operand]);
     start->results[0].type = product->results[0].type;
     start->results[0].in_tensor = true;
@@ -277,8 +275,6 @@ static void put(placing *x, ct_opcode opcode, ct_op *before)
     ct_op *op = ct_op_new(x->f, opcode, before, 0, 0);
     if (op)
         ct_insert_before(op, before);
-    else
-        cg_no_memory(x->c);
 }
 
 /* Allocates behind `share`, at which thread blocks without tile blocks leave. */
@@ -346,10 +342,8 @@ void cg_pass_tensor(cg_func *c)
     if (!x.most)
         return;
     x.tensor = bc_new(&c->arena, cg_tensor, 1);
-    if (!x.tensor || !(x.tensor->sums = bc_new(&c->arena, cg_sum, x.most))) {
-        cg_no_memory(c);
+    if (!x.tensor || !(x.tensor->sums = bc_new(&c->arena, cg_sum, x.most)))
         return;
-    }
     x.tensor->columns = CG_TENSOR_LEAST_COLUMNS;
     ct_op *groups = NULL;
     for (ct_op *op = c->ir->body->first; op; op = op->next)

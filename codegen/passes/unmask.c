@@ -60,10 +60,8 @@ static const bc_type *scalar_of(const unmasking *x, const ct_value *v)
 /* Puts the op for scalars in front of the select. */
 static ct_value *put(unmasking *x, ct_op *op)
 {
-    if (!op) {
-        cg_no_memory(x->c);
+    if (!op)
         return NULL;
-    }
     ct_insert_before(op, x->select);
     x->put[x->put_count++] = op;
     return &op->results[0];
@@ -220,10 +218,8 @@ static ct_value *copy_of(unmasking *x, ct_value *v, uint32_t *left)
         return v;
     --*left;
     ct_op *copy = ct_op_like(x->f, (bc_opcode)v->op->opcode, v->op, v->op->operand_count, 1, 0);
-    if (!copy) {
-        cg_no_memory(x->c);
+    if (!copy)
         return v;
-    }
     copy->results[0].type = v->type;
     for (uint32_t i = 0; i < copy->operand_count; i++)
         ct_set_operand(copy, i, copy_of(x, v->op->operands[i], left));
@@ -252,18 +248,14 @@ static void move_select(unmasking *x, ct_block *block)
 static ct_op *guard(unmasking *x, ct_value *all)
 {
     ct_op *branch = ct_if_new(x->f, x->select, all, 1);
-    if (!branch || !ct_yield_new(x->f, branch->regions[0], x->select, &x->select->operands[1], 1)) {
-        cg_no_memory(x->c);
+    if (!branch || !ct_yield_new(x->f, branch->regions[0], x->select, &x->select->operands[1], 1))
         return NULL;
-    }
     branch->results[0].type = x->select->results[0].type;
     ct_insert_after(branch, x->select);
     ct_replace_uses(&x->select->results[0], &branch->results[0]);
     ct_value *result = &x->select->results[0];
     if (ct_yield_new(x->f, branch->regions[1], x->select, &result, 1))
         move_select(x, branch->regions[1]);
-    else
-        cg_no_memory(x->c);
     return branch;
 }
 
@@ -354,10 +346,8 @@ static ct_op *skip(unmasking *x, ct_op *work, ct_value *some)
     yields[0][0] = result;
     yields[1][0] = other;
     ct_op *branch = ct_if_new(x->f, x->select, some, count);
-    if (!branch) {
-        cg_no_memory(x->c);
+    if (!branch)
         return NULL;
-    }
     ct_insert_after(branch, work);
     if (first) {
         branch->results[0].type = result->type;
@@ -373,10 +363,8 @@ static ct_op *skip(unmasking *x, ct_op *work, ct_value *some)
         ct_set_operand(r.ops[i], 0, result);
     }
     for (uint32_t i = 0; i < 2; i++)
-        if (!ct_yield_new(x->f, branch->regions[i], x->select, yields[i], count)) {
-            cg_no_memory(x->c);
+        if (!ct_yield_new(x->f, branch->regions[i], x->select, yields[i], count))
             return NULL;
-        }
     ct_block *block = branch->regions[0];
     for (uint32_t i = 0; i < r.count; i++)
         ct_move_before(r.ops[i], block->last);

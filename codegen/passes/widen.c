@@ -19,8 +19,9 @@
        p = ftof s : f8                              p = ftof (ftof s : f8) : f16
        mmaf p, v, c : f8, f32               ->      mmaf p, (ftof v : f16), c : f16, f32
 
-   They stay as they are where only the left operand of a single product is computed and wgmma can read the right one as
-   bytes: then it takes the left one from registers or scratch, and multiplies twice as fast.
+   They stay as they are where only one operand of a single product is computed and wgmma can read the other one as
+   bytes: then it takes the computed one from registers or scratch, and multiplies twice as fast. If that is the right
+   operand, the flip pass swaps them.
 
    Asynchronous instructions take as long for f32 sums as for f16 sums, and all later passes deal with f32 sums: rings,
    warp specialisation, products in flight. Small products, which use `mma.sync`, keep f16 sums, as do targets without
@@ -33,6 +34,7 @@
 #include "codegen/analysis/product.h"
 #include "codegen/facts/facts.h"
 #include "codegen/kernel/limits.h"
+#include "codegen/groups/computes.h"
 #include "codegen/plan/loads.h"
 #include "codegen/plan/budget.h"
 #include "codegen/passes/pass.h"
@@ -112,28 +114,10 @@ static bool is_computed(const ct_value *operand)
     return maker && ct_is_map(maker);
 }
 
-/* Can an asynchronous instruction read the right operand as bytes, where copies put it, if threads compute the left one
-   in the same loop? */
-static bool reads_bytes(cg_func *c, const ct_op *op, const cg_product *p)
-{
-    const ct_op *loop = op->block->parent;
-    ct_op *load = cg_source_of(p->rhs)->op;
-    cg_ring_load ring;
-    if (p->chained || p->acc != BC_F32 || cg_loops_stay_plain(c) || !loop || loop->opcode != OP_for || loop->plain
-        || !is_computed(p->lhs) || cg_source_of(p->lhs)->op->block != op->block || !load || !ct_is_load(load)
-        || load->block != op->block)
-        return false;
-    if (!cg_find_facts(c->ir) || !cg_find_views(c->ir)) {
-        cg_no_memory(c);
-        return false;
-    }
-    return !cg_load_obstacle(c, load, op->block, &ring) && cg_async_reads(p, false, false, &ring.encoding);
-}
-
 /* Is it a product of 8-bit floats that asynchronous instructions compute only from f16? They read bytes only from
    rings, with K contiguous. Computed operands are in no ring. In a chain, the second product's left operand consists of
    sums, of which a thread has two neighbours instead of four, and its right operand rarely has K contiguous. */
-static bool suits_halves(cg_func *c, const ct_op *op)
+static bool suits_halves(cg_func *c, ct_op *op)
 {
     bc_kind kind = op->opcode == OP_mmaf ? bc_elem_kind(op->operands[0]->type) : BC_F32;
     if ((kind != BC_F8E4M3FN && kind != BC_F8E5M2) || !(c->target->features & CG_HAS_WGMMA)
@@ -141,7 +125,7 @@ static bool suits_halves(cg_func *c, const ct_op *op)
         return false;
     cg_product p = cg_product_of(c, op);
     return p.atom.widened && cg_async_fits(&p) && (p.chained || is_computed(p.lhs) || is_computed(p.rhs))
-           && !reads_bytes(c, op, &p);
+           && !cg_reads_bytes(c, op, 0) && !(cg_reads_bytes(c, op, 1) && cg_should_compute(c, op, 1));
 }
 
 /* ---- sums that loops carry ---- */
@@ -208,13 +192,15 @@ static bool widen_products(cg_func *c, ct_block *block)
             if (op->regions[r])
                 any = widen_products(c, op->regions[r]) || any;
         for (uint32_t i = 0; sums && op->opcode == OP_for && ct_ends_in_one_place(op) && i < op->result_count; i++)
-            if (is_wide_inside(op, i) && !carry_wide(c, op, i))
-                cg_no_memory(c);
+            if (is_wide_inside(op, i))
+                carry_wide(c, op, i);
         bool by_f32 = lacks_instruction(c, op), operands = by_f32 || suits_halves(c, op),
              sum = !by_f32 && sums && is_wide(c, op);
         any = any || operands || sum;
-        if ((operands && !widen_operands(c, op, by_f32 ? BC_F32 : BC_F16)) || (sum && !widen(c, op)))
-            cg_no_memory(c);
+        if (operands)
+            widen_operands(c, op, by_f32 ? BC_F32 : BC_F16);
+        if (sum && !c->failed)
+            widen(c, op);
     }
     return any;
 }

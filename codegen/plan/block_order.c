@@ -7,9 +7,7 @@
 #include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
 
-/* Is it an atomic access whose old values nothing uses? Why it lets blocks run in any order: a block learns from it
-   nothing about what other blocks have done, so it cannot wait for them. */
-static bool is_blind(const ct_op *op)
+bool cg_is_blind_atomic(const ct_op *op)
 {
     bool reads = ct_info(op)->effects & BC_READS, writes = ct_info(op)->effects & BC_WRITES;
     return reads && writes && (op->opcode == OP_atomic_red_view_tko || !op->results[0].uses);
@@ -18,7 +16,7 @@ static bool is_blind(const ct_op *op)
 bool cg_has_blind_atomics(const ct_func *f)
 {
     for (const ct_op *op = f->body->first; op; op = ct_next_op(op, f->body))
-        if (is_blind(op))
+        if (cg_is_blind_atomic(op))
             return true;
     return false;
 }
@@ -33,7 +31,7 @@ static bool is_of_parts(const ct_op *op)
 bool cg_blocks_are_apart(const ct_func *f)
 {
     for (const ct_op *op = f->body->first; op; op = ct_next_op(op, f->body)) {
-        bool accesses = bc_op_in(op->opcode, BC_OPS(ACCESS)) && !cg_is_weak_access(op) && !is_blind(op);
+        bool accesses = bc_op_in(op->opcode, BC_OPS(ACCESS)) && !cg_is_weak_access(op) && !cg_is_blind_atomic(op);
         if (is_of_parts(op))
             continue;
         if (accesses || ct_info(op)->effects & (BC_ORDERS | BC_REPORTS))
@@ -47,10 +45,8 @@ void cg_order_longest_first(cg_func *c)
     const ct_op *loop;
     if (c->block_order != CG_BY_NUMBER)
         return;
-    if (!cg_find_growing_loop(c->ir, &c->arena, &loop)) {
-        cg_no_memory(c);
+    if (!cg_find_growing_loop(c->ir, &c->arena, &loop))
         return;
-    }
     if (!loop || cg_loops_stay_plain(c) || !cg_blocks_are_apart(c->ir))
         return;
     c->block_order = CG_LONGEST_FIRST;

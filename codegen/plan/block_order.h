@@ -9,7 +9,10 @@
 /* Is the order in which blocks start unobservable? A block could observe it by waiting for another one, and could
    report it. */
 bool cg_blocks_are_apart(const ct_func *f);
-/* Are there atomic accesses whose old values nothing uses? */
+/* Is it an atomic access whose old values nothing uses? Why it lets blocks run in any order: a block learns from it
+   nothing about what other blocks have done, so it cannot wait for them. */
+bool cg_is_blind_atomic(const ct_op *op);
+/* Are there such accesses? */
 bool cg_has_blind_atomics(const ct_func *f);
 /* Starts the blocks that take longest first, so that only short ones remain at the end. */
 void cg_order_longest_first(cg_func *c);

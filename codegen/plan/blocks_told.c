@@ -61,10 +61,8 @@ static void fit(cg_func *c, cg_kernel_cost *k, uint32_t held)
 static bool find_fit(cg_func *c, cg_kernel_cost *k)
 {
     uint32_t held = 0;
-    if (!cg_registers_held(c, &held)) {
-        cg_no_memory(c);
+    if (!cg_registers_held(c, &held))
         return false;
-    }
     fit(c, k, held);
     return true;
 }
@@ -211,10 +209,8 @@ static bool reads_registers(const cg_func *c)
 
 uint32_t cg_blocks_beside_hint(cg_func *c, uint32_t *out_held)
 {
-    if (!cg_registers_held(c, out_held)) {
-        cg_no_memory(c);
+    if (!cg_registers_held(c, out_held))
         return 0;
-    }
     const uint32_t wanted = cg_registers_wanted(c, *out_held), products = cg_product_registers(c);
     return cg_blocks_hinted(c, products ? most_of(wanted, products) : wanted + cg_registers_of_masked(c));
 }
@@ -317,10 +313,8 @@ static uint32_t blocks_of_parts(cg_func *c)
     if (c->groups || cg_has_products(c->ir->body) || cg_is_by_stores(c) || has_atomic_loop(c) || !loads_in_parts(c)
         || are_of_second(c))
         return 0;
-    if (!cg_registers_held(c, &held)) {
-        cg_no_memory(c);
+    if (!cg_registers_held(c, &held))
         return 0;
-    }
     fit(c, &k, held);
     const uint32_t enough = (uint32_t)m->threads_enough / cg_all_threads(c),
                    least = k.blocks < enough ? k.blocks : enough;

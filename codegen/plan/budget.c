@@ -496,10 +496,8 @@ static uint32_t blocks_asked_for(cg_func *c)
     uint64_t bits;
     if (!hint)
         return hint;
-    if (!cg_bits_held(c, &bits)) {
-        cg_no_memory(c);
+    if (!cg_bits_held(c, &bits))
         return hint;
-    }
     const uint32_t held = (uint32_t)(bits / REGISTER_BITS / cg_threads(c)),
                    blocks = cg_blocks_hinted(c, cg_registers_wanted(c, held));
     return blocks < hint ? blocks : hint;

@@ -373,10 +373,8 @@ bool cg_cluster_find(cg_spreading *x)
     search s = {.x = x, .list = bc_new(arena, wanted, 2 * (size_t)f->value_count + 1)};
     x->of = bc_new(arena, cg_share, f->value_count + 1u);
     x->type = bc_new(arena, const bc_type *, f->value_count + 1u);
-    if (!s.list || !x->of || !x->type) {
-        cg_no_memory(x->c);
+    if (!s.list || !x->of || !x->type)
         return false;
-    }
     note_types(x);
     for (const ct_op *op = f->body->first; op; op = ct_next_op(op, f->body))
         if (!is_in_fold(op) && !find_effects(&s, op))

@@ -63,11 +63,8 @@ bool cg_cluster_is_torn(cg_spreading *x)
     const ct_block *body = x->c->ir->body;
     uint32_t count = count_accesses(body), next = 0, value;
     cg_ordered_op *all = count <= CG_ORDERED_ACCESSES ? bc_new(&x->c->arena, cg_ordered_op, count + 1u) : NULL;
-    if (!all) {
-        if (count <= CG_ORDERED_ACCESSES)
-            cg_no_memory(x->c);
+    if (!all)
         return !cg_cluster_refuse(x, NULL, "it has too many loads and stores");
-    }
     for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
         if (bc_op_in(op->opcode, BC_OPS(ACCESS)))
             all[next++] = cg_ordered_op_of(x->c, op);

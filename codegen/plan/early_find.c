@@ -52,10 +52,8 @@ static const char *is_known_at_head(cg_query *q)
     cg_early_plan *p = q->user;
     const when at = p->distance > 1 ? ANY_TIME : NEXT;
     slice s = {.body = q->body, .known = bc_new(&q->c->arena, uint8_t, q->c->ir->value_count + 1u)};
-    if (!s.known) {
-        cg_no_memory(q->c);
+    if (!s.known)
         return "out of memory";
-    }
     for (uint32_t i = 0; i < q->load->operand_count; i++) {
         const ct_value *v = q->load->operands[i];
         const bool is_view = v->view && v->type->kind != BC_TILE;
@@ -236,8 +234,6 @@ static cg_early_plan *new_plan(cg_func *c, const char *why, uint32_t distance)
     cg_early_plan *p = bc_new(&c->arena, cg_early_plan, 1);
     if (p)
         *p = (cg_early_plan){.why = why, .distance = distance};
-    else
-        cg_no_memory(c);
     return p;
 }
 
@@ -318,10 +314,8 @@ cg_load_list cg_loads_of(cg_func *c, const ct_op *loop)
     cg_load_list all = {0};
     for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
         all.count += ct_is_load(op) && ct_loop_around(op) == loop;
-    if (!marks || !(all.of = bc_new(&c->arena, cg_listed_load, all.count + 1u))) {
-        cg_no_memory(c);
+    if (!marks || !(all.of = bc_new(&c->arena, cg_listed_load, all.count + 1u)))
         return (cg_load_list){0};
-    }
     uint32_t next = 0;
     for (uint32_t addresses = 0; addresses < 2; addresses++) {
         all.others = next;

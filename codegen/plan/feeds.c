@@ -7,6 +7,7 @@
 #include "codegen/analysis/view.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/plan/loads.h"
+#include "codegen/rewrite/carried.h"
 
 bool cg_has_blocked(const cg_func *c, const ct_block *body)
 {
@@ -178,4 +179,43 @@ const char *cg_load_obstacle(cg_func *c, ct_op *op, const ct_block *body, cg_rin
 {
     static cg_condition *const copied[] = {cg_is_movable, cg_fits_products, NULL};
     return cg_obstacle(&(cg_query){.c = c, .body = body, .load = op, .out = out}, copied);
+}
+
+/* Is the operand, or the value of which it is a view, the result of an element-wise op in the same block? */
+static bool is_computed_beside(const ct_op *product, const ct_value *operand)
+{
+    const ct_op *maker = cg_source_of(operand)->op;
+    return maker && ct_is_map(maker) && maker->block == product->block;
+}
+
+/* May the flip pass swap the operands? */
+static bool may_swap(const cg_func *c, const ct_op *product)
+{
+    uint32_t sum;
+    return cg_choices_of(c)->swap != CG_NEVER && product->results[0].type->rank == 2
+           && cg_product_carried(product->block->parent, &sum) == product;
+}
+
+bool cg_reads_bytes(cg_func *c, const ct_op *product, uint32_t computed)
+{
+    const bc_kind kind = product->opcode == OP_mmaf ? bc_elem_kind(product->operands[0]->type) : BC_F32;
+    const ct_op *loop = product->block->parent;
+    if ((kind != BC_F8E4M3FN && kind != BC_F8E5M2) || !(c->target->features & CG_HAS_WGMMA) || cg_loops_stay_plain(c)
+        || !loop || loop->opcode != OP_for || loop->plain || (computed && !may_swap(c, product)))
+        return false;
+    const cg_product p = cg_product_of(c, product);
+    cg_product q = p;
+    q.m = computed ? p.n : p.m;
+    q.n = computed ? p.m : p.n;
+    const ct_value *const operands[] = {p.lhs, p.rhs};
+    ct_op *load = cg_source_of(operands[!computed])->op;
+    cg_ring_load ring;
+    if (p.chained || p.acc != BC_F32 || !cg_async_fits(&q) || !is_computed_beside(product, operands[computed]) || !load
+        || !ct_is_load(load) || load->block != product->block || (computed && load->opcode != OP_load_view_tko))
+        return false;
+    if (!cg_find_facts(c->ir) || !cg_find_views(c->ir)) {
+        cg_no_memory(c);
+        return false;
+    }
+    return !cg_load_obstacle(c, load, product->block, &ring) && cg_async_reads(&p, computed, false, &ring.encoding);
 }

@@ -263,10 +263,8 @@ static void keep(const chain *x)
     cg_ring *kept[CG_KEPT_LOOPS] = {new_first(x)}, rest[CG_KEPT_LOOPS];
     uint32_t others = 0, scratch = 0;
     for (uint32_t k = 0; k < x->count; k++) {
-        if (!kept[0] || (k && !(kept[k] = new_again(x, kept[0], k)))) {
-            cg_no_memory(x->c);
+        if (!kept[0] || (k && !(kept[k] = new_again(x, kept[0], k))))
             return;
-        }
         rest[k] = rest_of(ring_of(x->loops[k]), kept[k]);
         others = rest[k].slot_bytes > others ? rest[k].slot_bytes : others;
         scratch = converted(kept[0], &rest[k], scratch);

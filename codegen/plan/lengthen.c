@@ -96,10 +96,8 @@ bool cg_lengthen_steps(cg_func *c, ct_op *loop)
     cg_k_steps is;
     if (!cg_may_lengthen(c, loop, &is))
         return false;
-    if (!cg_find_facts(c->ir) || !cg_find_views(c->ir)) {
-        cg_no_memory(c);
+    if (!cg_find_facts(c->ir) || !cg_find_views(c->ir))
         return false;
-    }
     const uint32_t steps = cg_is_start_near(&is) ? steps_of(c, &is.of) : 1;
     return steps > 1 && cg_lengthen(c, &is, steps);
 }

@@ -18,6 +18,8 @@ cg_slot_budget cg_budget_of_products(cg_func *c, const ct_block *body, const cg_
    with such tiles probably has fewer blocks than there are multiprocessors. Shorter copies pass through the L1
    cache, which gets the shared memory that stages leave. */
 bool cg_is_narrow_ring(const ct_block *body, const cg_ring *ring);
+/* Has the body several products? */
+bool cg_has_chain(const ct_block *body);
 cg_slot_budget cg_budget_with_own(cg_func *c, const ct_block *body, const cg_ring *ring, const cg_ring *own,
                                   const cg_slot_work *work);
 
@@ -30,6 +32,9 @@ const char *cg_pointer_pieces_fit(cg_func *c, ct_op *load, uint32_t least, uint3
 /* Why threads cannot copy the load's tile to a slot from which products read it (if body is not NULL, all of these must
    be in it): a text for users. NULL: they can, and *out says how. */
 const char *cg_load_obstacle(cg_func *c, ct_op *op, const ct_block *body, cg_ring_load *out);
+/* Can wgmma read an operand of a product of 8-bit floats as bytes, where copies put it, if threads compute the other
+   one, `computed`, in the same loop? It is the right operand, or becomes it by swapping both. */
+bool cg_reads_bytes(cg_func *c, const ct_op *product, uint32_t computed);
 /* Can producers copy the load's tile to a slot, from which consumers read it into registers to compute an operand of
    this product, in the same block? *out says how. */
 bool cg_load_to_compute(cg_func *c, ct_op *op, const ct_op *product, cg_ring_load *out);

@@ -133,10 +133,8 @@ static bool meet(cg_func *c, const ct_block *body, const ct_value *tile, const c
 {
     enum { NEITHER, FIRST, SECOND, BOTH };
     uint8_t *from = bc_new(&c->arena, uint8_t, c->ir->value_count + 1u);
-    if (!from) {
-        cg_no_memory(c);
+    if (!from)
         return false;
-    }
     from[tile->id] = FIRST;
     from[other->id] = SECOND;
     for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
@@ -247,10 +245,8 @@ static bool is_nest(const ct_block *body)
 static bool is_alone(cg_func *c)
 {
     uint64_t bits;
-    if (!cg_bits_held(c, &bits)) {
-        cg_no_memory(c);
+    if (!cg_bits_held(c, &bits))
         return false;
-    }
     return (double)bits / 32 * 2 >= cg_machine_of(c->target)->registers;
 }
 
@@ -338,10 +334,8 @@ void cg_find_streams(cg_func *c, ct_op *loop, bool products)
         return; /* codegen/passes/ahead.c prefetches those of strips */
     stream x = {.c = c, .loop = loop, .body = loop->regions[0], .ring = cg_ring_plan(c, CG_RING_OF_THREADS)};
     cg_plan *plan = bc_new(&c->arena, cg_plan, 1);
-    if (!x.ring || !plan) {
-        cg_no_memory(c);
+    if (!x.ring || !plan)
         return;
-    }
     plan->ring = x.ring;
     find_loads(&x, loop_obstacle(&x, products));
     if (!x.ring->load_count)

@@ -183,10 +183,8 @@ static void place_all(placing *x)
 {
     tile **places = bc_new(&x->c->arena, tile *, x->count + 1u), **taken = bc_new(&x->c->arena, tile *, x->count + 1u);
     uint32_t count = 0, now = 0;
-    if (!places || !taken) {
-        cg_no_memory(x->c);
+    if (!places || !taken)
         return;
-    }
     for (uint32_t i = 0; i < x->count; i++)
         if (x->tiles[i].place == &x->tiles[i])
             places[count++] = &x->tiles[i];
@@ -204,10 +202,8 @@ void cg_strips_place(cg_func *c)
         x.tiles = bc_new(&c->arena, tile, c->ir->value_count + 1u);
         x.of = bc_new(&c->arena, tile *, c->ir->value_count + 1u);
     }
-    if (!x.tiles || !x.of) {
-        cg_no_memory(c);
+    if (!x.tiles || !x.of)
         return;
-    }
     for (uint32_t number = 1; number <= x.lives.count; number++)
         add_of_op(&x, number);
     for (uint32_t number = 1; number <= x.lives.count; number++)

@@ -145,6 +145,6 @@ void cg_unroll_loops(cg_func *c)
         tell(c, op, bits);
         changed = cg_unroll(c, op, bits, is_narrow) || changed;
     }
-    if (changed && (!cg_find_facts(c->ir) || !cg_find_views(c->ir)))
-        cg_no_memory(c);
+    if (changed && cg_find_facts(c->ir))
+        cg_find_views(c->ir);
 }

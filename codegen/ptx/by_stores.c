@@ -4,7 +4,7 @@
 
    Why it is right: nothing passes a branch, a label or a barrier. In both orders, an instruction follows those that
    write what it reads. A register that is written again after it was read would need more, and nothing changes then.
-   Stores keep their order. Loads may pass stores, which the caller promises. */
+   Stores keep their order, atomics without results among them. Loads may pass stores, which the caller promises. */
 #include "codegen/ptx/by_stores.h"
 
 #include <string.h>
@@ -20,6 +20,7 @@ typedef struct line {
     uint32_t sources[MOST_SOURCES]; /* 1 + the lines that write what it reads */
     uint32_t source_count;
     bool loads, stores, is_done, is_needed;
+    bool adds; /* it is a store that is atomic */
 } line;
 
 typedef struct stretch {
@@ -115,7 +116,8 @@ static const char *behind_fixed(const char *text, const char *end)
         if (!is_comment(p)
             && (*p != '\t'
                 || !(is_arithmetic(name) || begins_with(name, "ld.global.b") || begins_with(name, "ld.global.v")
-                     || begins_with(name, "st.global.b") || begins_with(name, "st.global.v"))))
+                     || begins_with(name, "st.global.b") || begins_with(name, "st.global.v")
+                     || begins_with(name, "red."))))
             from = next + 1;
     }
     return from;
@@ -126,7 +128,8 @@ static bool read_instruction(stretch *x, line *l, const char *from, const char *
 {
     const char *name = name_of(from, to);
     l->loads = begins_with(name, "ld.");
-    l->stores = begins_with(name, "st.");
+    l->adds = begins_with(name, "red.");
+    l->stores = l->adds || begins_with(name, "st.");
     const char *operands = memchr(name, ' ', (size_t)(to - name));
     if (!operands)
         return false;
@@ -212,10 +215,11 @@ static void put_ordered(stretch *x, bc_text *out)
     put_needed(x, out);
 }
 
-static bool has_loads(const stretch *x)
+/* Is there a load, or an atomic, whose address then need not be held beside those of others? */
+static bool pays(const stretch *x)
 {
     for (uint32_t i = 0; i < x->count; i++)
-        if (x->lines[i].loads)
+        if (x->lines[i].loads || x->lines[i].adds)
             return true;
     return false;
 }
@@ -250,7 +254,7 @@ void cg_order_by_stores(cg_func *c, size_t from)
     bc_text_init(&out, &c->m->arena.allocator);
     if (!has_room(&x, lines)) {
         cg_no_memory(c);
-    } else if (read_lines(&x, text, end) && has_loads(&x)) {
+    } else if (read_lines(&x, text, end) && pays(&x)) {
         put_ordered(&x, &out);
         if (out.failed)
             cg_no_memory(c);

@@ -6,10 +6,8 @@
 void cg_emit_begin(cg_func *c)
 {
     cg_emit *e = bc_new(&c->arena, cg_emit, 1);
-    if (!e) {
-        cg_no_memory(c);
+    if (!e)
         return;
-    }
     bc_text_init(&e->module_text, &c->m->arena.allocator);
     bc_text_init(&e->prologue, &c->m->arena.allocator);
     bc_text_init(&e->body, &c->m->arena.allocator);

@@ -46,19 +46,15 @@ cg_val cg_reg(cg_func *c, cg_val v)
 {
     if (v.id)
         return v;
-    if (!c->emit->constants && !(c->emit->constants = bc_new(&c->arena, cg_constants, 1))) {
-        cg_no_memory(c);
+    if (!c->emit->constants && !(c->emit->constants = bc_new(&c->arena, cg_constants, 1)))
         return v;
-    }
     cg_constants *k = c->emit->constants;
     for (size_t i = 0; i < k->count; i++)
         if (k->items[i].cls == v.cls && k->items[i].bits == v.bits)
             return k->items[i];
     cg_val *grown = bc_grow(&c->arena, k->items, k->count, &k->capacity, cg_val);
-    if (!grown) {
-        cg_no_memory(c);
+    if (!grown)
         return v;
-    }
     k->items = grown;
     cg_val reg = cg_new(c, (cg_class)v.cls);
     if (v.cls == CG_PRED)
@@ -213,8 +209,5 @@ void cg_template(cg_func *c, const char *text, cg_val result, const cg_val *oper
 
 cg_val *cg_vals(cg_func *c, size_t count)
 {
-    cg_val *vals = bc_new(&c->arena, cg_val, count);
-    if (!vals)
-        cg_no_memory(c);
-    return vals;
+    return bc_new(&c->arena, cg_val, count);
 }

@@ -10,10 +10,8 @@ static ct_op *op_like(cg_func *c, const ct_op *like, ct_value *left, ct_value *r
 {
     ct_op *op = ct_op_new(c->ir, like->opcode, like, 2, 1);
     cg_fact *fact = bc_new(c->ir->arena, cg_fact, 1);
-    if (!op || !fact) {
-        cg_no_memory(c);
+    if (!op || !fact)
         return NULL;
-    }
     fact->used = true;
     op->results[0].type = like->results[0].type;
     op->results[0].fact = fact;

@@ -242,10 +242,8 @@ static bool make_program(moving *x)
     ct_value *nothing = staged->operands[staged->operand_count - 1];
     if (!ct_map_new(x->f, &x->map)
         || !(x->program = ct_clone_block(x->f, x->groups->regions[CG_CONSUMERS], x->groups, &x->map)) || !cut_off(x)
-        || !ct_prune(x->f, x->program, is_root, nothing)) {
-        cg_no_memory(x->c);
+        || !ct_prune(x->f, x->program, is_root, nothing))
         return false;
-    }
     return cg_is_feasible_program(x->groups, x->program, is_of_issuer);
 }
 
@@ -264,10 +262,8 @@ ct_op *cg_of_consumers(const ct_op *groups, const ct_op *wanted)
 static ct_op *put_instead(const moving *x, ct_opcode opcode, ct_op *other, uint32_t operands)
 {
     ct_op *op = ct_op_new(x->f, opcode, other, operands, 1);
-    if (!op) {
-        cg_no_memory(x->c);
+    if (!op)
         return NULL;
-    }
     for (uint32_t i = 0; i < operands; i++)
         ct_set_operand(op, i, other->operands[i == 0 ? LEFT : ACCUMULATOR]);
     op->results[0].type = other->results[0].type;

@@ -78,15 +78,11 @@ static ct_block *make_program(cg_func *c, ct_op *groups, const cg_sum *sum, ct_o
     if (nothing && ct_map_new(c->ir, &map))
         program = ct_clone_block(c->ir, groups->regions[CG_CONSUMERS], groups, &map);
     *out = program ? ct_op_new(c->ir, CT_correct, sum->scaled, 0, 0) : NULL;
-    if (!*out) {
-        cg_no_memory(c);
+    if (!*out)
         return NULL;
-    }
     ct_insert_before(*out, ct_mapped(&map, &sum->scaled->results[0])->op);
-    if (!ct_prune(c->ir, program, is_root, nothing)) {
-        cg_no_memory(c);
+    if (!ct_prune(c->ir, program, is_root, nothing))
         return NULL;
-    }
     return cg_is_feasible_program(groups, program, is_root) ? program : NULL;
 }
 
@@ -96,10 +92,8 @@ static ct_block *make_program(cg_func *c, ct_op *groups, const cg_sum *sum, ct_o
 static void give(cg_func *c, ct_op *groups, cg_sum *sum)
 {
     ct_op *scale = cg_of_consumers(groups, sum->scaled), *op = scale ? ct_op_new(c->ir, CT_give, scale, 1, 0) : NULL;
-    if (!op) {
-        cg_no_memory(c);
+    if (!op)
         return;
-    }
     ct_value *factors = scale->operands[FACTORS];
     ct_set_operand(op, 0, factors);
     if (factors->op->block == scale->block)

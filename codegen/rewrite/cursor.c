@@ -128,10 +128,8 @@ void cg_put_cursor(cg_func *c, ct_op *copy, ct_op *loop, const ct_value *counter
         ct_map_set(&map, counter, first);
         from = put_index(c, &x, &map, index, loop);
     }
-    if (!cursor || !op || !from) {
-        cg_no_memory(c);
+    if (!cursor || !op || !from)
         return;
-    }
     *cursor = (cg_ring_cursor){.load = detail->load,
                                .lines = copy->opcode == CT_prefetch,
                                .dim = dim,

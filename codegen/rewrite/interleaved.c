@@ -144,10 +144,8 @@ bool cg_join_before_maps(cg_func *c, ct_op *cat)
     if (!found)
         return false;
     ct_value *v = join(c, cat, levels, count);
-    if (!v) {
-        cg_no_memory(c);
+    if (!v)
         return false;
-    }
     ct_replace_uses(&cat->results[0], v);
     return true;
 }

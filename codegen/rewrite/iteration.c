@@ -14,10 +14,8 @@ static void lie_alike(cg_func *c, const ct_value *v, const ct_value *like)
     *to = *cg_value_of(c, like);
     for (cg_variant **at = &to->variants; *at; at = &(*at)->next) {
         cg_variant *variant = bc_new(&c->arena, cg_variant, 1);
-        if (!variant) {
-            cg_no_memory(c);
+        if (!variant)
             return;
-        }
         *variant = **at;
         *at = variant;
     }
@@ -26,10 +24,8 @@ static void lie_alike(cg_func *c, const ct_value *v, const ct_value *like)
 bool cg_iteration_at(cg_func *c, const ct_op *loop, ct_value *start, uint32_t n, ct_op *place, cg_iteration *out)
 {
     *out = (cg_iteration){.loop = loop, .later = loop ? cg_later_new(c, loop, start, n) : NULL, .ahead = n};
-    if ((loop && !out->later) || !ct_map_new(c->ir, &out->map)) {
-        cg_no_memory(c);
+    if ((loop && !out->later) || !ct_map_new(c->ir, &out->map))
         return false;
-    }
     if (!loop)
         return true;
     const ct_value *counter = &loop->regions[0]->args[0];
@@ -44,10 +40,8 @@ bool cg_iteration_at(cg_func *c, const ct_op *loop, ct_value *start, uint32_t n,
 ct_op *cg_iteration_repeat(cg_func *c, cg_iteration *it, const ct_op *op, ct_op *place)
 {
     ct_op *clone = ct_clone(c->ir, op, &it->map);
-    if (!clone) {
-        cg_no_memory(c);
+    if (!clone)
         return NULL;
-    }
     for (uint32_t i = 0; i < op->operand_count; i++)
         clone->uses[i].read = op->uses[i].read;
     for (uint32_t i = 0; c->values && i < op->result_count; i++)
@@ -117,8 +111,6 @@ ct_value *cg_iteration_value(cg_func *c, cg_iteration *it, ct_value *v, ct_op *p
     }
     if (to)
         ct_map_set(&it->map, v, to);
-    else
-        cg_no_memory(c);
     return to;
 }
 
@@ -129,10 +121,8 @@ ct_op *cg_put_copy(cg_func *c, const cg_ring_copy *how, ct_value *ring, const cg
     uint32_t count = load->from->operand_count;
     ct_op *op = ct_op_new(c->ir, CT_copy, load, count + 1 + (whether != NULL), 0);
     cg_ring_copy *copy = bc_new(c->ir->arena, cg_ring_copy, 1);
-    if (!op || !copy) {
-        cg_no_memory(c);
+    if (!op || !copy)
         return NULL;
-    }
     *copy = *how;
     op->detail = copy;
     for (uint32_t i = 0; i < count; i++)

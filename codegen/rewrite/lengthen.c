@@ -411,10 +411,8 @@ bool cg_lengthen(cg_func *c, cg_k_steps *is, uint32_t steps)
     done = done && (!counts || count_positions(&x, &is->of)) && cg_resize_k(c->ir, &is->of, steps, 1);
     for (uint32_t i = 0; i < of->load_count && done; i++)
         done = leave_tensor(c->ir, of->loads[i], of->k[i]);
-    if (!done) {
-        cg_no_memory(c);
+    if (!done)
         return false;
-    }
     while (is->falls && 1u << product->falling < steps)
         product->falling++;
     ct_set_operand(loop, 1, tiles);

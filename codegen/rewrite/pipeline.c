@@ -91,10 +91,8 @@ static void pass_nothing(const expansion *x, ct_op *yield)
         const ct_value *v = x->results[i];
         ct_op *op = v->type->kind == BC_TOKEN ? ct_token_new(x->f, v->op, v->type)
                                               : ct_constant_new(x->f, v->op, v->type, 0);
-        if (!op) {
-            cg_no_memory(x->c);
+        if (!op)
             return;
-        }
         op->results[0].fact = v->fact;
         ct_insert_before(op, yield);
         ct_set_operand(yield, i, &op->results[0]);
@@ -121,10 +119,8 @@ static ct_op *put_branch(const expansion *x, const step *s, cg_iteration *it, ct
         yield = put_yield(x, op->regions[0]);
         otherwise = put_yield(x, op->regions[1]);
     }
-    if (!yield || !otherwise) {
-        cg_no_memory(x->c);
+    if (!yield || !otherwise)
         return NULL;
-    }
     repeat_ops(x, s, it, yield);
     pass_nothing(x, otherwise);
     return op;
@@ -149,8 +145,8 @@ static ct_op *put_step(const expansion *x, const step *s, ct_value *start, uint3
     if (x->c->failed || !cg_iteration_at(x->c, x->loop, start, n, place, &it))
         return NULL;
     it.before = before;
-    if (x->schedule->allow && !ct_add_operands(x->f, it.later, &(ct_value *){x->schedule->allow}, 1))
-        cg_no_memory(x->c);
+    if (x->schedule->allow)
+        ct_add_operands(x->f, it.later, &(ct_value *){x->schedule->allow}, 1);
     if (passes_on(s))
         return put_branch(x, s, &it, place);
     let_jump(s, &it);
@@ -203,10 +199,8 @@ static void put_in_body(expansion *x)
         step at = step_at(x->schedule, i);
         cg_iteration now = {.loop = x->loop};
         i += at.count;
-        if (!ct_map_new(x->f, &now.map)) {
-            cg_no_memory(x->c);
+        if (!ct_map_new(x->f, &now.map))
             return;
-        }
         ct_op *gives = put_step(x, &at, &x->body->args[0], (uint32_t)at.ops->shift, &now, at.ops->place);
         x->later = gives ? gives : x->later;
     }

@@ -82,10 +82,8 @@ void cg_put_prefetches(cg_func *c, ct_op *loop, const cg_ring *ring, ct_value *v
     ct_op *place = NULL;
     if (!may_prefetch(ring, body))
         return;
-    if (!(place = put_branch(c, loop))) {
-        cg_no_memory(c);
+    if (!(place = put_branch(c, loop)))
         return;
-    }
     const uint32_t ahead = cg_ring_distance(ring) + more;
     ct_value *first = cg_ring_first_counter(c, loop, ahead);
     if (!first || !cg_iteration_at(c, loop, &body->args[0], ahead, place, &it))

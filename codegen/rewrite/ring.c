@@ -49,8 +49,6 @@ ct_op *cg_ring_op(cg_func *c, ct_opcode opcode, const ct_op *from, ct_value *rin
     ct_op *op = ct_op_new(c->ir, opcode, from, 1, 0);
     if (op)
         ct_set_operand(op, 0, ring);
-    else
-        cg_no_memory(c);
     return op;
 }
 
@@ -71,10 +69,8 @@ void cg_ring_put_behind(cg_func *c, ct_opcode opcode, ct_value *ring, ct_op *pla
 ct_value *cg_ring_new(cg_func *c, cg_ring *ring, const ct_op *loop, ct_op *place)
 {
     ct_op *op = ct_op_new(c->ir, CT_ring, loop, 0, 1);
-    if (!op) {
-        cg_no_memory(c);
+    if (!op)
         return NULL;
-    }
     op->detail = ring;
     ct_insert_before(op, place);
     return &op->results[0];
@@ -99,10 +95,8 @@ bool cg_ring_is_like(const cg_ring *a, const cg_ring *b)
 void cg_ring_copy_load(cg_func *c, ct_op *op, const cg_ring_load *load, ct_value *ring)
 {
     cg_ring_copy *copy = bc_new(c->ir->arena, cg_ring_copy, 1);
-    if (!copy || !ct_add_operands(c->ir, op, &ring, 1)) {
-        cg_no_memory(c);
+    if (!copy || !ct_add_operands(c->ir, op, &ring, 1))
         return;
-    }
     *copy = (cg_ring_copy){.load = load};
     op->opcode = CT_copy;
     op->detail = copy;
@@ -112,10 +106,8 @@ void cg_ring_stage_loads(cg_func *c, cg_ring *ring, ct_value *value)
 {
     for (uint32_t i = 0; i < ring->load_count; i++) {
         ct_op *op = ring->loads[i].op;
-        if (!ct_add_operands(c->ir, op, &value, 1)) {
-            cg_no_memory(c);
+        if (!ct_add_operands(c->ir, op, &value, 1))
             return;
-        }
         op->opcode = CT_staged;
         op->in_registers = ring->role == CG_RING_OF_THREADS || cg_is_read_by_threads(&ring->loads[i])
                            || ring->loads[i].computed;
@@ -134,10 +126,8 @@ bool cg_is_straight(const ct_block *body)
 ct_value *cg_ring_first_counter(cg_func *c, ct_op *loop, uint32_t n)
 {
     ct_op *later = cg_later_new(c, loop, ct_operand(loop, F_for_lower_bound), n);
-    if (!later) {
-        cg_no_memory(c);
+    if (!later)
         return NULL;
-    }
     ct_insert_before(later, loop);
     return &later->results[0];
 }
@@ -177,10 +167,8 @@ void cg_ring_put_releases(cg_func *c, ct_op *loop, ct_value *ring)
 ct_op *cg_put_mma_await(cg_func *c, ct_value *product, ct_op *behind)
 {
     ct_op *op = ct_op_new(c->ir, CT_mma_await, product->op, 1, 1);
-    if (!op) {
-        cg_no_memory(c);
+    if (!op)
         return behind;
-    }
     op->results[0].type = product->type;
     op->results[0].fact = product->fact;
     ct_replace_uses(product, &op->results[0]);
@@ -196,10 +184,8 @@ ct_op *cg_later_new(cg_func *c, const ct_op *loop, ct_value *start, uint32_t n)
     cg_distance *distance = bc_new(c->ir->arena, cg_distance, 1);
     cg_fact *fact = bc_new(c->ir->arena, cg_fact, 1);
     ct_op *op = ct_op_new(c->ir, CT_later, loop, 3, 2);
-    if (!op || !distance || !fact) {
-        cg_no_memory(c);
+    if (!op || !distance || !fact)
         return NULL;
-    }
     distance->iterations = n;
     op->detail = distance;
     ct_set_operand(op, 0, start);

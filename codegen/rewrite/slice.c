@@ -181,10 +181,8 @@ void cg_ring_find_slice(cg_func *c, cg_ring *ring, const ct_block *body)
     slice->has = bc_new(&c->arena, bool, c->ir->value_count + 1u);
     slice->sources = bc_new(&c->arena, cg_source, loads_in(body) + 1u);
     slice->source_count = slice->levels = 0;
-    if (!x.level || !slice->has || !slice->sources) {
-        cg_no_memory(c);
+    if (!x.level || !slice->has || !slice->sources)
         return;
-    }
     slice->known = c->ir->value_count;
     for (uint32_t i = 0; i < ring->load_count; i++)
         each_operand(ring->loads[i].op, walks, &x);
@@ -222,10 +220,8 @@ void cg_drop_sources(cg_func *c, ct_op *loop, const cg_ring *ring)
         if ((token && token->uses) || !only_identifies(&load->results[0], loop->regions[0], CG_SLICE_DEPTH))
             continue;
         ct_op *nothing = ct_constant_new(c->ir, load, load->results[0].type, 0);
-        if (!nothing) {
-            cg_no_memory(c);
+        if (!nothing)
             return;
-        }
         nothing->results[0].fact = load->results[0].fact;
         ct_insert_before(nothing, load);
         ct_replace_uses(&load->results[0], &nothing->results[0]);
@@ -264,8 +260,6 @@ static bool is_of_indices(const cg_func *c, const ct_value *v, bool *seen, uint3
 bool cg_are_of_indices(cg_func *c, const cg_ptr_op *p)
 {
     bool *seen = bc_new(&c->arena, bool, c->ir->value_count + 1u);
-    if (!seen)
-        cg_no_memory(c);
     return seen && is_of_indices(c, p->pointers, seen, CG_INDEX_DEPTH)
            && (!p->mask || is_of_indices(c, p->mask, seen, CG_INDEX_DEPTH));
 }

@@ -43,8 +43,6 @@ static bool *values_of_loads(cg_func *c, const ct_block *body)
         for (uint32_t i = 0; i < op->operand_count && needs; i++)
             marks[op->operands[i]->id] = op->operands[i]->type->kind != BC_TOKEN;
     }
-    if (!marks)
-        cg_no_memory(c);
     return marks;
 }
 
@@ -187,10 +185,8 @@ bool cg_unroll(cg_func *c, ct_op *loop, uint32_t bits, bool is_bounded)
     ct_value *chunk = ct_build_mul(&b, step, count), *mid = end_of_whole(&b, loop, chunk, is_bounded);
     ct_map map;
     ct_op *whole = mid && ct_map_new(c->ir, &map) ? ct_clone(c->ir, loop, &map) : NULL;
-    if (!whole) {
-        cg_no_memory(c);
+    if (!whole)
         return false;
-    }
     ct_insert_before(whole, loop);
     ct_set_operand(whole, 1, mid);
     ct_set_operand(whole, 2, chunk);
@@ -199,8 +195,5 @@ bool cg_unroll(cg_func *c, ct_op *loop, uint32_t bits, bool is_bounded)
     for (uint32_t i = 0; i < loop->result_count; i++)
         ct_set_operand(loop, carried + i, &whole->results[i]);
     whole->unrolled = loop->unrolled = true;
-    if ((!is_bounded || promise_range(c, loop, whole->regions[0])) && repeat_all(c, loop, whole->regions[0], bits))
-        return true;
-    cg_no_memory(c);
-    return false;
+    return (!is_bounded || promise_range(c, loop, whole->regions[0])) && repeat_all(c, loop, whole->regions[0], bits);
 }

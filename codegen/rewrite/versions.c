@@ -111,20 +111,16 @@ bool cg_version(cg_func *c, ct_op *first, ct_op *last, ct_value *condition, ct_b
     if (count == UINT32_MAX)
         return false;
     ct_op *branch = ct_if_new(c->ir, first, condition, count);
-    if (!branch || !ct_map_new(c->ir, &map) || !copy_range(c, first, last, branch->regions[1], &map)) {
-        cg_no_memory(c);
+    if (!branch || !ct_map_new(c->ir, &map) || !copy_range(c, first, last, branch->regions[1], &map))
         return false;
-    }
     ct_insert_before(branch, first);
     for (uint32_t i = 0; i < count; i++) {
         copies[i] = map.to[results[i]->id];
         ct_be_like(&branch->results[i], results[i]);
     }
     ct_op *end = ct_yield_new(c->ir, branch->regions[0], first, results, count);
-    if (!end || !ct_yield_new(c->ir, branch->regions[1], first, copies, count)) {
-        cg_no_memory(c);
+    if (!end || !ct_yield_new(c->ir, branch->regions[1], first, copies, count))
         return false;
-    }
     for (ct_op *op = first, *next; op; op = next) {
         next = op == last ? NULL : op->next;
         ct_move_before(op, end);

@@ -4,7 +4,7 @@
 static ct_value *fail(ct_builder *b)
 {
     b->failed = true;
-    return NULL;
+    return bc_arena_fail(b->f->arena);
 }
 
 ct_value *ct_build_op(ct_builder *b, ct_op *op)

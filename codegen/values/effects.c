@@ -24,10 +24,8 @@ cg_effect *cg_add_effect(cg_func *c, ct_op *op, cg_effect_kind kind)
     cg_effect *e = bc_new(&c->arena, cg_effect, 1);
     if (!op->effects)
         op->effects = bc_new(&c->arena, cg_effects, 1);
-    if (!e || !op->effects) {
-        cg_no_memory(c);
+    if (!e || !op->effects)
         return NULL;
-    }
     *e = (cg_effect){.op = op, .kind = (uint8_t)kind};
     cg_effects *all = op->effects;
     *(all->last ? &all->last->next : &all->first) = e;
@@ -59,10 +57,8 @@ void cg_add_access(cg_func *c, ct_op *op, const ct_op *access, const ct_value *m
 {
     cg_effect *e = cg_add_effect(c, op, CG_ACCESSES);
     ct_sources *sources = e ? bc_new(&c->arena, ct_sources, 1) : NULL;
-    if (!sources) {
-        cg_no_memory(c);
+    if (!sources)
         return;
-    }
     *sources = ct_sources_of(access);
     e->sources = sources;
     e->write = write;

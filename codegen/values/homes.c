@@ -8,8 +8,6 @@ const cg_layout *cg_intern(cg_func *c, const cg_layout *l)
 {
     static const cg_layout none; /* only after an error */
     const cg_layout *found = cg_layout_intern(&c->homes->layouts, &c->arena, l);
-    if (!found)
-        cg_no_memory(c);
     return found ? found : &none;
 }
 
@@ -26,10 +24,8 @@ static void want_through(cg_func *c, const ct_value *v, const cg_layout *l);
 static cg_variant *add_copy(cg_func *c, cg_value *x, const cg_layout *l)
 {
     cg_variant *variant = bc_new(&c->arena, cg_variant, 1);
-    if (!variant) {
-        cg_no_memory(c);
+    if (!variant)
         return NULL;
-    }
     variant->layout = cg_intern(c, l);
     cg_variant **end = &x->variants;
     while (*end)

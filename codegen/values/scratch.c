@@ -9,8 +9,6 @@
 void cg_shared_begin(cg_func *c)
 {
     c->shared = bc_new(&c->arena, cg_shared, 1);
-    if (!c->shared)
-        cg_no_memory(c);
 }
 
 void cg_shared_group(cg_func *c, uint32_t group)

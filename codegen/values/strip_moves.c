@@ -14,10 +14,8 @@ void cg_strip_move(cg_func *c, ct_value *const *values, const ct_value *homes, u
 {
     cg_val **from = bc_new(&c->arena, cg_val *, count + 1u);
     bool any = false;
-    if (!from) {
-        cg_no_memory(c);
+    if (!from)
         return;
-    }
     for (uint32_t i = 0; i < count && !c->failed; i++) {
         if (!is_moved(c, values[i], &homes[i]))
             continue;

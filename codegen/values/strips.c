@@ -16,8 +16,6 @@ void cg_strips_begin(cg_func *c, cg_remake *remake)
     c->strips = bc_new(&c->arena, cg_strips, 1);
     if (c->strips)
         c->strips->remake = remake;
-    else
-        cg_no_memory(c);
 }
 
 void cg_strips_end(cg_func *c)
@@ -56,10 +54,8 @@ cg_strip *cg_strip_open(cg_func *c, cg_trips trips)
 {
     cg_strips *all = c->strips;
     cg_strip *s = bc_new(&c->arena, cg_strip, 1);
-    if (!s) {
-        cg_no_memory(c);
+    if (!s)
         return NULL;
-    }
     *s = (cg_strip){.outer = all->open, .trips = trips, .number = ++all->count, .counter = cg_new(c, CG_B32)};
     s->head_label = cg_label(c);
     cg_ins(c, "mov.b32 %v, 0", s->counter);
@@ -101,10 +97,8 @@ cg_val cg_strip_later(cg_func *c, uint32_t trips)
 {
     cg_strip *s = c->strips->open, *later = bc_new(&c->arena, cg_strip, 1);
     cg_val at = cg_new(c, CG_B32), above = cg_new(c, CG_B32), valid = cg_new(c, CG_PRED);
-    if (!later) {
-        cg_no_memory(c);
+    if (!later)
         return valid;
-    }
     *later = *s;
     later->outer = s;
     later->is_later = true;
@@ -193,10 +187,8 @@ cg_form_of_strip *cg_strip_form(cg_func *c, cg_val thread, const uint32_t *image
             && memcmp(f->images, images, c->strip_bits * sizeof *images) == 0)
             return f;
     cg_form_of_strip *f = bc_new(&c->arena, cg_form_of_strip, 1);
-    if (!f) {
-        cg_no_memory(c);
+    if (!f)
         return NULL;
-    }
     bc_text prologue = c->emit->prologue; /* the head is the prologue of the loop */
     c->emit->prologue = s->head;
     cg_val value = cg_linear(c, s->index, images, c->strip_bits);

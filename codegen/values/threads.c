@@ -35,10 +35,8 @@ typedef struct cg_thread {
 void cg_thread_begin(cg_func *c, cg_val number)
 {
     cg_thread *t = bc_new(&c->arena, cg_thread, 1);
-    if (!t) {
-        cg_no_memory(c);
+    if (!t)
         return;
-    }
     t->usual.number = number;
     t->now = &t->usual;
     c->thread = t;
@@ -80,10 +78,8 @@ static cg_val fixed_index(cg_func *c, const uint32_t *images)
         if (memcmp(k->images, images, sizeof k->images) == 0)
             return k->value;
     coords *k = bc_new(&c->arena, coords, 1);
-    if (!k) {
-        cg_no_memory(c);
+    if (!k)
         return cg_const(CG_B32, 0);
-    }
     memcpy(k->images, images, sizeof k->images);
     bool any = false;
     for (uint32_t i = 0; i < MAX_THREAD_BITS; i++)
@@ -117,10 +113,8 @@ cg_val cg_threads_without(cg_func *c, uint32_t replicas)
         if (o->replicas == replicas)
             return o->predicate;
     owners *o = bc_new(&c->arena, owners, 1);
-    if (!o) {
-        cg_no_memory(c);
+    if (!o)
         return cg_const(CG_PRED, 1);
-    }
     cg_val part = cg_new(c, CG_B32);
     *o = (owners){c->thread->owners, replicas, cg_new(c, CG_PRED)};
     cg_ins_first(c, "and.b32 %v, %v, %x", part, cg_tid(c), replicas);
