@@ -466,9 +466,9 @@ static bool stores_little(const cg_func *c)
 /* Leaves warps undivided if the model predicts that a block whose threads all copy is clearly faster than one whose
    producers do, and if none of these threads spills. Producers that transpose tiles or round them take as long for a
    slot as their words take to pass through registers, however short its products are. Those of a persistent block also
-   copy for the next tile while this one is stored, which does not count for a block. Where it stores little, that gains
-   nothing, and it is enough that several blocks are predicted to be faster at all. But most copies must have 16 bytes: shorter
-   ones pass through L1, to which several blocks leave less. */
+   copy for the next tile while this one is stored, which does not count for a block. Where it stores little, that
+   gains nothing, and it is enough that several blocks are predicted to be faster at all. But most copies must have 16
+   bytes: shorter ones pass through L1, to which several blocks leave less. */
 static bool leave_undivided(cg_func *c, const cg_watch *watch, cg_choices *room, const cg_weight *now)
 {
     cg_choices whole = *cg_choices_of(c);

@@ -3,10 +3,10 @@
    A product whose block is alone on a multiprocessor with two stages gets one stage if a second block then has room and
    the block is predicted to be clearly faster: while one waits for its tiles, or stores results, the other multiplies.
 
-   A product of few rows or columns reads far more bytes than it multiplies. Where its tiles are copied in pieces of less
-   than 16 bytes, the threads of one warpgroup issue so many copies that these take most of an iteration, and several
-   blocks leave little to L1, through which such pieces pass. Then two warpgroups multiply, and others copy ahead with
-   as many stages as a block alone has room for. */
+   A product of few rows or columns reads far more bytes than it multiplies. Where its tiles are copied in pieces of
+   less than 16 bytes, the threads of one warpgroup issue so many copies that these take most of an iteration, and
+   several blocks leave little to L1, through which such pieces pass. Then two warpgroups multiply, and others copy
+   ahead with as many stages as a block alone has room for. */
 #include "codegen/choose_rings.h"
 
 #include "codegen/analysis/product.h"
