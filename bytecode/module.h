@@ -8,6 +8,8 @@
 #ifndef TILEVM_BYTECODE_MODULE_H
 #define TILEVM_BYTECODE_MODULE_H
 
+#include <string.h>
+
 #include "bytecode/base/arena.h"
 #include "bytecode/op.h"
 
@@ -62,6 +64,11 @@ static inline bool bc_is_tile_view(const bc_type *t)
 static inline bc_kind bc_elem_kind(const bc_type *t)
 {
     return bc_is_tile(t) ? (bc_kind)t->elem->kind : BC_KIND_COUNT;
+}
+/* Have both the same dimensions? */
+static inline bool bc_same_shape(const bc_type *a, const bc_type *b)
+{
+    return a->rank == b->rank && (a->rank == 0 || memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) == 0);
 }
 /* Is t what a results' or operands' row of the op table admits? */
 bool bc_type_fits(const bc_type *t, const bc_constraint_info *c);

@@ -127,10 +127,6 @@ static inline const bc_value *bc_operand_of(const bc_op *op, int row, unsigned i
 
 /* ---- comparing: all take tiles ---- */
 
-static inline bool bc_same_shape(const bc_type *a, const bc_type *b)
-{
-    return a->rank == b->rank && (a->rank == 0 || memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) == 0);
-}
 static inline bool bc_is_scalar(const bc_type *t)
 {
     return bc_is_tile(t) && t->rank == 0;

@@ -31,6 +31,9 @@ void cg_say_sharing(const cg_func *c, bc_text *out);
 void cg_say_op(cg_func *c, const ct_op *op, bc_text *out);
 /* Prints every op on a line, with the information that passes have stored with it. */
 void cg_dump_ops(cg_func *c, bc_text *out);
+/* The same with the layouts of values; with those of values that are converted (codegen/check/dump_layouts.c). */
+void cg_dump_layouts(cg_func *c, bc_text *out);
+void cg_dump_convert(cg_func *c, bc_text *out);
 /* Prints every op on a line, in order, and below it the output of `describe` for each of its results and block
    arguments. */
 void cg_dump_values(cg_func *c, cg_describe_fn *describe, bc_text *out);

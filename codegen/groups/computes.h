@@ -1,4 +1,4 @@
-/* Which operands of wgmma consumers compute in registers, asked by the flip pass before it swaps operands and by the
+/* Which operands of products consumers compute in registers, asked by the flip pass before it swaps operands and by the
    groups pass (codegen/groups/computes.c). */
 #ifndef TILEVM_CODEGEN_GROUPS_COMPUTES_H
 #define TILEVM_CODEGEN_GROUPS_COMPUTES_H

@@ -301,7 +301,7 @@ void cg_groups_release(cg_func *c, const ct_op *op, cg_val more)
     }
     cg_groups_await(c, op, more); /* while this product runs */
     if (!ring->product) {         /* a transposed product has done so after its first piece */
-        cg_ins(c, "wgmma.wait_group.sync.aligned 1");
+        cg_await_products(c, 1);
         cg_groups_free_last(c, ring);
     }
     cg_ins(c, "mov.u32 %v, %v", ring->state->freed, empty);

@@ -523,7 +523,9 @@ cg_val *cg_map_regs(cg_func *c, const ct_op *op, const cg_layout *l)
              together = idle & 1   ? 1
                         : idle & 2 ? 2
                                    : most;
-    if (out && map_together(c, op, kind, operands, cg_layout_regs(l), idle, out))
+    if (out
+        && (cg_compare_together(c, op, l, operands, idle, out)
+            || map_together(c, op, kind, operands, cg_layout_regs(l), idle, out)))
         return out;
     for (uint32_t r = 0, count; out && r < cg_layout_regs(l) && !c->failed; r += count) {
         count = r & idle ? 1 : map_next(c, op, operands, integers, r, together, out);

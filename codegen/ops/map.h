@@ -20,6 +20,11 @@ bool cg_is_bitwise(uint8_t opcode);
    there is none, or some of the bytes would have to be put together first (codegen/ops/bytes.c). */
 bool cg_map_bytes(cg_func *c, const ct_op *op, const cg_val *const *x, cg_val *out);
 
+/* A comparison of indices that follow each other with a number, by their difference. False: it has no such operands, or
+   too few registers (codegen/ops/compare.c). */
+bool cg_compare_together(cg_func *c, const ct_op *op, const cg_layout *l, const cg_val *const *operands, uint32_t idle,
+                         cg_val *out);
+
 /* Bits of a register's number that make no difference for the result of a map in l, or for what is done with it
    (codegen/ops/idle.c). */
 uint32_t cg_idle_bits(cg_func *c, const ct_op *op, const cg_layout *l, const cg_val *const *operands);

@@ -273,7 +273,7 @@ static void lower_blocked(cg_func *c, const ct_op *op, const cg_product *p)
         multiply_blocked(c, op, p);
 }
 
-/* Lowers a product by transposed wgmma, or element by element. */
+/* Lowers a product by the transposed instruction, or element by element. */
 static void lower_otherwise(cg_func *c, const ct_op *op, const cg_product *p)
 {
     const cg_value *result = cg_value_of(c, p->result);

@@ -131,6 +131,8 @@ void cg_multiply_async(cg_func *c, const ct_op *op, const cg_product *p, const c
 const char *cg_wgmma_name(cg_func *c, const ct_op *op, const cg_product *p, uint32_t n, bool turned);
 /* The descriptor of the first instruction's operand in an encoding; across: K counts its rows. */
 cg_val cg_wgmma_descriptor(cg_func *c, const cg_encoding *s, cg_val base, bool across, const cg_layout *steps);
+/* Waits until at most so many of the products that have been started are not complete. */
+void cg_await_products(cg_func *c, uint32_t others);
 /* Waits for the started products, which compute `count` sums in `parts`, and adds these to acc (p->adds_up). */
 void cg_wgmma_add_up(cg_func *c, const cg_val *parts, uint32_t count, cg_val *acc);
 /* The registers to which the product adds, initialised from the accumulator; *out_from_zero: the first products

@@ -1,7 +1,8 @@
-/* The end of products in flight: by wgmma, whose sums are in registers already, and by tcgen05. */
+/* The end of products in flight: those whose sums are in registers already, and those by tcgen05. */
 #include "codegen/analysis/product.h"
 #include "codegen/analysis/tensor.h"
 #include "codegen/ops/hooks.h"
+#include "codegen/ops/mma.h"
 #include "codegen/ops/tcgen05.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/homes.h"
@@ -22,6 +23,6 @@ void cg_lower_mma_await(cg_func *c, const ct_op *op)
     if (cg_take_sum(c, op))
         return;
     const cg_pending *pending = op->detail;
-    cg_ins(c, "wgmma.wait_group.sync.aligned %u", pending ? pending->others : 0);
+    cg_await_products(c, pending ? pending->others : 0);
     cg_set(c, cg_result(op, 0), cg_get(c, op->operands[0], cg_value_of(c, op->operands[0])->home));
 }

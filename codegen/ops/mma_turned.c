@@ -259,14 +259,14 @@ static void multiply_in_place(cg_func *c, const ct_op *op, work *w, const right 
         bool is_last = i + 1 == 1u << (t->steps - t->piece);
         multiply_piece(c, w, i, buffers[i & 1]);
         if (i || op->in_flight)
-            cg_ins(c, "wgmma.wait_group.sync.aligned 1");
+            cg_await_products(c, 1);
         if (!i && op->in_flight)
             cg_groups_free_last(c, ring);
         if (!is_last)
             load_piece(c, b, i + 1, buffers[(i + 1) & 1]);
     }
     if (!op->in_flight)
-        cg_ins(c, "wgmma.wait_group.sync.aligned 0");
+        cg_await_products(c, 0);
     memcpy(acc, w->sums, sizeof *acc * count);
 }
 

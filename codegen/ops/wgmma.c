@@ -229,14 +229,19 @@ static void multiply_in_place(cg_func *c, const work *w, cg_val *acc)
                 multiply_step(c, w, k, m, n, d + (m << w->n_bits | n) * in_one, from_zero && !k);
     cg_ins(c, "wgmma.commit_group.sync.aligned");
     if (!w->op->in_flight)
-        cg_ins(c, "wgmma.wait_group.sync.aligned 0");
+        cg_await_products(c, 0);
     memcpy(acc, d, count * sizeof *acc);
+}
+
+void cg_await_products(cg_func *c, uint32_t others)
+{
+    cg_ins(c, "wgmma.wait_group.sync.aligned %u", others);
 }
 
 void cg_wgmma_add_up(cg_func *c, const cg_val *parts, uint32_t count, cg_val *acc)
 {
     cg_ins(c, "wgmma.commit_group.sync.aligned");
-    cg_ins(c, "wgmma.wait_group.sync.aligned 0");
+    cg_await_products(c, 0);
     for (uint32_t i = 0; i < count; i++)
         acc[i] = cg_add_up(c, acc[i], parts[i]);
 }

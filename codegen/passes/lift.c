@@ -63,14 +63,6 @@ static void hoist_around(ct_op *op)
         cg_hoist_from_loop((ct_op *)(uintptr_t)loop);
 }
 
-static bool has_shape(const bc_type *tile, const bc_type *other)
-{
-    bool same = tile->rank == other->rank;
-    for (uint32_t d = 0; same && d < tile->rank; d++)
-        same = tile->shape[d] == other->shape[d];
-    return same;
-}
-
 static void replace(cg_func *c, const cg_lifted *l, ct_value *view)
 {
     if (l->unwraps) {
@@ -106,7 +98,7 @@ static void replace(cg_func *c, const cg_lifted *l, ct_value *view)
             ->tagged;
     ct_value *as_it_was = tile;
     const bc_type *type = l->load->results[0].type;
-    if (!has_shape(tile->type, type))
+    if (!bc_same_shape(tile->type, type))
         as_it_was = ct_build(&b, OP_reshape, type, &tile, 1);
     else
         tile->type = bc_results(tile->op->from)[0].type = type;

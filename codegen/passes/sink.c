@@ -39,14 +39,6 @@ static uint64_t elements_of(const bc_type *tile)
     return (uint64_t)1 << cg_shape_of(tile).tile_bits;
 }
 
-static bool is_same_shape(const bc_type *a, const bc_type *b)
-{
-    bool same = a->rank == b->rank;
-    for (uint32_t d = 0; same && d < a->rank; d++)
-        same = a->shape[d] == b->shape[d];
-    return same;
-}
-
 /* Is the tile broadcast from the cone's row, or from one element? */
 static bool takes_broadcast(cone *x, const ct_op *op)
 {
@@ -54,7 +46,7 @@ static bool takes_broadcast(cone *x, const ct_op *op)
     if (elements_of(from) == 1)
         return true;
     x->row = x->row ? x->row : from;
-    return is_same_shape(from, x->row);
+    return bc_same_shape(from, x->row);
 }
 
 static bool is_sinkable(const ct_op *op)
@@ -158,7 +150,7 @@ static ct_value *narrow(cone *x, ct_value *v)
     while (x->wide[place] != v)
         place++;
     if (!x->narrow[place])
-        x->narrow[place] = op->opcode == OP_broadcast && is_same_shape(op->operands[0]->type, x->row)
+        x->narrow[place] = op->opcode == OP_broadcast && bc_same_shape(op->operands[0]->type, x->row)
                                ? op->operands[0]
                                : make_narrow(x, op);
     return x->narrow[place];

@@ -42,6 +42,7 @@
 #include "codegen/kernel/groups.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/passes/pass.h"
+#include "codegen/plan/loads.h"
 #include "codegen/rewrite/pipeline.h"
 #include "codegen/rewrite/ring.h"
 
@@ -306,14 +307,6 @@ static void move_releases(const skewing *x, const cg_pipelined *made)
     }
 }
 
-/* Registers of a thread that a tile takes. */
-static uint32_t registers_of(const skewing *x, const ct_value *tile)
-{
-    enum { REGISTER_BYTES = 4 };
-    return (cg_memory_bytes(bc_elem_kind(tile->type)) << cg_shape_of(tile->type).tile_bits) / REGISTER_BYTES
-           / cg_threads(x->c);
-}
-
 /* Does the loop mask what its first product gives? */
 static bool has_masks(const ct_op *loop)
 {
@@ -330,11 +323,12 @@ static bool has_masks(const ct_op *loop)
    not pay where threads copy, or mask (docs/internals/codegen/warp-specialisation.md has the figures). */
 static bool may_take_turns(const skewing *x, const ct_op *loop)
 {
-    const ct_value *handed = x->second->operands[0];
+    const ct_value *const tiles[] = {&x->first->results[0], &x->second->results[0], x->second->operands[0]};
     const cg_machine *m = cg_machine_of(x->c->target);
     const double cycles = cg_async_cycles(x->c, x->first) * (x->summand_count + 1) + cg_async_cycles(x->c, x->second);
-    const uint32_t held = registers_of(x, &x->first->results[0]) + registers_of(x, &x->second->results[0])
-                          + registers_of(x, handed);
+    uint32_t held = 0;
+    for (size_t i = 0; i < TV_COUNT(tiles); i++)
+        held += cg_words_of_thread(x->c, tiles[i]->type);
     return x->c->warp_bits == CG_WARPGROUP_BITS + 1 && x->first->way != CT_TURNED && x->second->way != CT_TURNED
            && x->c->groups->consumers >= held + (uint32_t)m->registers_loop && cycles >= m->turn_of_products
            && x->c->groups->by_maps && !has_masks(loop);

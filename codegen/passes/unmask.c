@@ -196,11 +196,11 @@ static ct_value *all_of(unmasking *x, ct_value *mask, uint32_t depth)
     return op->opcode == OP_cmpi ? all_of_comparison(x, op, depth - 1) : NULL;
 }
 
-static bool is_read_in(const ct_op *op, const ct_block *block)
+static bool is_read_inside(const ct_op *op, const ct_block *block)
 {
     for (uint32_t i = 0; i < op->result_count; i++)
         for (const ct_use *use = op->results[i].uses; use; use = use->next)
-            if (use->op->block != block)
+            if (!ct_is_inside(use->op->block, block))
                 return false;
     return true;
 }
@@ -240,7 +240,7 @@ static void move_select(unmasking *x, ct_block *block)
     ct_move_before(x->select, block->last);
     for (ct_op *op = before, *prev; op; op = prev) {
         prev = op->prev;
-        if (may_move(op) && is_read_in(op, block))
+        if (may_move(op) && is_read_inside(op, block))
             ct_move_before(op, block->first);
     }
 }
@@ -257,23 +257,6 @@ static ct_op *guard(unmasking *x, ct_value *all)
     if (ct_yield_new(x->f, branch->regions[1], x->select, &result, 1))
         move_select(x, branch->regions[1]);
     return branch;
-}
-
-static bool is_inside(const ct_op *op, const ct_block *block)
-{
-    for (; op; op = op->block->parent)
-        if (op->block == block)
-            return true;
-    return false;
-}
-
-static bool is_read_inside(const ct_op *op, const ct_block *block)
-{
-    for (uint32_t i = 0; i < op->result_count; i++)
-        for (const ct_use *use = op->results[i].uses; use; use = use->next)
-            if (!is_inside(use->op, block))
-                return false;
-    return true;
 }
 
 /* What reads the result, and what it gives where all elements are that constant. */

@@ -323,10 +323,48 @@ static uint32_t blocks_of_parts(cg_func *c)
     return blocks > 1 ? blocks : 0;
 }
 
+/* Is it a function of the elements of a tile: one that takes more than an approximation? */
+static bool is_function(const ct_op *op)
+{
+    enum { APPROXIMATE = 2 /* instructions: to scale, and the special function */ };
+    return ct_is_map(op) && cg_shape_of(op->results[0].type).tile_bits && cg_instructions_of(op) > APPROXIMATE;
+}
+
+/* Does the kernel compute functions of tiles, and exchange no elements between threads? */
+static bool maps_by_functions(const cg_func *c)
+{
+    bool functions = false;
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body)) {
+        if (op->opcode < OP_LIMIT && bc_op_in(op->opcode, BC_OPS(FOLD)))
+            return false;
+        functions = functions || is_function(op);
+    }
+    return functions && !cg_has_products(c->ir->body) && !has_atomic_loop(c);
+}
+
+/* Two, for a map that computes functions of tiles and whose block would be alone on a multiprocessor by the registers
+   that are predicted, if these are at most 8/5 of what two blocks have, so that not too many are spilled, and if shared
+   memory has room for three, so that L1 has room for what is. ptxas takes the registers that are predicted, because
+   each function begins when all elements of the one before are there; while one block waits for memory or at a barrier,
+   the other computes. Other maps are computed element by element in fewer registers, unless ptxas is told that it has
+   more. 0: it is no such map. */
+static uint32_t blocks_of_functions(cg_func *c)
+{
+    cg_kernel_cost k;
+    if (c->groups || !maps_by_functions(c) || !find_fit(c, &k) || k.blocks > 1
+        || CG_FEW_BLOCKS * k.threads > k.machine->threads_enough)
+        return 0;
+    const double share = k.machine->registers / CG_FEW_BLOCKS / k.threads;
+    const bool has_room = cg_blocks_of_shared(c, k.shared) > CG_FEW_BLOCKS;
+    return has_room && k.registers <= share * 8 / 5 ? CG_FEW_BLOCKS : 0;
+}
+
 uint32_t cg_blocks_told(cg_func *c)
 {
     uint32_t blocks = has_hint(c) ? blocks_with_hint(c) : blocks_without_hint(c);
     if (!blocks)
         blocks = blocks_of_parts(c);
+    if (!blocks && !is_alone(c))
+        blocks = blocks_of_functions(c);
     return with_shared_memory(c, blocks ? blocks : is_alone(c));
 }

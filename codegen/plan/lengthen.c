@@ -30,9 +30,9 @@ static bool runs_along_k(const cg_k_loop *of, uint32_t i)
     return cg_view_contiguous(&v, &fast) && fast == of->k[i];
 }
 
-/* Is it a product of bytes with 64 columns, which wgmma would take from mma.sync if a step had more than its K? It
-   would then be transposed, and its right operand would pass through the registers of a single warpgroup: on an H200,
-   four such products, with 2,048 and more blocks, have 0.44 to 0.81 of the speed. */
+/* Is it a product of bytes with 64 columns, which an asynchronous instruction would take from mma.sync if a step had
+   more than its K? It would then be transposed, and its right operand would pass through the registers of a single
+   warpgroup: on an H200, four such products, with 2,048 and more blocks, have 0.44 to 0.81 of the speed. */
 static bool is_better_short(const cg_k_loop *of, const cg_product *p)
 {
     return bc_kind_memory_bytes(p->in) == 1 && 1u << p->n == CG_WARPGROUP_ROWS && runs_along_k(of, 0)

@@ -26,6 +26,7 @@ typedef struct little {
     uint32_t addresses;      /* registers of pointers that it keeps from iteration to iteration */
     bool fits;               /* it loads in short accesses, */
     bool narrow;             /* some through views, of less than 4 bytes; */
+    bool small;              /* some of less than 4 bytes; */
     bool copied;             /* of which some are long enough for copies to a ring */
 } little;
 
@@ -55,6 +56,7 @@ static void add_load(cg_func *c, ct_op *load, little *all)
     all->loads += accesses;
     all->addresses += keeps_pointers(load) ? accesses * OF_A_POINTER : 0;
     all->fits = p.access < CG_ACCESS_BYTES || own < CG_ACCESS_BYTES;
+    all->small = all->small || p.access < CG_COPY_BYTES;
     all->narrow = all->narrow || (load->opcode == OP_load_view_tko && p.access < CG_COPY_BYTES);
     all->copied = all->copied || (p.access >= CG_COPY_BYTES && own >= CG_COPY_BYTES);
 }
@@ -95,7 +97,8 @@ static uint32_t most_bits(const ct_op *loop, const little *all, bool is_map)
 }
 
 /* log2 of the iterations that are executed together; 0: the loop is not unrolled. Ranges of counters are stated only
-   where loads of views are short: ptxas gives a thread fewer registers then, and delays loads of other loops. */
+   where loads have less than 4 bytes, for their bounds and masks: ptxas gives a thread fewer registers then, and delays
+   loads of other loops. */
 static uint32_t bits_of(cg_func *c, const ct_op *loop, bool is_map, bool *out_narrow)
 {
     if (loop->opcode != OP_for || loop->plain)
@@ -103,7 +106,7 @@ static uint32_t bits_of(cg_func *c, const ct_op *loop, bool is_map, bool *out_na
     const little all = little_of(c, loop);
     if (!all.fits || !all.loaded || all.ops > CG_UNROLLED_OPS / 2 || !cg_may_unroll(c, loop))
         return 0;
-    *out_narrow = all.narrow;
+    *out_narrow = all.small;
     const bool is_only_way = !all.copied && !is_map;
     const uint32_t known = cg_iterations_of(loop), most = most_bits(loop, &all, is_map),
                    least = is_only_way ? 1 : LEAST_BITS,

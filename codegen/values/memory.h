@@ -69,7 +69,7 @@ typedef struct cg_zeros {
 } cg_zeros;
 void cg_store_zeros(cg_func *c, cg_val base, cg_zeros to);
 
-/* The descriptor, of wgmma or tcgen05, of what lies so many bytes behind. */
+/* The descriptor, for an asynchronous product, of what lies so many bytes behind. */
 cg_val cg_descriptor_at(cg_func *c, cg_val descriptor, uint32_t bytes);
 
 #endif

@@ -227,10 +227,10 @@ static void run_block(vm_frame *f, uint64_t ticket)
 static bool run_batch(vm_worker *w, uint64_t first)
 {
     vm_frame *f = &w->batch;
-    size_t counts = f->code->segment_count * sizeof *w->counts_before;
     uint64_t loaded = f->bytes_loaded, stored = f->bytes_stored;
     if (!w->batch_memory || w->refused == MOST_REFUSED)
         return false;
+    size_t counts = f->code->segment_count * sizeof *w->counts_before; /* without memory, there is no code */
     memcpy(w->counts_before, f->segment_counts, counts);
     memset(f->spans, 0, VM_BATCH_ACCESSES * sizeof *f->spans);
     vm_set_block(f, first);

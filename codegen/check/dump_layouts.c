@@ -1,7 +1,7 @@
 /* Prints layouts, in the notation of docs/internals/codegen.md: for every bit of the register, lane and warp number,
    the bit of the index that it flips. c0 is the lowest bit of the column (the last dimension), r0 that of the row, and
    d0.0 that of dimension 0 (with three or more dimensions); - stands for none, which means replicas. */
-#include "codegen/passes/pass.h"
+#include "codegen/check/check.h"
 #include "codegen/values/values.h"
 
 static void put_image(const cg_shape *s, uint32_t image, bc_text *out)
