@@ -466,9 +466,9 @@ static bool stores_little(const cg_func *c)
 /* Leaves warps undivided if the model predicts that a block whose threads all copy is clearly faster than one whose
    producers do, and if none of these threads spills. Producers that transpose tiles or round them take as long for a
    slot as their words take to pass through registers, however short its products are. Those of a persistent block also
-   copy for the next tile while this one is stored, which does not count for a block. Where it stores little, that gains
-   nothing, and it is enough that several blocks are predicted to be faster at all. But most copies must have 16 bytes:
-   shorter ones pass through L1, to which several blocks leave less. */
+   copy for the next tile while this one is stored, which does not count for a block. Where it stores little, that
+   gains nothing, and it is enough that several blocks are predicted to be faster at all. But most copies must have 16
+   bytes: shorter ones pass through L1, to which several blocks leave less. */
 static bool leave_undivided(cg_func *c, const cg_watch *watch, cg_choices *room, const cg_weight *now)
 {
     cg_choices whole = *cg_choices_of(c);
@@ -531,26 +531,6 @@ static void choose_spread(cg_func *c, const cg_watch *watch, cg_choices *room)
     cg_take_cheaper(c, room, &never, "scaled products of few rows by mma.sync", &then, &now);
 }
 
-/* Gives products by mma.sync two stages if more of them leave room for two blocks on a multiprocessor only, and two for
-   at least twice as many: these hide each other's waits. Products of f64 have as many stages as their time asks for. */
-static void prefer_blocks(cg_func *c, const cg_watch *watch, cg_choices *room)
-{
-    enum { TWO_STAGES = 2 };
-    const ct_op *product = cg_largest_product(c->ir);
-    const cg_choices usual = *cg_choices_of(c);
-    if (!product || usual.stages || cg_product_of(c, product).instruction != CG_BY_MMA
-        || bc_elem_kind(product->results[0].type) == BC_F64)
-        return;
-    const cg_weight now = cg_weigh(c, watch, &usual);
-    if (!now.compiles || now.is_divided || now.stages <= TWO_STAGES || cg_blocks_weighed(&now) != CG_FEW_BLOCKS)
-        return;
-    cg_choices fewer = usual;
-    fewer.stages = TWO_STAGES;
-    const cg_weight then = cg_weigh(c, watch, &fewer);
-    if (!c->failed && then.compiles && cg_blocks_weighed(&then) >= 2 * CG_FEW_BLOCKS && then.share <= now.share)
-        cg_take_fuller(c, room, &fewer, &then, now.resident);
-}
-
 static void choose_warps(cg_func *c, const cg_watch *watch, cg_choices *room)
 {
     if (!may_divide(c))
@@ -603,7 +583,7 @@ void cg_choose_for_products(cg_func *c, const cg_watch *watch, cg_choices *room)
     choose_pieces(c, watch, room);
     choose_copies(c, watch, room);
     if (may_divide(c))
-        prefer_blocks(c, watch, room);
+        cg_prefer_blocks(c, watch, room);
     choose_for_chain(c, watch, room);
     refill_slot(c, watch, room);
     choose_correctors(c, watch, room);

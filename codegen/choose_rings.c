@@ -71,3 +71,23 @@ void cg_choose_rings(cg_func *c, const cg_watch *watch, cg_choices *room)
     if (!c->failed && now.compiles && !take_single_stage(c, watch, room, &now))
         copy_ahead(c, watch, room, &now);
 }
+
+/* Gives products by mma.sync two stages if more of them leave room for two blocks on a multiprocessor only, and two for
+   at least twice as many: these hide each other's waits. Products of f64 have as many stages as their time asks for. */
+void cg_prefer_blocks(cg_func *c, const cg_watch *watch, cg_choices *room)
+{
+    enum { TWO_STAGES = 2 };
+    const ct_op *product = cg_largest_product(c->ir);
+    const cg_choices usual = *cg_choices_of(c);
+    if (!product || usual.stages || cg_product_of(c, product).instruction != CG_BY_MMA
+        || bc_elem_kind(product->results[0].type) == BC_F64)
+        return;
+    const cg_weight now = cg_weigh(c, watch, &usual);
+    if (!now.compiles || now.is_divided || now.stages <= TWO_STAGES || cg_blocks_weighed(&now) != CG_FEW_BLOCKS)
+        return;
+    cg_choices fewer = usual;
+    fewer.stages = TWO_STAGES;
+    const cg_weight then = cg_weigh(c, watch, &fewer);
+    if (!c->failed && then.compiles && cg_blocks_weighed(&then) >= 2 * CG_FEW_BLOCKS && then.share <= now.share)
+        cg_take_fuller(c, room, &fewer, &then, now.resident);
+}

@@ -4,7 +4,9 @@
 
 #include "codegen/passes/pass.h"
 
-/* *room keeps the choices, if they change. */
+/* In both, *room keeps the choices, if they change. */
 void cg_choose_rings(cg_func *c, const cg_watch *watch, cg_choices *room);
+/* Gives a product by mma.sync two stages if that brings many more blocks to a multiprocessor. */
+void cg_prefer_blocks(cg_func *c, const cg_watch *watch, cg_choices *room);
 
 #endif
