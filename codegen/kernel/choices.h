@@ -40,7 +40,6 @@ typedef struct cg_choices {
     cg_decision strips;     /* of maps without loops, rather than more warps: CG_IF_LEGAL */
     cg_decision rows;       /* of maps, in front of loops that may not run: CG_NEVER */
     cg_decision bytes;      /* unsigned, as f32 by prmt and additions rather than conversions: CG_IF_LEGAL */
-    cg_decision refill;     /* of a single slot by the threads that read it, in chains of products: CG_IF_LEGAL */
     const cg_assumption *assumed;
     uint32_t assumed_count;
 } cg_choices;
