@@ -16,7 +16,7 @@
 bool cg_begin_kernel(cg_func *c)
 {
     bc_arena_init(&c->arena, &c->m->arena.allocator, 0);
-    c->arena.tells = &c->failed;
+    c->arena.tells = (int32_t)(offsetof(cg_func, failed) - offsetof(cg_func, arena));
     if (!(c->ir = ct_import(c->f, &c->arena)) || !cg_assume(c)
         || !cg_find_promises(c->m, c->f, &c->arena, &c->promises)) {
         cg_no_memory(c);

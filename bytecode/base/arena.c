@@ -83,7 +83,7 @@ void *bc_arena_fail(bc_arena *arena)
 {
     arena->failed = true;
     if (arena->tells)
-        *arena->tells = true;
+        *(bool *)((char *)arena + arena->tells) = true;
     return NULL;
 }
 

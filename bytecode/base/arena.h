@@ -16,7 +16,7 @@ typedef struct bc_arena {
     unsigned char *next, *end; /* free part of the newest block */
     size_t held, limit;        /* bytes taken from the allocator; the most it may take (SIZE_MAX: no limit) */
     bool failed;               /* an allocation returned NULL; stays set */
-    bool *tells;               /* what is set besides; NULL: nothing */
+    int32_t tells;             /* bytes from the arena to a bool beside it that is set, too; 0: there is none */
 } bc_arena;
 
 /* allocator NULL: malloc and free. limit 0: none. Allocates nothing yet. */

@@ -10,7 +10,7 @@
 bool cg_is_blind_atomic(const ct_op *op)
 {
     bool reads = ct_info(op)->effects & BC_READS, writes = ct_info(op)->effects & BC_WRITES;
-    return reads && writes && (op->opcode == OP_atomic_red_view_tko || !op->results[0].uses);
+    return op->opcode < OP_LIMIT && reads && writes && (op->opcode == OP_atomic_red_view_tko || !op->results[0].uses);
 }
 
 bool cg_has_blind_atomics(const ct_func *f)
