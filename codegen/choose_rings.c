@@ -14,6 +14,14 @@
 #include "codegen/plan/budget.h"
 #include "codegen/weight.h"
 
+enum { TWO_STAGES = 2 };
+
+/* Products of f64 have as many stages as their time asks for. */
+static bool is_f64(const ct_op *product)
+{
+    return bc_elem_kind(product->results[0].type) == BC_F64;
+}
+
 /* Is the product on its own, and may its plan be another one than the passes decide? */
 static bool is_free(const cg_func *c)
 {
@@ -26,13 +34,11 @@ static bool is_free(const cg_func *c)
            && !cg_loops_stay_plain(c);
 }
 
-/* Products of f64 have as many stages as their time asks for. */
 static bool take_single_stage(cg_func *c, const cg_watch *watch, cg_choices *room, const cg_weight *now)
 {
-    enum { TWO_STAGES = 2 };
     cg_choices one = *cg_choices_of(c);
     if (now->is_divided || now->stages != TWO_STAGES || cg_blocks_weighed(now) != 1
-        || bc_elem_kind(cg_largest_product(c->ir)->results[0].type) == BC_F64)
+        || is_f64(cg_largest_product(c->ir)))
         return false;
     one.stages = 1;
     const cg_weight then = cg_weigh(c, watch, &one);
@@ -73,14 +79,12 @@ void cg_choose_rings(cg_func *c, const cg_watch *watch, cg_choices *room)
 }
 
 /* Gives products by mma.sync two stages if more of them leave room for two blocks on a multiprocessor only, and two for
-   at least twice as many: these hide each other's waits. Products of f64 have as many stages as their time asks for. */
+   at least twice as many: these hide each other's waits. */
 void cg_prefer_blocks(cg_func *c, const cg_watch *watch, cg_choices *room)
 {
-    enum { TWO_STAGES = 2 };
     const ct_op *product = cg_largest_product(c->ir);
     const cg_choices usual = *cg_choices_of(c);
-    if (!product || usual.stages || cg_product_of(c, product).instruction != CG_BY_MMA
-        || bc_elem_kind(product->results[0].type) == BC_F64)
+    if (!product || usual.stages || cg_product_of(c, product).instruction != CG_BY_MMA || is_f64(product))
         return;
     const cg_weight now = cg_weigh(c, watch, &usual);
     if (!now.compiles || now.is_divided || now.stages <= TWO_STAGES || cg_blocks_weighed(&now) != CG_FEW_BLOCKS)

@@ -213,9 +213,6 @@ bool cg_reads_bytes(cg_func *c, const ct_op *product, uint32_t computed)
     if (p.chained || p.acc != BC_F32 || !cg_async_fits(&q) || !is_computed_beside(product, operands[computed]) || !load
         || !ct_is_load(load) || load->block != product->block || (computed && load->opcode != OP_load_view_tko))
         return false;
-    if (!cg_find_facts(c->ir) || !cg_find_views(c->ir)) {
-        cg_no_memory(c);
-        return false;
-    }
-    return !cg_load_obstacle(c, load, product->block, &ring) && cg_async_reads(&p, computed, false, &ring.encoding);
+    return cg_find_facts(c->ir) && cg_find_views(c->ir) && !cg_load_obstacle(c, load, product->block, &ring)
+           && cg_async_reads(&p, computed, false, &ring.encoding);
 }
