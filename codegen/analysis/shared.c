@@ -126,9 +126,15 @@ uint32_t cg_shared_for_the_rest(const cg_func *c)
     return cg_static_shared(c->target) > STATIC ? MUCH : MUCH / 2;
 }
 
+uint32_t cg_shared_beside(uint32_t all, uint32_t scratch)
+{
+    enum { ALIGN = CG_ENCODING_ALIGN };
+    uint32_t whole = all / ALIGN, taken = (scratch + ALIGN - 1) / ALIGN;
+    return taken < whole ? (whole - taken) * ALIGN : 0;
+}
+
 uint32_t cg_shared_for_ring(cg_func *c, const ct_block *body, const cg_ring *ring, uint32_t rest)
 {
-    uint32_t all = cg_static_shared(c->target), least = cg_scratch_least(c, body, ring);
-    least = least > rest ? least : rest;
-    return cg_loops_stay_plain(c) || least > all ? 0 : all - least;
+    uint32_t least = cg_scratch_least(c, body, ring);
+    return cg_loops_stay_plain(c) ? 0 : cg_shared_beside(cg_static_shared(c->target), least > rest ? least : rest);
 }

@@ -11,6 +11,9 @@
 /* The least number of bytes of scratch that the ops of a block need, whatever layouts their tiles get. Tiles in the
    ring, or in rings of enclosing loops, need none. ring may be NULL. */
 uint32_t cg_scratch_least(cg_func *c, const ct_block *block, const cg_ring *ring);
+/* The bytes of `all` that rings may take beside so much scratch (at most 1 << 30 bytes): the rings start at a multiple
+   of CG_ENCODING_ALIGN behind it, and what they leave counts in whole multiples (cg_scratch_room). */
+uint32_t cg_shared_beside(uint32_t all, uint32_t scratch);
 /* The bytes of shared memory that the ring of a loop with that body may take if all other ops get the least that
    they need, and at least `rest`. 0: none, as with TV_OPT_NONE. */
 uint32_t cg_shared_for_ring(cg_func *c, const ct_block *body, const cg_ring *ring, uint32_t rest);

@@ -349,8 +349,8 @@ uint32_t cg_groups_shared(const cg_splitting *x)
     return (cg_static_shared(x->c->target) + CG_SYSTEM_SHARED) / x->budget->blocks - CG_SYSTEM_SHARED;
 }
 
-/* Bytes of shared memory through which results are stored, in pieces if they are larger. */
-/* The part of that for the rings, beside at most so many bytes for results. */
+/* The part of that for the rings, beside at most so many bytes for results, which are stored in pieces if they are
+   larger. */
 static uint32_t room_for_rings(const cg_splitting *x, uint32_t most)
 {
     uint32_t results = 0;
@@ -360,9 +360,8 @@ static uint32_t room_for_rings(const cg_splitting *x, uint32_t most)
     }
     most = most < CG_LEAST_OF_RESULTS ? CG_LEAST_OF_RESULTS : most;
     results = results < CG_LEAST_OF_RESULTS ? CG_LEAST_OF_RESULTS : results > most ? most : results;
-    uint32_t least = cg_scratch_least(x->c, x->f->body, NULL), all = cg_groups_shared(x);
-    least = least > results ? least : results;
-    return least < all ? all - least : 0;
+    uint32_t least = cg_scratch_least(x->c, x->f->body, NULL);
+    return cg_shared_beside(cg_groups_shared(x), least > results ? least : results);
 }
 
 /* Bytes behind the slots: the barriers of the largest possible number of slots, and tensor maps. */
