@@ -48,7 +48,7 @@ static ct_extent put_extent(ct_builder *b, const cg_poly *p, uint32_t divisor, c
         negative = negative || p->terms[i].times < 0;
     ct_value *v = cg_lift_put_poly(b, p, 1, BC_I64);
     if (negative) {
-        v = ct_build(b, OP_maxi, v ? v->type : NULL, (ct_value *const[]){v, ct_build_scalar(b, BC_I64, 0)}, 2);
+        v = ct_build_two(b, OP_maxi, v, ct_build_scalar(b, BC_I64, 0));
         if (v)
             bc_attr_of(v->op->from, F_maxi_signedness)->u = BC_Signedness_signed;
     }
@@ -75,7 +75,7 @@ static ct_value *put_base(ct_builder *b, const cg_lifted *l)
     if (!l->rest.count)
         return base;
     ct_value *rest = ct_build_multiple(b, cg_lift_put_poly(b, &l->rest, 1, BC_I64), cg_lift_chunk_bits(l));
-    return ct_build(b, OP_offset, base ? base->type : NULL, (ct_value *const[]){base, rest}, 2);
+    return ct_build_two(b, OP_offset, base, rest);
 }
 
 /* The extent of a dimension without a mask, large enough for all tiles. If the address may violate the conditions of

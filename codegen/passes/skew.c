@@ -133,23 +133,14 @@ static bool is_marked(const bool *set, const ct_op *op)
     return false;
 }
 
-static bool has_marked_operand(const bool *set, const ct_op *op)
-{
-    for (uint32_t i = 0; i < op->operand_count; i++)
-        if (set[op->operands[i]->id])
-            return true;
-    return false;
-}
-
 /* Does the op, or an op in its regions, read a value of the set? */
 static bool reads_marked(const bool *set, const ct_op *op)
 {
-    bool found = has_marked_operand(set, op);
-    for (uint32_t r = 0; r < op->region_count; r++)
-        for (const ct_op *in = op->regions[r] ? op->regions[r]->first : NULL; in && !found;
-             in = ct_next_op(in, op->regions[r]))
-            found = has_marked_operand(set, in);
-    return found;
+    for (const ct_op *in = op; in; in = ct_next_within(in, op))
+        for (uint32_t i = 0; i < in->operand_count; i++)
+            if (set[in->operands[i]->id])
+                return true;
+    return false;
 }
 
 static void mark_results(bool *set, const ct_op *op)
@@ -173,21 +164,14 @@ static bool mark_late(skewing *x)
     return !x->late[x->second->operands[0]->id] && !x->late[x->second->operands[1]->id];
 }
 
-/* Marks a value of the body that can be computed before the accumulator is available. */
-static void mark_early(skewing *x, const ct_value *v)
-{
-    if (is_made_inside(x, v) && !x->late[v->id])
-        x->early[v->id] = true;
-}
-
+/* Marks the values that the op reads if they can be computed in the body before the accumulator is available. */
 static void mark_operands(skewing *x, const ct_op *op)
 {
-    for (uint32_t i = 0; i < op->operand_count; i++)
-        mark_early(x, op->operands[i]);
-    for (uint32_t r = 0; r < op->region_count; r++)
-        for (const ct_op *in = op->regions[r] ? op->regions[r]->first : NULL; in; in = ct_next_op(in, op->regions[r]))
-            for (uint32_t i = 0; i < in->operand_count; i++)
-                mark_early(x, in->operands[i]);
+    for (const ct_op *in = op; in; in = ct_next_within(in, op))
+        for (uint32_t i = 0; i < in->operand_count; i++) {
+            const ct_value *v = in->operands[i];
+            x->early[v->id] = x->early[v->id] || (is_made_inside(x, v) && !x->late[v->id]);
+        }
 }
 
 /* Marks the values that the ops that depend on the accumulator need, from the last op to the first. */

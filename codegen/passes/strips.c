@@ -101,28 +101,16 @@ static place place_of(cg_func *c, const ct_op *op)
 
 typedef enum need { NOTHING, THE_TRIP, THE_LOOP } need;
 
-static need need_of_operands(const cg_forming *x, const ct_op *op)
-{
-    need most = NOTHING;
-    for (uint32_t i = 0; i < op->operand_count && x->count; i++) {
-        uint32_t id = op->operands[i]->id;
-        if (x->behind[id] == x->loops)
-            return THE_LOOP;
-        if (x->inside[id] == x->loops)
-            most = THE_TRIP;
-    }
-    return most;
-}
-
-/* The same for an op with all ops in its regions. */
+/* Of the op with all ops in its regions. */
 static need need_of(const cg_forming *x, const ct_op *op)
 {
-    need most = need_of_operands(x, op);
-    for (uint32_t r = 0; r < op->region_count; r++)
-        for (const ct_op *inner = op->regions[r] ? op->regions[r]->first : NULL; inner;
-             inner = ct_next_op(inner, op->regions[r])) {
-            need one = need_of_operands(x, inner);
-            most = one > most ? one : most;
+    need most = NOTHING;
+    for (const ct_op *in = x->count ? op : NULL; in; in = ct_next_within(in, op))
+        for (uint32_t i = 0; i < in->operand_count; i++) {
+            uint32_t id = in->operands[i]->id;
+            if (x->behind[id] == x->loops)
+                return THE_LOOP;
+            most = x->inside[id] == x->loops ? THE_TRIP : most;
         }
     return most;
 }
