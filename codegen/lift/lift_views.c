@@ -69,6 +69,14 @@ int64_t cg_lift_step_of(const cg_lift_dim *d)
     return step;
 }
 
+ct_value *cg_lift_put_index(ct_builder *b, const cg_lift_dim *dim, bc_kind kind)
+{
+    int64_t step = cg_lift_step_of(dim), end = dim->is_masked ? CG_LIFT_REACH : CG_LIFT_UNBOUND;
+    ct_value *index = cg_lift_put_poly(b, &dim->start, step, kind);
+    bool is_number = index && index->op && index->op->opcode == OP_constant;
+    return is_number ? index : ct_build_bounded(b, index, 0, (end - dim->size) / step);
+}
+
 static ct_value *put_base(ct_builder *b, const cg_lifted *l)
 {
     ct_value *base = ct_build_multiple(b, l->base, l->byte_bits);

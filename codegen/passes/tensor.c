@@ -17,9 +17,9 @@
    A sum that the loop multiplies in each iteration before the product adds to it, as attention does, stays, too:
    `scale_sum` takes the place of the multiplication.
 
-   The sum of a product that runs an iteration ahead (codegen/passes/skew.c) has one place over the whole loop, also for
-   the first iteration's product in front of it. A product whose left operand is in tensor memory is awaited in the next
-   iteration, when that multiplies the sum or stores the operand again, if no other one is to be awaited.
+   The sum of a product that runs an iteration ahead (codegen/rewrite/chains_ahead.c) has one place over the whole loop,
+   also for the first iteration's product in front of it. A product whose left operand is in tensor memory is awaited in
+   the next iteration, when that multiplies the sum or stores the operand again, if no other one is to be awaited.
 
    A left operand that consumers compute from a sum (cg_tensor_takes_left) goes there, too, if columns are left beside
    all sums: the product stores it, and reads it there.
@@ -175,7 +175,7 @@ static bool has_words_of_others(const cg_func *c, const cg_sum *sum)
 }
 
 /* Marks the values that hold the sum of a product that runs ahead, from its branch to the end of the loop for which it
-   does; the loop awaits it (codegen/passes/skew.c). */
+   does; the loop awaits it (codegen/rewrite/chains_ahead.c). */
 static void pass_ahead(const ct_op *product, cg_sum *sum)
 {
     ct_op *branch = product->block->parent;
