@@ -368,7 +368,9 @@ static bool choose_block_slots(const candidate *p, bool others, bool is_inner)
         drop_own(p);
         ring->slots = 1;
         ring->behind = NULL;
-        ring->why = budget.refills ? budget.why : "two do not fit";
+        ring->why = budget.refills                  ? budget.why
+                    : cg_choices_of(c)->stages == 1 ? "the plan has one stage"
+                                                    : "two do not fit";
         return true;
     }
     if (is_inner || ring->slots < 2) {
