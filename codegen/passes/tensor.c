@@ -32,6 +32,7 @@
 #include "codegen/rewrite/carried.h"
 #include "codegen/rewrite/chains.h"
 #include "codegen/rewrite/ring.h"
+#include "codegen/tile/build.h"
 
 typedef struct placing {
     cg_func *c;
@@ -63,17 +64,15 @@ static ct_op *end_of(placing *x, ct_value *sum, ct_op *loop)
 /* Replaces the multiplication of the sum that the loop carries by one in tensor memory. False: out of memory. */
 static bool put_scale(placing *x, ct_op *product, ct_op *scale, ct_value *arg, cg_sum *sum)
 {
-    ct_op *op = ct_op_new(x->f, CT_scale_sum, scale, 2, 1);
-    if (!op)
+    ct_builder b = {x->f, scale, false};
+    ct_value *const operands[] = {arg, scale->operands[scale->operands[0] == arg]};
+    ct_value *scaled = ct_build_own(&b, CT_scale_sum, scale->results[0].type, operands, 2);
+    if (!scaled)
         return false;
-    ct_set_operand(op, 0, arg);
-    ct_set_operand(op, 1, scale->operands[scale->operands[0] == arg]);
-    op->results[0].type = scale->results[0].type;
-    op->results[0].in_tensor = true;
-    ct_insert_before(op, scale);
-    ct_set_operand(product, 2, &op->results[0]);
+    scaled->in_tensor = true;
+    ct_set_operand(product, 2, scaled);
     ct_remove(scale);
-    sum->scaled = op;
+    sum->scaled = scaled->op;
     return true;
 }
 
