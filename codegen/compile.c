@@ -9,6 +9,7 @@
 #include "codegen/passes/pass.h"
 #include "codegen/ptx/emit.h"
 #include "codegen/ptx/ptx.h"
+#include "codegen/text/kernel.h"
 #include "codegen/weight.h"
 
 /* ---- parameters ---- */

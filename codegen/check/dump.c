@@ -187,6 +187,24 @@ static void say_op(void *user, const ct_op *op, bc_text *out)
     cg_say_op(((const dumping *)user)->c, op, out);
 }
 
+/* ---- the kernel ---- */
+
+void cg_say_kernel(const cg_func *c, bc_text *out)
+{
+    static const char *const orders[] = {[CG_BY_NUMBER] = "",
+                                         [CG_LONGEST_FIRST] = ", the longest blocks first",
+                                         [CG_SIDE_BY_SIDE] = ", clusters side by side",
+                                         [CG_IN_BANDS] = ", blocks in bands",
+                                         [CG_IN_WIDE_BANDS] = ", blocks in wide bands",
+                                         [CG_DIGIT_LAST] = ", blocks with the first digit last"};
+    bc_text_printf(out, ", %u threads", cg_all_threads(c));
+    if (c->cluster)
+        bc_text_printf(out, ", clusters of %u", c->cluster);
+    bc_text_puts(out, orders[c->block_order]);
+    bc_text_puts(out, c->takes_over ? ", persistent" : "");
+    bc_text_puts(out, c->is_versioned ? ", in two versions" : "");
+}
+
 /* ---- values ---- */
 
 static void say_value(void *user, const ct_value *v, bc_text *out)

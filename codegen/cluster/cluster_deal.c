@@ -112,11 +112,9 @@ static bool read_operands(dealing *d, const ct_op *op)
 /* Visits the operands of the op, and those of all ops in its regions. */
 static bool read_all(dealing *d, const ct_op *op)
 {
-    bool same = read_operands(d, op);
-    for (uint32_t r = 0; same && r < op->region_count; r++)
-        for (const ct_op *in = op->regions[r] ? op->regions[r]->first : NULL; in && same;
-             in = ct_next_op(in, op->regions[r]))
-            same = read_operands(d, in);
+    bool same = true;
+    for (const ct_op *in = op; in && same; in = ct_next_within(in, op))
+        same = read_operands(d, in);
     return same;
 }
 

@@ -168,7 +168,7 @@ typedef struct cg_kernel_cost {
 /* Finds k->registers, k->threads and k->blocks of a kernel of which so many registers of a thread hold tiles.
    k->machine and k->shared are known. */
 void cg_fit(cg_func *c, cg_kernel_cost *k, uint32_t held);
-/* Predicts a kernel. shared_bytes: of a block. NULL: out of memory, or the target has no figures. */
-cg_kernel_cost *cg_predict(cg_func *c, const cg_launch *launch, uint32_t shared_bytes);
+/* Predicts the kernel, for its launch if there is one. NULL: out of memory, or the target has no figures. */
+cg_kernel_cost *cg_predict(cg_func *c);
 
 #endif

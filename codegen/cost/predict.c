@@ -15,6 +15,7 @@
 #include "codegen/kernel/groups.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/values/strips.h"
+#include "codegen/values/values.h"
 
 enum {
     TWICE_BELOW = 3 /* surrounding loops, below which an iteration is walked through twice */
@@ -488,8 +489,9 @@ static void see_held(void *user, const ct_op *op, uint32_t registers)
         x->held = registers;
 }
 
-cg_kernel_cost *cg_predict(cg_func *c, const cg_launch *launch, uint32_t shared_bytes)
+cg_kernel_cost *cg_predict(cg_func *c)
 {
+    const cg_launch none = {.params = NULL}, *launch = c->launch ? c->launch : &none;
     uint32_t held;
     hot in_loops = {.held = 0};
     cg_machine *machine = bc_new(&c->arena, cg_machine, 1);
@@ -503,7 +505,7 @@ cg_kernel_cost *cg_predict(cg_func *c, const cg_launch *launch, uint32_t shared_
         return NULL;
     cg_machine_for(c->target, launch->gpu, machine);
     k->machine = machine;
-    k->shared = shared_bytes;
+    k->shared = cg_shared_bytes(c);
     k->us = -1;
     cg_fit(c, k, held);
     k->wanted = in_loops.held ? cg_registers_wanted(c, in_loops.held) : 0;

@@ -116,7 +116,15 @@ ct_value *cg_lift_put_poly(ct_builder *b, const cg_poly *p, int64_t by, bc_kind 
 /* The distance of the positions at which tiles may start along the dimension: the tile's size if all starts are
    multiples of it. */
 int64_t cg_lift_step_of(const cg_lift_dim *d);
+/* The index along the dimension, for a view whose tiles may start at multiples of that distance. */
+ct_value *cg_lift_put_index(ct_builder *b, const cg_lift_dim *dim, bc_kind kind);
 /* Creates the view. holds: whether the conditions for views hold; NULL: they always do. */
 ct_value *cg_lift_put_view(ct_builder *b, const cg_lifted *l, ct_value *holds);
+
+/* ---- gathers and scatters (codegen/lift/lift_order.c) ---- */
+
+/* Has gathers and scatters whose indices follow each other access tiles of views. second: the ops as they were, where
+   conditions of loads are checked; NULL: there is none. False: there are none. */
+bool cg_lift_all_in_order(cg_func *c, const ct_block *second);
 
 #endif

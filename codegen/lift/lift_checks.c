@@ -25,11 +25,6 @@ static bool is_there(const cg_lift_checks *k, const ct_value *v)
     return true;
 }
 
-static ct_value *put(cg_lift_checks *k, bc_opcode opcode, ct_value *x, ct_value *y)
-{
-    return ct_build(&k->b, opcode, x ? x->type : NULL, (ct_value *const[]){x, y}, 2);
-}
-
 static ct_value *put_number(cg_lift_checks *k, int64_t number)
 {
     return ct_build_scalar(&k->b, BC_I64, number);
@@ -38,7 +33,7 @@ static ct_value *put_number(cg_lift_checks *k, int64_t number)
 /* The minimum or maximum of two signed 64-bit numbers. */
 static ct_value *put_end(cg_lift_checks *k, bc_opcode opcode, ct_value *x, int64_t end)
 {
-    ct_value *r = put(k, opcode, x, put_number(k, end));
+    ct_value *r = ct_build_two(&k->b, opcode, x, put_number(k, end));
     if (r)
         bc_attr_of(r->op->from, opcode == OP_mini ? F_mini_signedness : F_maxi_signedness)->u = BC_Signedness_signed;
     return r;
@@ -47,15 +42,12 @@ static ct_value *put_end(cg_lift_checks *k, bc_opcode opcode, ct_value *x, int64
 /* Adds the comparison of x, a 64-bit number, to the conditions. */
 static void ask(cg_lift_checks *k, ct_value *x, bc_ComparisonPredicate predicate, int64_t limit)
 {
-    ct_value *const both[] = {x, put_number(k, limit)};
-    ct_value *holds = ct_build(&k->b, OP_cmpi, ct_scalar_type(k->b.f, BC_I1), both, 2);
+    ct_value *holds = ct_build_compare(&k->b, predicate, x, put_number(k, limit), true);
     if (!holds)
         return;
-    bc_attr_of(holds->op->from, F_cmpi_comparison_predicate)->u = predicate;
-    bc_attr_of(holds->op->from, F_cmpi_signedness)->u = BC_Signedness_signed;
-    k->all = k->all ? put(k, OP_andi, k->all, holds) : holds;
+    k->all = k->all ? ct_build_two(&k->b, OP_andi, k->all, holds) : holds;
     if (k->of_view)
-        k->views = k->views ? put(k, OP_andi, k->views, holds) : holds;
+        k->views = k->views ? ct_build_two(&k->b, OP_andi, k->views, holds) : holds;
 }
 
 static ct_value *wide(cg_lift_checks *k, const ct_value *v)
@@ -133,8 +125,7 @@ static const ct_value *more_than(const cg_lift_checks *k, const ct_value *v)
 /* |end| - 1 as a 64-bit number. */
 static ct_value *put_below(cg_lift_checks *k, const ct_value *end)
 {
-    ct_value *x = wide(k, end), *both[] = {x, ct_build_sub(&k->b, put_number(k, 0), x)};
-    ct_value *distance = ct_build(&k->b, OP_maxi, x ? x->type : NULL, both, 2);
+    ct_value *x = wide(k, end), *distance = ct_build_two(&k->b, OP_maxi, x, ct_build_sub(&k->b, put_number(k, 0), x));
     if (distance)
         bc_attr_of(distance->op->from, F_maxi_signedness)->u = BC_Signedness_signed;
     return ct_build_sub(&k->b, distance, put_number(k, 1));
@@ -353,7 +344,7 @@ static ct_value *put_poly(cg_lift_checks *k, const cg_poly *p)
 
 static void ask_divisor(cg_lift_checks *k, ct_value *x, uint32_t bits)
 {
-    ask(k, put(k, OP_andi, x, put_number(k, ((int64_t)1 << bits) - 1)), BC_ComparisonPredicate_equal, 0);
+    ask(k, ct_build_two(&k->b, OP_andi, x, put_number(k, ((int64_t)1 << bits) - 1)), BC_ComparisonPredicate_equal, 0);
 }
 
 /* 2^bits must divide the polynomial. */

@@ -48,7 +48,7 @@ static ct_extent put_extent(ct_builder *b, const cg_poly *p, uint32_t divisor, c
         negative = negative || p->terms[i].times < 0;
     ct_value *v = cg_lift_put_poly(b, p, 1, BC_I64);
     if (negative) {
-        v = ct_build(b, OP_maxi, v ? v->type : NULL, (ct_value *const[]){v, ct_build_scalar(b, BC_I64, 0)}, 2);
+        v = ct_build_two(b, OP_maxi, v, ct_build_scalar(b, BC_I64, 0));
         if (v)
             bc_attr_of(v->op->from, F_maxi_signedness)->u = BC_Signedness_signed;
     }
@@ -69,13 +69,21 @@ int64_t cg_lift_step_of(const cg_lift_dim *d)
     return step;
 }
 
+ct_value *cg_lift_put_index(ct_builder *b, const cg_lift_dim *dim, bc_kind kind)
+{
+    int64_t step = cg_lift_step_of(dim), end = dim->is_masked ? CG_LIFT_REACH : CG_LIFT_UNBOUND;
+    ct_value *index = cg_lift_put_poly(b, &dim->start, step, kind);
+    bool is_number = index && index->op && index->op->opcode == OP_constant;
+    return is_number ? index : ct_build_bounded(b, index, 0, (end - dim->size) / step);
+}
+
 static ct_value *put_base(ct_builder *b, const cg_lifted *l)
 {
     ct_value *base = ct_build_multiple(b, l->base, l->byte_bits);
     if (!l->rest.count)
         return base;
     ct_value *rest = ct_build_multiple(b, cg_lift_put_poly(b, &l->rest, 1, BC_I64), cg_lift_chunk_bits(l));
-    return ct_build(b, OP_offset, base ? base->type : NULL, (ct_value *const[]){base, rest}, 2);
+    return ct_build_two(b, OP_offset, base, rest);
 }
 
 /* The extent of a dimension without a mask, large enough for all tiles. If the address may violate the conditions of

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "codegen/model/build.h"
-#include "codegen/passes/pass.h"
+#include "codegen/text/kernel.h"
 #include "codegen/ptx/emit.h"
 
 static uint32_t count_lines(const char *text, size_t from, size_t to)

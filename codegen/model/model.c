@@ -241,7 +241,7 @@ static void build_kernel(cg_building *b)
     m->barriers = cg_barrier_count(c);
     m->cluster = c->cluster;
     m->is_persistent = c->takes_over;
-    m->cost = cg_predict(c, c->launch ? c->launch : &(cg_launch){.params = NULL}, m->shared_bytes);
+    m->cost = cg_predict(c);
     m->flops_peak = m->cost && product ? cg_flops_peak(c, m->cost->machine, product) : 0;
     b->failed = !m->cost || !cg_number_ops(b);
 }

@@ -14,6 +14,9 @@
 typedef void cg_effects_hook(cg_func *c, ct_op *op);
 #define EFFECTS(opcode, name) cg_effects_hook cg_effects_##name;
 #include "codegen/ops/effects.def"
+/* Stores the op's effects on memory that is visible to other threads in op->effects. Requires layouts. stretch:
+   cg_effects.stretch. */
+void cg_find_effects(cg_func *c, ct_op *op, uint32_t stretch);
 
 /* For an op that writes a tile through a view (codegen/ops/view.c). The home of its first result gives the layout. */
 void cg_assign_view_write(cg_func *c, const ct_op *op);

@@ -28,6 +28,7 @@
 #include "codegen/analysis/shared.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
+#include "codegen/ops/hooks.h"
 #include "codegen/plan/budget.h"
 #include "codegen/plan/early.h"
 #include "codegen/rewrite/iteration.h"

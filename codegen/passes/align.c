@@ -296,17 +296,10 @@ static ct_value *put_question(const aligning *x, ct_builder *b)
         ct_value *v = a->v;
         v = v->type->elem->kind == BC_PTR ? ct_build(b, OP_ptr_to_int, ct_scalar_type(b->f, BC_I64), &v, 1)
                                           : ct_build_resize(b, v, BC_I64, true);
-        ct_value *const low[] = {v, ct_build_scalar(b, BC_I64, ((int64_t)1 << a->bits) - 1)};
-        ct_value *bits = ct_build(b, OP_andi, v ? v->type : NULL, low, 2);
-        rest = i ? ct_build(b, OP_ori, rest ? rest->type : NULL, (ct_value *const[]){rest, bits}, 2) : bits;
+        ct_value *bits = ct_build_two(b, OP_andi, v, ct_build_scalar(b, BC_I64, ((int64_t)1 << a->bits) - 1));
+        rest = i ? ct_build_two(b, OP_ori, rest, bits) : bits;
     }
-    ct_value *const both[] = {rest, ct_build_scalar(b, BC_I64, 0)};
-    ct_value *holds = ct_build(b, OP_cmpi, ct_scalar_type(b->f, BC_I1), both, 2);
-    if (!holds)
-        return NULL;
-    bc_attr_of(holds->op->from, F_cmpi_comparison_predicate)->u = BC_ComparisonPredicate_equal;
-    bc_attr_of(holds->op->from, F_cmpi_signedness)->u = BC_Signedness_signed;
-    return holds;
+    return ct_build_compare(b, BC_ComparisonPredicate_equal, rest, ct_build_scalar(b, BC_I64, 0), true);
 }
 
 /* Adds the promises to the version in that block. */

@@ -88,9 +88,8 @@ static ct_value *distance(ct_builder *b, const counting *x, ct_value *passed, ct
 static ct_value *advanced(ct_builder *b, ct_value *start, ct_value *distance)
 {
     ct_value *spread = ct_build_spread(b, distance, start->type);
-    return bc_elem_kind(start->type) == BC_PTR
-               ? ct_build(b, OP_offset, start->type, (ct_value *const[]){start, spread}, 2)
-               : ct_build_add(b, start, spread);
+    return bc_elem_kind(start->type) == BC_PTR ? ct_build_two(b, OP_offset, start, spread)
+                                               : ct_build_add(b, start, spread);
 }
 
 /* ---- the value in the loop, and after it ---- */

@@ -25,6 +25,7 @@
    store are done by the same block, in the order of its ops (codegen/plan/cluster_order.c). */
 #include "codegen/analysis/product.h"
 #include "codegen/analysis/tensor.h"
+#include "codegen/kernel/groups.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/plan/budget.h"
@@ -70,19 +71,11 @@ static void remark_whole(cg_func *c, const ct_op *op, tv_remark_kind kind, const
     cg_remark(c, op, CG_REMARK_Cluster, kind, "one thread block computes a tile block: {Why=%s}", why);
 }
 
-static bool returns_early(const ct_func *f)
-{
-    for (const ct_op *op = f->body->first; op; op = ct_next_op(op, f->body))
-        if (op->opcode == OP_return && op != f->body->last)
-            return true;
-    return false;
-}
-
 /* One thread block computes the parts in turn, because its registers cannot hold all sums. */
 static void take_turns(cg_func *c, const ct_op *product, uint32_t least)
 {
     cg_spreading x = {.c = c, .in_turn = true};
-    if (returns_early(c->ir))
+    if (!cg_ends_once(c->ir->body))
         cg_cluster_refuse(&x, NULL, "it returns early");
     else if (c->ir->value_count > CG_CLUSTER_VALUES)
         cg_cluster_refuse(&x, NULL, "it is too long");

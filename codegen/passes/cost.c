@@ -7,12 +7,6 @@
 
 #include "codegen/kernel/remarks.h"
 #include "codegen/passes/pass.h"
-#include "codegen/values/values.h"
-
-static const cg_kernel_cost *predict(cg_func *c)
-{
-    return cg_predict(c, c->launch ? c->launch : &(cg_launch){.params = NULL}, cg_shared_bytes(c));
-}
 
 static void say_loop(const cg_func *c, const cg_kernel_cost *k, const cg_loop_cost *loop)
 {
@@ -44,30 +38,9 @@ static void say_kernel(const cg_func *c, const cg_kernel_cost *k)
 
 void cg_pass_cost(cg_func *c)
 {
-    const cg_kernel_cost *cost = c->cost = cg_remarks_wanted(c) || c->is_weighed ? predict(c) : NULL;
+    const cg_kernel_cost *cost = c->cost = cg_remarks_wanted(c) || c->is_weighed ? cg_predict(c) : NULL;
     for (uint32_t i = 0; cost && i < cost->loop_count; i++)
         say_loop(c, cost, &cost->loops[i]);
     if (cost)
         say_kernel(c, cost);
-}
-
-static void dump_loop(const cg_loop_cost *loop, bc_text *out)
-{
-    static const char *const names[CG_RESOURCES] = {"tensor",  "shared", "issue", "half",
-                                                    "special", "l2",     "dram",  "atomics"};
-    bc_text_printf(out, "// %s @0x%llx: %.0f cycles, bound by %s; alone %.0f; of a block", ct_op_name(loop->loop),
-                   (unsigned long long)loop->loop->from->offset, loop->taken, loop->bound, loop->alone);
-    for (uint32_t r = 0; r < CG_RESOURCES; r++)
-        bc_text_printf(out, "%s %s %.1f", r ? "," : "", names[r], loop->cycles[r]);
-    bc_text_printf(out, "; iterations %.0f\n", loop->iterations);
-}
-
-void cg_dump_cost(cg_func *c, bc_text *out)
-{
-    const cg_kernel_cost *cost = predict(c);
-    for (uint32_t i = 0; cost && i < cost->loop_count; i++)
-        dump_loop(&cost->loops[i], out);
-    if (cost)
-        bc_text_printf(out, "// %u blocks, %u threads, %u registers, %u bytes, %.1f us\n", cost->blocks, cost->threads,
-                       cost->registers, cost->shared, cost->us);
 }

@@ -17,6 +17,7 @@
 #include "codegen/passes/count.h"
 
 #include "codegen/tile/build.h"
+#include "codegen/tile/compare.h"
 
 typedef struct exit {
     ct_op *loop, *branch, *leave; /* the loop; the `if`; the break in it */
@@ -65,29 +66,6 @@ static bool has_one_exit(const exit_of *x)
     return x->body->last->opcode == OP_continue;
 }
 
-static bc_ComparisonPredicate negated(bc_ComparisonPredicate p)
-{
-    switch ((int)p) {
-    case BC_ComparisonPredicate_less_than: return BC_ComparisonPredicate_greater_than_or_equal;
-    case BC_ComparisonPredicate_less_than_or_equal: return BC_ComparisonPredicate_greater_than;
-    case BC_ComparisonPredicate_greater_than: return BC_ComparisonPredicate_less_than_or_equal;
-    case BC_ComparisonPredicate_greater_than_or_equal: return BC_ComparisonPredicate_less_than;
-    default: return p;
-    }
-}
-
-/* The predicate for swapped operands. */
-static bc_ComparisonPredicate turned(bc_ComparisonPredicate p)
-{
-    switch ((int)p) {
-    case BC_ComparisonPredicate_less_than: return BC_ComparisonPredicate_greater_than;
-    case BC_ComparisonPredicate_less_than_or_equal: return BC_ComparisonPredicate_greater_than_or_equal;
-    case BC_ComparisonPredicate_greater_than: return BC_ComparisonPredicate_less_than;
-    case BC_ComparisonPredicate_greater_than_or_equal: return BC_ComparisonPredicate_less_than_or_equal;
-    default: return p;
-    }
-}
-
 /* The index of the carried value; UINT32_MAX: v is not one. */
 static uint32_t carried_index(const exit_of *x, const ct_value *v)
 {
@@ -123,8 +101,8 @@ static bool find_condition(exit_of *x, bool leaves_where_true)
     x->index = carried_index(x, cmp->operands[swapped]);
     x->end = cmp->operands[!swapped];
     x->is_signed = ct_attr_u(cmp, F_cmpi_signedness) == BC_Signedness_signed;
-    p = leaves_where_true ? negated(p) : p;
-    p = swapped ? turned(p) : p;
+    p = leaves_where_true ? ct_negated(p) : p;
+    p = swapped ? ct_swapped(p) : p;
     return x->index != UINT32_MAX && !ct_is_inside(x->end->block, x->body) && find_step(x)
            && p == (x->step > 0 ? BC_ComparisonPredicate_less_than : BC_ComparisonPredicate_greater_than);
 }

@@ -22,6 +22,7 @@
 #include "codegen/kernel/limits.h"
 #include "codegen/passes/pass.h"
 #include "codegen/passes/simplify.h"
+#include "codegen/tile/tokens.h"
 
 enum { MOST_OFFSET = 1 << 30 };
 
@@ -146,9 +147,10 @@ static uint32_t slot_of(const forwarding *f, const ct_op *op)
     return place && !f->slots[place - 1].is_lost ? place - 1 : CG_STORAGE_SLOTS;
 }
 
-static void drop(forwarding *f, ct_op *op, ct_value *token)
+static void drop(forwarding *f, ct_op *op)
 {
-    cg_drop_access(f->c, op, token);
+    if (ct_pass_token_on(f->c->ir, op))
+        ct_remove(op);
     f->has_changed = true;
 }
 
@@ -159,7 +161,7 @@ static void take_load(forwarding *f, ct_op *op, uint32_t slot)
         return;
     }
     ct_replace_uses(&op->results[0], f->now[slot]);
-    drop(f, op, ct_operand(op, F_load_ptr_tko_token));
+    drop(f, op);
 }
 
 /* Forgets the contents that ops in the block store or create. */
@@ -231,7 +233,7 @@ static void drop_stores(forwarding *f, ct_block *block)
                 drop_stores(f, op->regions[r]);
         uint32_t slot = slot_of(f, op);
         if (slot != CG_STORAGE_SLOTS && op->opcode == OP_store_ptr_tko && !f->slots[slot].is_read)
-            drop(f, op, ct_operand(op, F_store_ptr_tko_token));
+            drop(f, op);
     }
 }
 

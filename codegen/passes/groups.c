@@ -31,6 +31,7 @@
 #include "codegen/passes/loads.h"
 #include "codegen/groups/start.h"
 #include "codegen/rewrite/carried.h"
+#include "codegen/tile/tokens.h"
 
 /* ---- the producers ---- */
 
@@ -63,24 +64,6 @@ static bool is_number(const cg_splitting *x, const ct_op *op)
            && !cg_order_holds_back(x->c, x->f->body, op);
 }
 
-/* Ops that were ordered after the load are ordered after what the load followed: consumers wait for the slot. */
-static void pass_token_on(const cg_splitting *x, ct_op *copy)
-{
-    ct_value *result = &copy->results[copy->result_count - 1], *before = NULL;
-    if (!result->uses || result->type->kind != BC_TOKEN)
-        return;
-    for (uint32_t i = 0; i < copy->operand_count; i++)
-        if (copy->operands[i]->type->kind == BC_TOKEN)
-            before = copy->operands[i];
-    ct_op *made = before ? NULL : ct_token_new(x->f, copy, result->type);
-    if (made) {
-        ct_insert_before(made, copy);
-        before = &made->results[0];
-    }
-    if (before)
-        ct_replace_uses(result, before);
-}
-
 /* Inserts an acquire, all copies of a ring and a commit into the producers' program; tiles that pass through
    registers (`put`) are written back a few slots later. */
 static void copy_loads(const cg_splitting *x, const cg_ring_place *p)
@@ -94,7 +77,7 @@ static void copy_loads(const cg_splitting *x, const cg_ring_place *p)
             if (!done)
                 cg_ring_put(x->c, CT_acquire, p->value, op);
             cg_ring_copy_load(x->c, op, &p->ring->loads[done], p->value);
-            pass_token_on(x, op);
+            ct_pass_token_on(x->f, op); /* consumers wait for the slot */
             if (++done == p->ring->load_count) {
                 if (cg_ring_puts(p->ring))
                     cg_ring_put_behind(x->c, CT_put, p->value, op);

@@ -143,8 +143,7 @@ static void guard(cg_func *c, ct_op *load, ct_op *loop)
     ct_builder b = {.f = c->ir, .place = load};
     ct_value *mask = ct_operand(load, F_load_ptr_tko_mask),
              *run = ct_build_less(&b, loop->operands[0], loop->operands[1], !ct_attr_u(loop, F_for_unsigned_cmp)),
-             *all = ct_build_spread(&b, run, mask->type),
-             *both = all ? ct_build(&b, OP_andi, mask->type, (ct_value *const[]){mask, all}, 2) : NULL;
+             *both = ct_build_two(&b, OP_andi, mask, ct_build_spread(&b, run, mask->type));
     if (both)
         ct_set_operand(load, ct_operand_range(load, F_load_ptr_tko_mask).first, both);
 }

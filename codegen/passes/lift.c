@@ -2,7 +2,7 @@
    view's tile. Later passes can then do for it what they do for views: use tensor maps, check bounds once per tile, and
    compute indices from counters. It applies to loads that feed products. A gather whose rows follow each other becomes
    a load of such a view, too. Where no check is needed, as for whole tiles that a table chooses, so does every other
-   gather, and a scatter becomes a store.
+   gather, and a scatter becomes a store (lift_order.c).
 
        ptrs = %p + rows * stride + columns        view = tensor %p, shape [M, K], strides [stride, 1]
        for i { load ptrs + i * 64, mask ... }     for i { load view[row block, i] }
@@ -35,7 +35,6 @@ typedef struct lifting {
     ct_value *views[CG_LIFTED_LOADS];
     uint32_t count;
     const ct_block *second; /* the ops as they were, executed where conditions do not hold; NULL: there is none */
-    bool in_order;          /* a gather or scatter has become an access of a view */
 } lifting;
 
 /* ---- loads ---- */
@@ -47,14 +46,6 @@ static bc_kind kind_of_index(const cg_poly *start)
             if (bc_kind_bits(bc_elem_kind(start->terms[i].factors[f]->type)) > 32)
                 return BC_I64;
     return BC_I32;
-}
-
-static ct_value *put_index(ct_builder *b, const cg_lift_dim *dim, bc_kind kind)
-{
-    int64_t step = cg_lift_step_of(dim), end = dim->is_masked ? CG_LIFT_REACH : CG_LIFT_UNBOUND;
-    ct_value *index = cg_lift_put_poly(b, &dim->start, step, kind);
-    bool is_number = index && index->op && index->op->opcode == OP_constant;
-    return is_number ? index : ct_build_bounded(b, index, 0, (end - dim->size) / step);
 }
 
 static void hoist_around(ct_op *op)
@@ -85,7 +76,7 @@ static void replace(cg_func *c, const cg_lifted *l, ct_value *view)
     for (uint32_t d = 0; d < l->rank; d++)
         kind = kind_of_index(&l->dims[d].start) == BC_I64 ? BC_I64 : kind;
     for (uint32_t d = 0; d < l->rank; d++) {
-        index[d] = put_index(&b, &l->dims[d], kind);
+        index[d] = cg_lift_put_index(&b, &l->dims[d], kind);
         inside[d] = !l->dims[d].is_masked;
     }
     ct_value *tile = b.failed ? NULL
@@ -322,104 +313,6 @@ static ct_block *lift_in(lifting *x, ct_block *block, bool anywhere)
     return gains(x->c) && !x->c->failed ? lift_asked(x) : NULL;
 }
 
-/* ---- gathers and scatters, where no check is needed ---- */
-
-/* Where a tile starts along dimension d, if that is known not to be negative, and no index of the tile wraps around. */
-static bool find_start(lifting *x, const cg_view_op *v, uint32_t d, cg_lift_dim *out)
-{
-    cg_lift_checks k = {.dry = true};
-    cg_lifted l = {0};
-    *out = (cg_lift_dim){.size = v->tile_type->shape[d], .is_masked = true};
-    bool found = cg_lift_find_start(x->c, &l, v->index[d], v->view->type->sparse_dim == d, &out->start)
-                 && !l.affine.widened_count;
-    if (found)
-        cg_lift_check_start(&k, &l, out);
-    return found && !k.any && !k.failed;
-}
-
-/* Where a tile starts along the sparse dimension d, if that is a multiple of its size. Indices have 32 bits, and 2^32
-   is such a multiple, too: so none of the tile's wraps around, and the tile is one of a partition, whatever the start.
-   Only along a dimension whose elements lie beside each other does a gather access them one by one. */
-static bool starts_whole(lifting *x, const cg_view_op *v, uint32_t d, cg_lift_dim *out)
-{
-    enum { INDEX_BITS = 32 };
-    cg_lifted l = {0};
-    const bool is_along = v->view->type->elem->strides[d] == 1 && out->size > 1;
-    return is_along && bc_kind_bits(bc_elem_kind(v->index[d]->type)) == INDEX_BITS
-           && cg_lift_find_start(x->c, &l, v->index[d], true, &out->start) && !l.affine.widened_count
-           && cg_lift_divisor(&out->start) >= cg_divisor_of((uint64_t)out->size);
-}
-
-/* The number of such a tile: indices are unsigned. */
-static ct_value *put_number_of_tile(ct_builder *b, const cg_lift_dim *dim)
-{
-    ct_value *number = ct_build_div_unsigned(b, cg_lift_put_poly(b, &dim->start, 1, BC_I32), dim->size);
-    return ct_build_bounded(b, number, 0, UINT32_MAX / dim->size);
-}
-
-/* A view of the same tensor whose tiles start at multiples of the steps, in front of the view that gathers. */
-static ct_value *view_in_order(lifting *x, ct_op *gathers, const int64_t *steps)
-{
-    const bc_type *type = gathers->results[0].type;
-    ct_op *last = gathers->prev;
-    bool same = last && (last->opcode == OP_make_partition_view || last->opcode == OP_make_strided_view)
-                && last->operands[0] == gathers->operands[0] && last->results[0].type->padding == type->padding;
-    for (uint32_t d = 0; same && d < type->rank; d++)
-        same = cg_view_dim(last->results[0].type, d) == d && last->results[0].type->shape[d] == type->shape[d]
-               && cg_view_step(last->results[0].type, d) == steps[d];
-    ct_builder b = {x->c->ir, gathers, false};
-    return same ? &last->results[0]
-                : ct_build_op(&b,
-                              ct_tile_view_new(b.f, gathers, gathers->operands[0], type->shape, steps, type->padding));
-}
-
-/* A tile whose indices along the sparse dimension follow each other consists of the same elements as a tile of a
-   strided view of the same tensor, which has the same padding outside the tensor. In a second version, only those that
-   are known not to be negative do, because the others would take registers and shared memory from the first one. */
-static void take_in_order(lifting *x, ct_op *op)
-{
-    cg_view_op v = cg_view_op_of(op);
-    ct_op *made = v.view->op;
-    uint32_t rank = v.tile_type->rank, first = (uint32_t)(v.index - ct_operands(op));
-    cg_lift_dim dims[CG_AFFINE_DIMS];
-    int64_t steps[CG_AFFINE_DIMS];
-    bool whole = false, second = x->second && ct_is_inside(op->block, x->second);
-    ct_builder b = {x->c->ir, op, false};
-    if (!made || made->opcode != OP_make_gather_scatter_view || rank > CG_AFFINE_DIMS)
-        return;
-    for (uint32_t d = 0; d < rank; d++) {
-        const bool known = find_start(x, &v, d, &dims[d]), sparse = d == v.view->type->sparse_dim;
-        whole = whole || (!known && sparse && !second && starts_whole(x, &v, d, &dims[d]));
-        if (!known && sparse && !whole)
-            return;
-        steps[d] = known ? cg_lift_step_of(&dims[d]) : sparse ? dims[d].size : 0;
-    }
-    for (uint32_t d = 0; d < rank && !b.failed; d++)
-        if (steps[d]) {
-            ct_value *index = whole && d == v.view->type->sparse_dim
-                                  ? put_number_of_tile(&b, &dims[d])
-                                  : put_index(&b, &dims[d], bc_elem_kind(v.index[d]->type));
-            if (index)
-                ct_set_operand(op, first + d, index);
-        } else {
-            steps[d] = 1;
-        }
-    ct_value *view = b.failed ? NULL : view_in_order(x, made, steps);
-    if (!view)
-        return;
-    ct_set_operand(op, first - 1, view);
-    x->in_order = true;
-    cg_remark(x->c, op, CG_REMARK_Lifted, TV_REMARK_PASSED,
-              "its indices follow each other: accessed as tiles of a view");
-}
-
-static void take_all_in_order(lifting *x)
-{
-    for (ct_op *op = x->c->ir->body->first; op && !x->c->failed; op = ct_next_op(op, x->c->ir->body))
-        if (op->opcode == OP_load_view_tko || op->opcode == OP_store_view_tko)
-            take_in_order(x, op);
-}
-
 void cg_pass_lift(cg_func *c)
 {
     lifting *x = NULL;
@@ -438,8 +331,8 @@ void cg_pass_lift(cg_func *c)
         lift_in(x, otherwise, true);
         cg_let_chains_run_ahead(otherwise);
     }
-    take_all_in_order(x);
-    if ((!lifted && !x->in_order) || c->failed)
+    lifted = cg_lift_all_in_order(c, x->second) || lifted;
+    if (!lifted || c->failed)
         return;
     cg_simplify(c);
     cg_set_warps(c);

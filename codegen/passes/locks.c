@@ -200,7 +200,7 @@ static ct_value *put_condition(const locking *x)
     ct_builder b = {x->c->ir, x->loop, false};
     ct_value *any = ct_build_less(&b, from, to, !ct_attr_u(x->loop, F_for_unsigned_cmp)),
              *more = ct_build_less(&b, step, ct_build_sub(&b, to, from), false);
-    return any ? ct_build(&b, OP_andi, any->type, (ct_value *const[]){any, more}, 2) : NULL;
+    return ct_build_two(&b, OP_andi, any, more);
 }
 
 /* Puts the loop into one side of a branch, and a copy of it into the other side. Returns the branch. NULL: out of

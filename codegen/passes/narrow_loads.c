@@ -10,6 +10,7 @@
 
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/view.h"
+#include "codegen/tile/build.h"
 
 enum { MOST_DIMS = 8 };
 
@@ -72,6 +73,7 @@ static bool put_element(ct_func *f, ct_op *load, ct_op *extract, ct_value *eleme
     cg_view_op v = cg_view_op_of(load);
     ct_value *index[MOST_DIMS];
     int64_t place[MOST_DIMS], inside[MOST_DIMS];
+    ct_builder b = {f, load, false};
     if (!place_of(extract, place))
         return false;
     for (uint32_t d = 0; d < v.index_count; d++) {
@@ -81,18 +83,15 @@ static bool put_element(ct_func *f, ct_op *load, ct_op *extract, ct_value *eleme
         if (size == 1)
             continue;
         ct_constant_value(v.index[d]->op, &number);
-        ct_op *constant = ct_constant_new(f, load, v.index[d]->type, number * size + place[d]);
-        if (!constant)
-            return false;
-        ct_insert_before(constant, load);
-        index[d] = &constant->results[0];
+        index[d] = ct_build_constant(&b, v.index[d]->type, number * size + place[d]);
     }
     ct_value *token = ct_operand(load, F_load_view_tko_token);
-    ct_op *op = ct_load_view_new(f, load, elements, index, inside, token, load->results[1].type);
-    if (!op)
+    ct_value *element =
+        b.failed ? NULL
+                 : ct_build_op(&b, ct_load_view_new(f, load, elements, index, inside, token, load->results[1].type));
+    if (!element)
         return false;
-    ct_insert_before(op, load);
-    ct_replace_uses(&extract->results[0], &op->results[0]);
+    ct_replace_uses(&extract->results[0], element);
     ct_remove(extract);
     return true;
 }

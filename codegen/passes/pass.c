@@ -133,23 +133,6 @@ static void hand_out(cg_func *c, bc_text *text)
     bc_text_release(text);
 }
 
-/* What has been decided for the kernel as a whole. */
-static void say_kernel(const cg_func *c, bc_text *out)
-{
-    static const char *const orders[] = {[CG_BY_NUMBER] = "",
-                                         [CG_LONGEST_FIRST] = ", the longest blocks first",
-                                         [CG_SIDE_BY_SIDE] = ", clusters side by side",
-                                         [CG_IN_BANDS] = ", blocks in bands",
-                                         [CG_IN_WIDE_BANDS] = ", blocks in wide bands",
-                                         [CG_DIGIT_LAST] = ", blocks with the first digit last"};
-    bc_text_printf(out, ", %u threads", cg_all_threads(c));
-    if (c->cluster)
-        bc_text_printf(out, ", clusters of %u", c->cluster);
-    bc_text_puts(out, orders[c->block_order]);
-    bc_text_puts(out, c->takes_over ? ", persistent" : "");
-    bc_text_puts(out, c->is_versioned ? ", in two versions" : "");
-}
-
 static void dump(cg_func *c, uint32_t pass)
 {
     bc_text text;
@@ -157,7 +140,7 @@ static void dump(cg_func *c, uint32_t pass)
     bc_text_printf(&text, "// after %s: ", passes[pass].name);
     put_symbol(c, &text);
     bc_text_printf(&text, " for %s", c->target->name);
-    say_kernel(c, &text);
+    cg_say_kernel(c, &text);
     bc_text_char(&text, '\n');
     (printers[pass] ? printers[pass] : cg_dump_ops)(c, &text);
     bc_text_char(&text, '\n');

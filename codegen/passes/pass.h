@@ -32,14 +32,7 @@ cg_watch cg_watch_weighed(const cg_watch *watch);
 /* Is anything printed between passes, or does one of them come last? */
 bool cg_watches(const cg_watch *watch);
 
-/* Stores the op's effects on memory that is visible to other threads in op->effects. Requires layouts
-   (codegen/passes/shared.c). stretch: cg_effects.stretch. */
-void cg_find_effects(cg_func *c, ct_op *op, uint32_t stretch);
-
 /* Runs the passes until one fails, and prints the requested dumps to c->options->dump. */
 void cg_run_passes(cg_func *c, const cg_watch *watch);
-
-/* Appends the kernel's PTX, preceded by the declarations of the module that it needs. */
-void cg_put_kernel(cg_func *c, bc_text *out);
 
 #endif

@@ -26,6 +26,7 @@
 #include "codegen/kernel/limits.h"
 #include "codegen/passes/pass.h"
 #include "codegen/passes/simplify.h"
+#include "codegen/tile/build.h"
 #include "codegen/tile/same.h"
 
 enum { LEAST_ELEMENT = 4 /* bytes of an element in a register, at least */ };
@@ -104,11 +105,8 @@ static bool is_near(const ct_op *first, const ct_op *load)
 {
     uint32_t count = 0;
     const ct_op *op = first->next;
-    for (; op && op != load && count < CG_COMPARED_OPS; op = op->next, count++)
-        for (const ct_op *in = op; in && ct_is_inside(in->block, first->block) && in != op->next;
-             in = ct_next_op(in, first->block))
-            if (ct_is_loop(in) || ++count == CG_COMPARED_OPS)
-                return false;
+    while (op && op != load && !ct_is_loop(op) && ++count < CG_COMPARED_OPS)
+        op = ct_next_op(op, first->block);
     return op == load;
 }
 
@@ -127,11 +125,10 @@ static bool pass_on_token(numbering *n, ct_op *first, ct_op *load)
     ct_value *from = &load->results[1], *to = &first->results[1],
              *before = load->operand_count ? load->operands[load->operand_count - 1] : NULL;
     if (before && before->type->kind == BC_TOKEN && before != to) {
-        ct_op *both = ct_made_new(n->c->ir, OP_join_tokens, load, from->type, (ct_value *const[]){to, before}, 2);
-        if (!both)
+        ct_builder b = {n->c->ir, load, false};
+        to = ct_build(&b, OP_join_tokens, from->type, (ct_value *const[]){to, before}, 2);
+        if (!to)
             return false;
-        ct_insert_before(both, load);
-        to = &both->results[0];
     }
     ct_replace_uses(from, to);
     return true;

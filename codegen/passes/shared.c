@@ -24,23 +24,7 @@
 #include "codegen/values/effects.h"
 #include "codegen/values/strips.h"
 
-static cg_effects_hook *const hooks[CT_LIMIT] = {
-#define EFFECTS(opcode, name) [opcode] = cg_effects_##name,
-#include "codegen/ops/effects.def"
-};
-
 /* ---- effects ---- */
-
-void cg_find_effects(cg_func *c, ct_op *op, uint32_t stretch)
-{
-    if (!hooks[op->opcode])
-        return;
-    op->effects = bc_new(&c->arena, cg_effects, 1);
-    if (!op->effects)
-        return;
-    op->effects->stretch = stretch;
-    hooks[op->opcode](c, op);
-}
 
 typedef struct finding {
     cg_func *c;
@@ -110,8 +94,7 @@ static void find_in(finding *x, const ct_block *block)
         for (uint32_t r = 0; r < op->region_count && op->opcode != CT_groups; r++)
             if (op->regions[r])
                 find_in(x, op->regions[r]);
-        if (hooks[op->opcode])
-            find_of_op(x, op);
+        find_of_op(x, op);
         go_on(x, op);
     }
 }
@@ -297,10 +280,4 @@ void cg_pass_shared(cg_func *c)
     uint32_t bytes = cg_shared_bytes(c), taken = bytes;
     cg_leave_room_for_again(c, &taken);
     s->scratch_bytes = taken > bytes ? taken : s->scratch_bytes;
-}
-
-void cg_dump_shared(cg_func *c, bc_text *out)
-{
-    cg_say_sharing(c, out);
-    cg_dump_ops(c, out);
 }

@@ -32,6 +32,7 @@
 #include "codegen/passes/pass.h"
 #include "codegen/plan/budget.h"
 #include "codegen/rewrite/arms.h"
+#include "codegen/tile/tokens.h"
 
 /* ---- constants ---- */
 
@@ -43,14 +44,13 @@ static bool give_fact(cg_func *c, ct_op *op)
     return op->results[0].fact;
 }
 
-/* Puts a constant for result i in front of the op. NULL: out of memory. */
-static ct_value *constant_for(cg_func *c, ct_op *op, uint32_t i)
+/* Puts a new op in front of `place`. NULL: out of memory. */
+static ct_value *put(cg_func *c, ct_op *made, ct_op *place)
 {
-    ct_op *made = ct_constant_new(c->ir, op, op->results[i].type, op->results[i].fact->value);
-    if (!made)
+    if (!made || !give_fact(c, made))
         return NULL;
-    ct_insert_before(made, op);
-    return give_fact(c, made) ? &made->results[0] : NULL;
+    ct_insert_before(made, place);
+    return &made->results[0];
 }
 
 /* ---- powers ---- */
@@ -58,11 +58,9 @@ static ct_value *constant_for(cg_func *c, ct_op *op, uint32_t i)
 static ct_value *put_product(cg_func *c, ct_op *place, ct_value *a, ct_value *b)
 {
     ct_op *op = ct_made_new(c->ir, OP_mulf, place, place->results[0].type, (ct_value *const[]){a, b}, 2);
-    if (!op || !give_fact(c, op))
-        return NULL;
-    bc_attr_of(op->from, F_mulf_rounding_mode)->u = BC_RoundingMode_nearest_even;
-    ct_insert_before(op, place);
-    return &op->results[0];
+    if (op)
+        bc_attr_of(op->from, F_mulf_rounding_mode)->u = BC_RoundingMode_nearest_even;
+    return put(c, op, place);
 }
 
 /* Squares and cubes become products. A square is the power itself rounded once; a cube of f32 or f64 is within 1.5
@@ -84,11 +82,9 @@ static ct_value *flushed(cg_func *c, ct_op *op)
     if (!cg_may_underflow(op))
         return NULL;
     ct_op *made = ct_made_new(c->ir, OP_exp2, op, op->results[0].type, op->operands, 1);
-    if (!made || !give_fact(c, made))
-        return NULL;
-    bc_attr_of(made->from, F_exp2_flush_to_zero)->u = 1;
-    ct_insert_before(made, op);
-    return &made->results[0];
+    if (made)
+        bc_attr_of(made->from, F_exp2_flush_to_zero)->u = 1;
+    return put(c, made, op);
 }
 
 static bool is_known(const ct_op *op, uint32_t i)
@@ -108,8 +104,8 @@ static void simplify(cg_func *c, ct_op *op)
     for (uint32_t i = 0; i < op->result_count; i++) {
         if (!op->results[i].uses)
             continue;
-        bool known = is_known(op, i);
-        ct_value *v = known                    ? constant_for(c, op, i)
+        const ct_value *r = &op->results[i];
+        ct_value *v = is_known(op, i)          ? put(c, ct_constant_new(c->ir, op, r->type, r->fact->value), op)
                       : op->opcode == OP_fpowi ? power_of(c, op)
                       : op->opcode == OP_exp2  ? flushed(c, op)
                       : i == 0                 ? cg_operand_given(op)
@@ -128,27 +124,10 @@ static bool is_idle(const ct_op *op)
     return ct_is_pure(op) || op->opcode == OP_alloca || (op->opcode < OP_LIMIT && bc_op_in(op->opcode, BC_OPS(FOLD)));
 }
 
-void cg_drop_access(cg_func *c, ct_op *op, ct_value *token)
+/* Is it a weak load whose tile nobody reads? */
+static bool is_unread(const ct_op *op)
 {
-    ct_value *result = &op->results[op->result_count - 1];
-    if (!token && result->uses) {
-        ct_op *made = ct_token_new(c->ir, op, result->type);
-        if (!made)
-            return;
-        ct_insert_before(made, op);
-        token = &made->results[0];
-    }
-    if (result->uses)
-        ct_replace_uses(result, token);
-    ct_remove(op);
-}
-
-/* Removes a weak load whose tile nobody reads. */
-static void drop_unread(cg_func *c, ct_op *op)
-{
-    bool by_view = op->opcode == OP_load_view_tko;
-    if ((by_view || op->opcode == OP_load_ptr_tko) && cg_is_weak_access(op) && !op->results[0].uses)
-        cg_drop_access(c, op, ct_operand(op, by_view ? F_load_view_tko_token : F_load_ptr_tko_token));
+    return ct_is_load(op) && cg_is_weak_access(op) && !op->results[0].uses;
 }
 
 /* Visits the last op first, so that uses are removed before the values that they use. */
@@ -159,10 +138,8 @@ static void sweep(cg_func *c, ct_block *block)
         for (uint32_t r = 0; r < op->region_count; r++)
             if (op->regions[r])
                 sweep(c, op->regions[r]);
-        if (is_idle(op))
+        if (is_idle(op) || (is_unread(op) && ct_pass_token_on(c->ir, op)))
             ct_remove(op);
-        else
-            drop_unread(c, op);
     }
 }
 

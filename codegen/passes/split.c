@@ -37,10 +37,10 @@ typedef struct splitting {
 
 static bool multiplies(const ct_op *op)
 {
-    bool found = cg_is_product(op);
-    for (uint32_t r = 0; r < op->region_count && !found; r++)
-        found = op->regions[r] && cg_has_products(op->regions[r]);
-    return found;
+    const ct_op *in = op;
+    while (in && !cg_is_product(in))
+        in = ct_next_within(in, op);
+    return in;
 }
 
 /* Can each block execute the op for itself? */
@@ -55,14 +55,10 @@ static bool is_for_all(const ct_op *op)
 
 static bool are_for_all(const ct_op *op)
 {
-    if (!is_for_all(op))
-        return false;
-    for (uint32_t r = 0; r < op->region_count; r++)
-        for (const ct_op *inner = op->regions[r] ? op->regions[r]->first : NULL; inner;
-             inner = ct_next_op(inner, op->regions[r]))
-            if (!is_for_all(inner))
-                return false;
-    return true;
+    const ct_op *in = op;
+    while (in && is_for_all(in))
+        in = ct_next_within(in, op);
+    return !in;
 }
 
 /* Does the loop only add products of tensor cores to zero? */

@@ -101,28 +101,16 @@ static place place_of(cg_func *c, const ct_op *op)
 
 typedef enum need { NOTHING, THE_TRIP, THE_LOOP } need;
 
-static need need_of_operands(const cg_forming *x, const ct_op *op)
-{
-    need most = NOTHING;
-    for (uint32_t i = 0; i < op->operand_count && x->count; i++) {
-        uint32_t id = op->operands[i]->id;
-        if (x->behind[id] == x->loops)
-            return THE_LOOP;
-        if (x->inside[id] == x->loops)
-            most = THE_TRIP;
-    }
-    return most;
-}
-
-/* The same for an op with all ops in its regions. */
+/* Of the op with all ops in its regions. */
 static need need_of(const cg_forming *x, const ct_op *op)
 {
-    need most = need_of_operands(x, op);
-    for (uint32_t r = 0; r < op->region_count; r++)
-        for (const ct_op *inner = op->regions[r] ? op->regions[r]->first : NULL; inner;
-             inner = ct_next_op(inner, op->regions[r])) {
-            need one = need_of_operands(x, inner);
-            most = one > most ? one : most;
+    need most = NOTHING;
+    for (const ct_op *in = x->count ? op : NULL; in; in = ct_next_within(in, op))
+        for (uint32_t i = 0; i < in->operand_count; i++) {
+            uint32_t id = in->operands[i]->id;
+            if (x->behind[id] == x->loops)
+                return THE_LOOP;
+            most = x->inside[id] == x->loops ? THE_TRIP : most;
         }
     return most;
 }
@@ -263,20 +251,4 @@ void cg_pass_strips(cg_func *c)
     form_in(&x, c->ir->body);
     if (!c->failed)
         cg_strips_place(c);
-}
-
-/* A value that is in registers during a trip is shown with the storage in which it is kept. */
-static void describe(cg_func *c, const ct_value *v, bc_text *out)
-{
-    const ct_op *around = v->block->parent;
-    const cg_variant *home = cg_strip_is_kept(c, v) ? cg_strip_home(c, v) : NULL;
-    if (home && home->local && !(around && around->opcode == CT_strips))
-        bc_text_printf(out, "local memory %u to %u", home->local - 1, home->local - 1 + cg_strip_bytes(c, v));
-}
-
-void cg_dump_strips(cg_func *c, bc_text *out)
-{
-    if (c->local_bytes)
-        bc_text_printf(out, "// local memory: %u bytes of a thread\n", c->local_bytes);
-    cg_dump_values(c, describe, out);
 }

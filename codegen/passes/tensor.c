@@ -17,9 +17,9 @@
    A sum that the loop multiplies in each iteration before the product adds to it, as attention does, stays, too:
    `scale_sum` takes the place of the multiplication.
 
-   The sum of a product that runs an iteration ahead (codegen/passes/skew.c) has one place over the whole loop, also for
-   the first iteration's product in front of it. A product whose left operand is in tensor memory is awaited in the next
-   iteration, when that multiplies the sum or stores the operand again, if no other one is to be awaited.
+   The sum of a product that runs an iteration ahead (codegen/rewrite/chains_ahead.c) has one place over the whole loop,
+   also for the first iteration's product in front of it. A product whose left operand is in tensor memory is awaited in
+   the next iteration, when that multiplies the sum or stores the operand again, if no other one is to be awaited.
 
    A left operand that consumers compute from a sum (cg_tensor_takes_left) goes there, too, if columns are left beside
    all sums: the product stores it, and reads it there.
@@ -32,6 +32,7 @@
 #include "codegen/rewrite/carried.h"
 #include "codegen/rewrite/chains.h"
 #include "codegen/rewrite/ring.h"
+#include "codegen/tile/build.h"
 
 typedef struct placing {
     cg_func *c;
@@ -63,17 +64,15 @@ static ct_op *end_of(placing *x, ct_value *sum, ct_op *loop)
 /* Replaces the multiplication of the sum that the loop carries by one in tensor memory. False: out of memory. */
 static bool put_scale(placing *x, ct_op *product, ct_op *scale, ct_value *arg, cg_sum *sum)
 {
-    ct_op *op = ct_op_new(x->f, CT_scale_sum, scale, 2, 1);
-    if (!op)
+    ct_builder b = {x->f, scale, false};
+    ct_value *const operands[] = {arg, scale->operands[scale->operands[0] == arg]};
+    ct_value *scaled = ct_build_own(&b, CT_scale_sum, scale->results[0].type, operands, 2);
+    if (!scaled)
         return false;
-    ct_set_operand(op, 0, arg);
-    ct_set_operand(op, 1, scale->operands[scale->operands[0] == arg]);
-    op->results[0].type = scale->results[0].type;
-    op->results[0].in_tensor = true;
-    ct_insert_before(op, scale);
-    ct_set_operand(product, 2, &op->results[0]);
+    scaled->in_tensor = true;
+    ct_set_operand(product, 2, scaled);
     ct_remove(scale);
-    sum->scaled = op;
+    sum->scaled = scaled->op;
     return true;
 }
 
@@ -175,7 +174,7 @@ static bool has_words_of_others(const cg_func *c, const cg_sum *sum)
 }
 
 /* Marks the values that hold the sum of a product that runs ahead, from its branch to the end of the loop for which it
-   does; the loop awaits it (codegen/passes/skew.c). */
+   does; the loop awaits it (codegen/rewrite/chains_ahead.c). */
 static void pass_ahead(const ct_op *product, cg_sum *sum)
 {
     ct_op *branch = product->block->parent;

@@ -37,13 +37,14 @@
 #include "codegen/analysis/product.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/passes/pass.h"
+#include "codegen/tile/compare.h"
 
 typedef struct unmasking {
     cg_func *c;
     ct_func *f;
-    ct_op *select, *put[CG_MASK_SCALARS]; /* the select; ops in front of it that compute the condition */
-    uint32_t put_count;
-    bool some; /* the condition is that any of the mask may be true */
+    ct_op *select;
+    uint32_t put_count; /* ops in front of it that compute conditions */
+    bool some;          /* the condition is that any of the mask may be true */
 } unmasking;
 
 /* The smallest and the largest element of a tile of consecutive numbers; both are equal if all elements are. NULL:
@@ -63,7 +64,7 @@ static ct_value *put(unmasking *x, ct_op *op)
     if (!op)
         return NULL;
     ct_insert_before(op, x->select);
-    x->put[x->put_count++] = op;
+    x->put_count++;
     return &op->results[0];
 }
 
@@ -129,21 +130,11 @@ static ends ends_of(unmasking *x, ct_value *v, uint32_t depth)
 static ct_value *put_like(unmasking *x, const ct_op *comparison, uint64_t predicate, ct_value *a, ct_value *b)
 {
     ct_value *result = put_of(x, OP_cmpi, comparison, a, b);
-    for (int row = F_cmpi_comparison_predicate; result && row <= F_cmpi_signedness; row++)
-        bc_attr_of(result->op->from, row)->u = ct_attr_u(comparison, row);
-    if (result)
+    if (result) {
         bc_attr_of(result->op->from, F_cmpi_comparison_predicate)->u = predicate;
-    return result;
-}
-
-static uint64_t opposite(uint64_t predicate)
-{
-    switch (predicate) {
-    case BC_ComparisonPredicate_less_than: return BC_ComparisonPredicate_greater_than_or_equal;
-    case BC_ComparisonPredicate_less_than_or_equal: return BC_ComparisonPredicate_greater_than;
-    case BC_ComparisonPredicate_greater_than: return BC_ComparisonPredicate_less_than_or_equal;
-    default: return BC_ComparisonPredicate_less_than;
+        bc_attr_of(result->op->from, F_cmpi_signedness)->u = ct_attr_u(comparison, F_cmpi_signedness);
     }
+    return result;
 }
 
 /* Is the comparison true for the ends of a and b for which it is least likely? And are the ends of each operand in
@@ -152,7 +143,7 @@ static uint64_t opposite(uint64_t predicate)
 static ct_value *all_in_order(unmasking *x, const ct_op *like, const ends *a, const ends *b)
 {
     const uint64_t predicate = ct_attr_u(like, F_cmpi_comparison_predicate);
-    const uint64_t order = x->some ? opposite(predicate) : predicate;
+    const uint64_t order = x->some ? ct_negated((bc_ComparisonPredicate)predicate) : predicate;
     const bc_opcode also = x->some ? OP_ori : OP_andi;
     const ends *both[] = {a, b};
     ct_value *all = put_like(x, like, predicate, x->some ? a->low : a->high, x->some ? b->high : b->low);
@@ -227,6 +218,16 @@ static ct_value *copy_of(unmasking *x, ct_value *v, uint32_t *left)
     return &copy->results[0];
 }
 
+/* Moves ops, from `last` back, into the block if only ops of the block need them. */
+static void move_along(ct_op *last, ct_block *block)
+{
+    for (ct_op *op = last, *prev; op; op = prev) {
+        prev = op->prev;
+        if (may_move(op) && is_read_inside(op, block))
+            ct_move_before(op, block->first);
+    }
+}
+
 /* Moves the select into the block, with the ops that only it needs. A mask that other selects need, too, is computed
    again for this one: it is not needed where it is true, and registers would have to hold the predicates of all
    elements in between. */
@@ -238,11 +239,7 @@ static void move_select(unmasking *x, ct_block *block)
         ct_set_operand(x->select, 0, copy_of(x, mask, &left));
     ct_op *before = x->select->prev;
     ct_move_before(x->select, block->last);
-    for (ct_op *op = before, *prev; op; op = prev) {
-        prev = op->prev;
-        if (may_move(op) && is_read_inside(op, block))
-            ct_move_before(op, block->first);
-    }
+    move_along(before, block);
 }
 
 static ct_op *guard(unmasking *x, ct_value *all)
@@ -352,11 +349,7 @@ static ct_op *skip(unmasking *x, ct_op *work, ct_value *some)
     for (uint32_t i = 0; i < r.count; i++)
         ct_move_before(r.ops[i], block->last);
     ct_move_before(work, block->first);
-    for (ct_op *op = branch->prev, *prev; op; op = prev) {
-        prev = op->prev;
-        if (may_move(op) && is_read_inside(op, block))
-            ct_move_before(op, block->first);
-    }
+    move_along(branch->prev, block);
     return branch;
 }
 
@@ -417,11 +410,11 @@ static bool is_chain(const ct_op *loop)
 /* The condition that the whole mask is true, or that any of it may be. NULL: it cannot be determined. */
 static ct_value *condition_of(unmasking *x, bool some)
 {
-    const uint32_t count = x->put_count;
+    const ct_op *before = x->select->prev;
     x->some = some;
     ct_value *result = all_of(x, x->select->operands[0], CG_MASK_DEPTH);
-    while (!result && x->put_count > count)
-        ct_remove(x->put[--x->put_count]);
+    while (!result && x->select->prev != before)
+        ct_remove(x->select->prev);
     return result;
 }
 

@@ -47,7 +47,7 @@ ct_value *ct_build_scalar(ct_builder *b, bc_kind kind, int64_t value)
     return ct_build_constant(b, ct_scalar_type(b->f, kind), value);
 }
 
-static ct_value *build_two(ct_builder *b, bc_opcode opcode, ct_value *x, ct_value *y)
+ct_value *ct_build_two(ct_builder *b, bc_opcode opcode, ct_value *x, ct_value *y)
 {
     return x ? ct_build(b, opcode, x->type, (ct_value *const[]){x, y}, 2) : fail(b);
 }
@@ -66,7 +66,7 @@ ct_value *ct_build_add(ct_builder *b, ct_value *x, ct_value *y)
     bool first = ct_is_constant(x, &i), second = ct_is_constant(y, &k);
     if (first && second)
         return ct_build_constant(b, x->type, wrapped(x->type, (uint64_t)i + (uint64_t)k));
-    return first && i == 0 ? y : second && k == 0 ? x : build_two(b, OP_addi, x, y);
+    return first && i == 0 ? y : second && k == 0 ? x : ct_build_two(b, OP_addi, x, y);
 }
 
 ct_value *ct_build_sub(ct_builder *b, ct_value *x, ct_value *y)
@@ -75,7 +75,7 @@ ct_value *ct_build_sub(ct_builder *b, ct_value *x, ct_value *y)
     bool first = ct_is_constant(x, &i), second = ct_is_constant(y, &k);
     if (first && second)
         return ct_build_constant(b, x->type, wrapped(x->type, (uint64_t)i - (uint64_t)k));
-    return second && k == 0 ? x : build_two(b, OP_subi, x, y);
+    return second && k == 0 ? x : ct_build_two(b, OP_subi, x, y);
 }
 
 ct_value *ct_build_mul(ct_builder *b, ct_value *x, ct_value *y)
@@ -84,12 +84,12 @@ ct_value *ct_build_mul(ct_builder *b, ct_value *x, ct_value *y)
     bool first = ct_is_constant(x, &i), second = ct_is_constant(y, &k);
     if (first && second)
         return ct_build_constant(b, x->type, wrapped(x->type, (uint64_t)i * (uint64_t)k));
-    return first && i == 1 ? y : second && k == 1 ? x : build_two(b, OP_muli, x, y);
+    return first && i == 1 ? y : second && k == 1 ? x : ct_build_two(b, OP_muli, x, y);
 }
 
 ct_value *ct_build_quotient(ct_builder *b, ct_value *x, ct_value *y)
 {
-    ct_value *quotient = build_two(b, OP_divi, x, y);
+    ct_value *quotient = ct_build_two(b, OP_divi, x, y);
     if (quotient) {
         bc_attr_of(quotient->op->from, F_divi_signedness)->u = BC_Signedness_unsigned;
         bc_attr_of(quotient->op->from, F_divi_rounding)->u = BC_RoundingMode_zero;
@@ -110,7 +110,7 @@ ct_value *ct_build_lesser(ct_builder *b, ct_value *x, ct_value *y)
     int64_t i, k;
     if (ct_is_constant(x, &i) && ct_is_constant(y, &k))
         return i < k ? x : y;
-    ct_value *lesser = build_two(b, OP_mini, x, y);
+    ct_value *lesser = ct_build_two(b, OP_mini, x, y);
     if (lesser)
         bc_attr_of(lesser->op->from, F_mini_signedness)->u = BC_Signedness_signed;
     return lesser;
@@ -122,7 +122,7 @@ ct_value *ct_build_positive(ct_builder *b, ct_value *x)
     ct_value *none = x ? ct_build_constant(b, x->type, 0) : NULL;
     if (ct_is_constant(x, &value))
         return value > 0 ? x : none;
-    ct_value *greater = build_two(b, OP_maxi, x, none);
+    ct_value *greater = ct_build_two(b, OP_maxi, x, none);
     if (greater)
         bc_attr_of(greater->op->from, F_maxi_signedness)->u = BC_Signedness_signed;
     return greater;
@@ -157,14 +157,19 @@ ct_value *ct_build_spread(ct_builder *b, ct_value *scalar, const bc_type *shape)
     return ct_build(b, OP_broadcast, ct_shaped_type(b->f, shape, kind), &one, 1);
 }
 
+ct_value *ct_build_compare(ct_builder *b, bc_ComparisonPredicate predicate, ct_value *x, ct_value *y, bool is_signed)
+{
+    ct_value *holds = ct_build(b, OP_cmpi, ct_scalar_type(b->f, BC_I1), (ct_value *const[]){x, y}, 2);
+    if (holds) {
+        bc_attr_of(holds->op->from, F_cmpi_comparison_predicate)->u = predicate;
+        bc_attr_of(holds->op->from, F_cmpi_signedness)->u = is_signed ? BC_Signedness_signed : BC_Signedness_unsigned;
+    }
+    return holds;
+}
+
 ct_value *ct_build_less(ct_builder *b, ct_value *low, ct_value *high, bool is_signed)
 {
-    ct_value *less = ct_build(b, OP_cmpi, ct_scalar_type(b->f, BC_I1), (ct_value *const[]){low, high}, 2);
-    if (less) {
-        bc_attr_of(less->op->from, F_cmpi_comparison_predicate)->u = BC_ComparisonPredicate_less_than;
-        bc_attr_of(less->op->from, F_cmpi_signedness)->u = is_signed ? BC_Signedness_signed : BC_Signedness_unsigned;
-    }
-    return less;
+    return ct_build_compare(b, BC_ComparisonPredicate_less_than, low, high, is_signed);
 }
 
 ct_value *ct_build_if_less(ct_builder *b, ct_value *low, ct_value *high, bool is_signed, ct_value *x, ct_value *y)

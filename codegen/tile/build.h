@@ -16,6 +16,8 @@ typedef struct ct_builder {
 
 /* An op whose attributes have default values. */
 ct_value *ct_build(ct_builder *b, bc_opcode opcode, const bc_type *type, ct_value *const *operands, uint32_t count);
+/* Such an op of two operands, which has the type of the first one. */
+ct_value *ct_build_two(ct_builder *b, bc_opcode opcode, ct_value *x, ct_value *y);
 /* One of the tile IR's own ops, of one result; and an op that has been made elsewhere (NULL: out of memory), of which
    the first result is given. */
 ct_value *ct_build_own(ct_builder *b, ct_opcode opcode, const bc_type *type, ct_value *const *operands, uint32_t count);
@@ -38,7 +40,8 @@ ct_value *ct_build_positive(ct_builder *b, ct_value *x);
 ct_value *ct_build_resize(ct_builder *b, ct_value *x, bc_kind kind, bool is_signed);
 /* Broadcasts a scalar to the shape of another tile. */
 ct_value *ct_build_spread(ct_builder *b, ct_value *scalar, const bc_type *shape);
-/* low < high, and low < high ? x : y, for scalars. */
+/* Comparisons of integer scalars; low < high, and low < high ? x : y. */
+ct_value *ct_build_compare(ct_builder *b, bc_ComparisonPredicate predicate, ct_value *x, ct_value *y, bool is_signed);
 ct_value *ct_build_less(ct_builder *b, ct_value *low, ct_value *high, bool is_signed);
 ct_value *ct_build_if_less(ct_builder *b, ct_value *low, ct_value *high, bool is_signed, ct_value *x, ct_value *y);
 /* The value with a promise: it lies between two numbers, or is a multiple of 2^bits. */

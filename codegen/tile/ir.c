@@ -392,12 +392,9 @@ void ct_move_before(ct_op *op, ct_op *place)
 
 void ct_remove(ct_op *op)
 {
+    for (ct_op *in = op; in; in = ct_next_within(in, op))
+        drop_operands(in);
     unlink_op(op);
-    drop_operands(op);
-    for (uint32_t r = 0; r < op->region_count; r++)
-        for (ct_op *inner = op->regions[r] ? op->regions[r]->first : NULL; inner;
-             inner = ct_next_op(inner, op->regions[r]))
-            drop_operands(inner);
 }
 
 /* ---- copies ---- */

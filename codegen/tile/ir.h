@@ -253,6 +253,12 @@ static inline ct_op *ct_next_op(const ct_op *op, const ct_block *root)
 {
     return op->next && !op->region_count ? op->next : ct_next_around(op, root);
 }
+/* The op after this one in pre-order, among `outer` and the ops in its regions. NULL: it was the last one. */
+static inline ct_op *ct_next_within(const ct_op *op, const ct_op *outer)
+{
+    ct_op *next = outer->region_count ? ct_next_op(op, outer->block) : NULL;
+    return next && next->block != outer->block ? next : NULL;
+}
 /* Is the op in front of the other one, in the same block, or the same? */
 bool ct_is_before(const ct_op *op, const ct_op *other);
 /* The op of the block that is `op` or contains it. NULL: there is none. */

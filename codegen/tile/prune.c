@@ -44,10 +44,9 @@ static bool is_needed(const pruning *p, const ct_op *op)
     for (uint32_t i = 0; i < op->result_count; i++)
         if (p->needed[op->results[i].id])
             return true;
-    for (uint32_t r = 0; r < op->region_count; r++)
-        for (const ct_op *in = op->regions[r] ? op->regions[r]->first : NULL; in; in = ct_next_op(in, op->regions[r]))
-            if (p->is_root(in) || leaves(in, op))
-                return true;
+    for (const ct_op *in = op; (in = ct_next_within(in, op));)
+        if (p->is_root(in) || leaves(in, op))
+            return true;
     return false;
 }
 

@@ -1,5 +1,7 @@
 #include "codegen/tile/tokens.h"
 
+#include "codegen/tile/build.h"
+
 static void follow(ct_sources *s, const ct_value *token)
 {
     for (uint32_t i = 0; i < s->count; i++)
@@ -70,4 +72,18 @@ bool ct_is_source(const ct_sources *s, const ct_op *op)
         if (s->tokens[i]->op == op)
             return true;
     return s->all;
+}
+
+bool ct_pass_token_on(ct_func *f, ct_op *op)
+{
+    ct_value *result = &op->results[op->result_count - 1], *before = NULL;
+    if (!result->uses || result->type->kind != BC_TOKEN)
+        return true;
+    for (uint32_t i = 0; i < op->operand_count; i++)
+        before = op->operands[i]->type->kind == BC_TOKEN ? op->operands[i] : before;
+    if (!before)
+        before = ct_build_op(&(ct_builder){f, op, false}, ct_token_new(f, op, result->type));
+    if (before)
+        ct_replace_uses(result, before);
+    return before;
 }

@@ -16,5 +16,8 @@ typedef struct ct_sources {
 ct_sources ct_sources_of(const ct_op *op);
 /* May the op follow that one? */
 bool ct_is_source(const ct_sources *s, const ct_op *op);
+/* Has the ops that follow a memory op, whose last result is a token, follow what it follows itself, so that it can go.
+   False: out of memory. */
+bool ct_pass_token_on(ct_func *f, ct_op *op);
 
 #endif

@@ -1,28 +1,13 @@
-/* Writes the parts of a kernel's text around its ops, and reports its figures. */
+/* Reports a kernel's figures: threads, shared memory, barriers, how many blocks share a multiprocessor, and the largest
+   tile. */
 #include "bytecode/print/print.h"
-#include "codegen/access/pointers.h"
-#include "codegen/analysis/encoding.h"
-#include "codegen/analysis/product.h"
 #include "codegen/analysis/ring.h"
-#include "codegen/analysis/tensor.h"
-#include "codegen/analysis/view.h"
-#include "codegen/cost/cost.h"
 #include "codegen/kernel/groups.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
-#include "codegen/module/spell.h"
 #include "codegen/plan/blocks_told.h"
-#include "codegen/passes/lower.h"
-#include "codegen/passes/pass.h"
-#include "codegen/ptx/emit.h"
-#include "codegen/ptx/ptx.h"
+#include "codegen/text/kernel.h"
 #include "codegen/values/values.h"
-
-const char *cg_param_type(bc_kind kind)
-{
-    static const char *const by_bytes[] = {[1] = "u8", [2] = "b16", [4] = "b32", [8] = "b64"};
-    return by_bytes[cg_memory_bytes(kind)];
-}
 
 static void remark_blocks(cg_func *c, uint32_t blocks)
 {
@@ -61,7 +46,6 @@ static void remark_occupancy(cg_func *c)
             blocks, (uint32_t)hint);
 }
 
-/* Reports the kernel's figures, and its largest tile. */
 void cg_remark_kernel(cg_func *c)
 {
     const ct_value *largest = NULL;
@@ -93,54 +77,4 @@ void cg_remark_kernel(cg_func *c)
               "the largest tile, {Type=%s}, takes {Registers=%u} registers per thread%s", bc_text_words(&type),
               registers, registers >= CG_HALF_OF_REGISTERS ? ", and is likely to spill" : "");
     bc_text_release(&type);
-}
-
-/* The limits for ptxas: registers per thread, or the number of blocks that a multiprocessor must have room for. */
-static void put_blocks(cg_func *c, bc_text *out)
-{
-    const uint32_t most = (uint32_t)c->target->threads / cg_all_threads(c), blocks = cg_blocks_told(c);
-    if (c->groups && c->groups->launched)
-        bc_text_printf(out, ".maxnreg %u\n", c->groups->launched);
-    else if (blocks)
-        bc_text_printf(out, ".minnctapersm %u\n", blocks < most ? blocks : most);
-}
-
-static void put_signature(cg_func *c, bc_text *out)
-{
-    bc_text_puts(out, ".visible .entry ");
-    cg_put_kernel_name(out, c->f->name->s);
-    bc_text_puts(out, "(");
-    for (uint32_t i = 0; i < c->ir->body->arg_count; i++)
-        bc_text_printf(out, "%s\n\t.param .%s tv_param_%u", i ? "," : "",
-                       cg_param_type(bc_elem_kind(c->ir->body->args[i].type)), i);
-    bc_text_printf(out, "\n)\n.reqntid %u, 1, 1\n", cg_all_threads(c));
-    if (c->cluster) {
-        cg_need_ptx(c, CG_PTX_OF_CLUSTERS);
-        bc_text_printf(out, ".reqnctapercluster %u, 1, 1\n.blocksareclusters\n", c->cluster);
-    }
-    put_blocks(c, out);
-    bc_text_puts(out, "{\n");
-    cg_put_registers(c, out);
-    if (cg_shared_bytes(c))
-        bc_text_printf(out, "\t.shared .align %u .b8 tv_scratch[%u];\n", CG_ENCODING_ALIGN, cg_shared_bytes(c));
-    if (c->tensor)
-        bc_text_printf(out, "\t.shared .align 16 .b8 tv_tensor[%u];\n", cg_tensor_bytes(c));
-    if (c->local_bytes)
-        bc_text_printf(out, "\t.local .align 16 .b8 tv_local[%u];\n", c->local_bytes);
-    if (c->emit->call_bytes)
-        bc_text_printf(out, "\t.local .align 8 .b8 tv_args[%u];\n", c->emit->call_bytes);
-}
-
-void cg_put_kernel(cg_func *c, bc_text *out)
-{
-    bc_text_str(out, bc_text_get(&c->emit->module_text));
-    put_signature(c, out);
-    bc_text_str(out, bc_text_get(&c->emit->prologue));
-    bc_text_str(out, bc_text_get(&c->emit->body));
-    bc_text_puts(out, "}\n\n");
-}
-
-void cg_dump_lower(cg_func *c, bc_text *out)
-{
-    cg_put_kernel(c, out);
 }
