@@ -194,13 +194,26 @@ static double time_of(const walk *x, const cg_loop_cost *cost, double iterations
     return launched && !x->multiplies ? cg_time_in_queue(chain, each, x->blocks) : chain > all ? chain : all;
 }
 
+/* Of a loop whose iterations are not known. Where several are executed together, they count as many as they are, and
+   those that are left do not count (codegen/rewrite/unroll.c). */
+static double usual_iterations(const walk *x, const ct_op *loop)
+{
+    const ct_op *rest = loop->next;
+    int64_t step, step_by;
+    if (loop->unrolled && loop->prev && loop->prev->unrolled)
+        return 0;
+    bool known = loop->unrolled && rest && rest->unrolled && cg_known(x->launch, x->trip, loop->operands[2], &step)
+                 && cg_known(x->launch, x->trip, rest->operands[2], &step_by) && step_by > 0 && step > 0;
+    return known ? CG_UNKNOWN_ITERATIONS * (double)step_by / (double)step : CG_UNKNOWN_ITERATIONS;
+}
+
 static void walk_loop(walk *x, const ct_op *loop)
 {
     double outer[CG_RESOURCES], times = x->times, begun = start_of(x, loop), start;
     int64_t middle;
     uint32_t which;
     double count = cg_launch_iterations(x->launch, x->trip, loop, &middle),
-           real = count < 0 ? CG_UNKNOWN_ITERATIONS : count;
+           real = count < 0 ? usual_iterations(x, loop) : count;
     cg_trip trip = {x->trip, loop, middle};
     cg_loop_cost cost = {.loop = loop, .iterations = count};
     x->now = begun;
