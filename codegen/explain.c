@@ -372,6 +372,16 @@ void cg_explanation_release(cg_explanation *x)
     *x = (cg_explanation){.plan_count = 0};
 }
 
+const cg_candidate *cg_better_plan(const cg_explanation *x, double *out_gain)
+{
+    const cg_candidate *taken = x->plans, *best = cheapest(x, true);
+    bool by_time = is_timed(x);
+    while (!taken->chosen)
+        taken++;
+    *out_gain = cost_of(taken, by_time) / cost_of(best, by_time);
+    return cost_of(best, by_time) < cost_of(taken, by_time) * GAIN ? best : NULL;
+}
+
 /* ---- the best plans of a loop ---- */
 
 static const cg_loop_candidate *loop_of(const cg_candidate *plan, uint64_t offset)

@@ -88,12 +88,16 @@ void cg_explanation_release(cg_explanation *x);
    NULL past the end. Whether a choice is legal depends on the kernel. */
 const cg_choices *cg_choice_at(uint32_t i);
 
+/* The cheapest legal plan if the model predicts that it is faster than the chosen one, and how many times as fast; NULL:
+   it tells no plan from the chosen one. */
+const cg_candidate *cg_better_plan(const cg_explanation *x, double *out_gain);
+
 /* Finds the best plans of a loop, at most `most`: positions in x->plans, the cheapest first, each with another form
    of that loop, including those that need promises. Returns their number. */
 uint32_t cg_best_of_loop(const cg_explanation *x, uint64_t offset, uint32_t most, uint32_t *out);
 
-/* Reports the best plans of the kernel and of its loops, and its obstacles with a remedy, as remarks (Plan, LoopPlan,
-   Remedy). */
+/* Reports the best plans of the kernel and of its loops, and its obstacles with a remedy, as remarks (Plan, NotTaken,
+   LoopPlan, Remedy). */
 void cg_report_explanation(const cg_explanation *x, tv_remark_sink sink);
 
 #endif

@@ -93,6 +93,43 @@ static void report_kernel(const reporting *r, bc_text *text)
             report_kernel_plan(r, &r->x->plans[i], i + 1, text);
 }
 
+static bool has_products(const cg_candidate *plan)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < plan->loop_count; i++)
+        found = found || plan->loops[i].product;
+    return found;
+}
+
+static void put_rule(bool differs, const char *rule, const char **between, bc_text *out)
+{
+    if (!differs)
+        return;
+    bc_text_printf(out, "%s%s", *between, rule);
+    *between = "; ";
+}
+
+/* Says why the plan that is predicted to be the fastest one is not taken. */
+static void report_not_taken(const reporting *r, bc_text *text)
+{
+    double gain;
+    const char *between = "";
+    const cg_candidate *plan = cg_better_plan(r->x, &gain);
+    if (!plan)
+        return;
+    const cg_choices *other = &plan->choices;
+    const bool multiplies = has_products(plan);
+    bc_text_clear(text);
+    bc_text_printf(text,
+                   "plan {Rank=%u} is predicted to be {Gain=%.2f} times as fast as the one that is taken, but rules "
+                   "decide here, not the model: {Rule=",
+                   (uint32_t)(plan - r->x->plans) + 1, gain);
+#define DECIDER(choice, when, rule) put_rule(other->choice && (when), rule, &between, text);
+#include "codegen/deciders.def"
+    bc_text_puts(text, "}");
+    report(r, TV_NO_OFFSET, CG_REMARK_NotTaken, TV_REMARK_ANALYSIS, text);
+}
+
 static void report_loop(const reporting *r, uint32_t position, bc_text *text)
 {
     uint64_t offset = r->x->plans[0].loops[position].offset;
@@ -119,6 +156,7 @@ void cg_report_explanation(const cg_explanation *x, tv_remark_sink sink)
         return;
     bc_text_init(&text, &x->arena.allocator);
     report_kernel(&r, &text);
+    report_not_taken(&r, &text);
     for (uint32_t i = 0; i < x->plans[0].loop_count; i++)
         report_loop(&r, i, &text);
     for (uint32_t i = 0; i < x->obstacle_count; i++)

@@ -49,6 +49,24 @@ static bool compute(looking *x, const ct_op *op, int64_t *out)
     return true;
 }
 
+/* A test is false if one of its parts is, whatever the others are. */
+static bool find_both(looking *x, const ct_op *op, int64_t *out)
+{
+    bool known = true;
+    *out = -1;
+    for (uint32_t i = op->operand_count; i-- > 0;) { /* the last part of a chain of tests is the shorter one */
+        int64_t part;
+        bool found = find(x, op->operands[i], &part);
+        if (found && part == 0) {
+            *out = 0;
+            return true;
+        }
+        known = known && found;
+        *out &= found ? part : -1;
+    }
+    return known;
+}
+
 /* ---- the launch ---- */
 
 static bool find_size(looking *x, const cg_view *view, uint32_t d, int64_t *out)
@@ -116,6 +134,10 @@ static bool find_of(looking *x, const ct_value *v, int64_t *out)
     case CT_part:
     case CT_rank: *out = 0; return true;
     case CT_within: return find(x, op->operands[0], out);
+    case OP_andi: return find_both(x, op, out);
+    case OP_ptr_to_int: /* only its alignment matters, and arrays are allocated at multiples of more than 16 bytes */
+        *out = 0;
+        return x->launch->grid[0] > 0;
     default: return compute(x, op, out);
     }
 }

@@ -10,6 +10,7 @@
 
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/ring.h"
+#include "codegen/cost/traffic.h"
 #include "codegen/cost/waits.h"
 #include "codegen/kernel/groups.h"
 #include "codegen/kernel/limits.h"
@@ -24,16 +25,6 @@ static const char *const names[CG_RESOURCES] = {
     "tensor cores", "shared memory", "instructions", "instructions at half rate", "special functions",
     "L2",           "DRAM",          "atomics"};
 
-/* Memory traffic of the kernel's access ops: one entry for all accesses with the same origin. */
-typedef struct traffic {
-    const ct_value *origin, *memory;
-    const ct_op *first;  /* the first op that accesses it */
-    double bytes, fresh; /* of the sampled blocks; of the ops in the same loop as the first one */
-    double part;         /* how much of it comes from DRAM, */
-    bool known;          /* if that is known */
-} traffic;
-enum { MOST_TRAFFIC = 16 };
-
 typedef struct walk {
     cg_func *c;
     cg_kernel_cost *k;
@@ -44,9 +35,9 @@ typedef struct walk {
     double now, tensor_free;
     double cycles[CG_RESOURCES]; /* of the region that is being walked through */
     double blocks, streams, warps, times;
-    traffic moved[MOST_TRAFFIC];
+    cg_traffic moved;
     cg_waits waits;
-    uint32_t moved_count, depth;
+    uint32_t depth;
     bool multiplies, fills, counts, known;
 } walk;
 
@@ -63,25 +54,6 @@ static double most_of(const double *cycles, bool multiplies, uint32_t *out_which
 }
 
 /* ---- an op ---- */
-
-/* The part of the op's traffic that comes from DRAM: the known part, or else everything for the first op that
-   accesses the memory, and nothing for the others. */
-static double part_from_dram(walk *x, const ct_op *op)
-{
-    const ct_value *memory;
-    double bytes = cg_bytes_moved(op, &memory) * x->times;
-    const ct_value *origin = memory ? cg_origin_of(memory) : NULL;
-    uint32_t i = 0;
-    while (i < x->moved_count && x->moved[i].origin != origin)
-        i++;
-    if (!origin || i == MOST_TRAFFIC)
-        return 1;
-    if (i == x->moved_count)
-        x->moved[x->moved_count++] = (traffic){.origin = origin, .memory = memory, .first = op};
-    x->moved[i].bytes += x->counts ? bytes : 0;
-    x->moved[i].fresh += x->counts && op->block == x->moved[i].first->block ? bytes : 0;
-    return x->moved[i].known ? x->moved[i].part : x->moved[i].first == op;
-}
 
 /* Cycles for which four warps, or all warps of a block without groups, are busy with the work when they run alone. */
 static double busy_with(const walk *x, const cg_work *w)
@@ -130,7 +102,7 @@ static void step(walk *x, const ct_op *op)
 {
     cg_work w = cg_work_of(x->c, x->m, op);
     double start = start_of(x, op);
-    double part = part_from_dram(x, op);
+    double part = cg_part_from_dram(&x->moved, op, x->times, x->counts);
     w.cycles[CG_DRAM] *= part;
     if (w.latency == x->m->dram_latency && (x->multiplies || part < 0.5))
         w.latency = x->m->l2_latency;
@@ -293,7 +265,8 @@ static bool is_plain_version(const ct_op *op, uint32_t region)
     return false;
 }
 
-/* Counts the longer region if it is not known which one is executed. */
+/* Counts the longer region if it is not known which one is executed, and, while bytes are counted, only its bytes: two
+   versions read the same tiles. */
 static void walk_branch(walk *x, const ct_op *op)
 {
     int64_t condition;
@@ -309,17 +282,21 @@ static void walk_branch(walk *x, const ct_op *op)
         return;
     }
     double before[CG_RESOURCES];
+    cg_traffic start = x->moved, moved[2];
     memcpy(before, x->cycles, sizeof before);
     for (uint32_t way = 0; way < 2; way++) {
         x->now = begun;
         memcpy(x->cycles, before, sizeof before);
+        x->moved = x->counts ? start : x->moved;
         walk_region(x, op, way);
         ends[way] = x->now;
         memcpy(cycles[way], x->cycles, sizeof before);
+        moved[way] = x->moved;
     }
     uint32_t longer = ends[1] > ends[0];
     x->now = ends[longer];
     memcpy(x->cycles, cycles[longer], sizeof before);
+    x->moved = x->counts ? moved[longer] : x->moved;
     give(x, op, x->now);
 }
 
@@ -376,56 +353,6 @@ typedef struct sample {
     double cycles[CG_RESOURCES], dram;
 } sample;
 
-/* The bytes that all concurrent blocks read in a pass over what they read. */
-static double read_in_a_pass(const walk *x, double blocks)
-{
-    double running = x->k->blocks * x->m->multiprocessors, read = 0;
-    running = blocks < running ? blocks : running;
-    for (uint32_t i = 0; i < x->moved_count; i++) {
-        const traffic *t = &x->moved[i];
-        double of_all = t->fresh * running, size;
-        if (t->first->opcode != OP_store_view_tko && t->first->opcode != OP_store_ptr_tko)
-            read += cg_known_bytes(x->launch, t->memory, &size) && size < of_all ? size : of_all;
-    }
-    return read;
-}
-
-/* How often the bytes that the first loop reads come from memory: once, and again for each later loop, as far as what
-   was read in the meantime does not fit into L2. */
-static double times_from_dram(const walk *x, const traffic *t, double read)
-{
-    enum { MIB = 1 << 20 };
-    double again = t->bytes / t->fresh - 1, kept = x->m->kept_mib * MIB / read;
-    return again <= 0 || kept >= 1 ? 1 : 1 + again * (1 - kept);
-}
-
-/* The bytes from memory of all accesses to a tensor: the bytes of the tensor if they are known, or else of the
-   distinct tiles that the blocks reach. Ops in one loop are assumed to reach distinct tiles, and ops in other loops
-   the same tiles again. */
-static double share_traffic(walk *x, double samples, double blocks)
-{
-    double all = 0;
-    for (uint32_t i = 0; i < x->moved_count; i++) {
-        x->moved[i].bytes /= samples;
-        x->moved[i].fresh /= samples;
-    }
-    double read = read_in_a_pass(x, blocks);
-    for (uint32_t i = 0; i < x->moved_count; i++) {
-        traffic *t = &x->moved[i];
-        double bytes = t->bytes * blocks, size;
-        t->known = bytes > 0;
-        t->part = 1;
-        if (!t->known)
-            continue;
-        if (!cg_known_bytes(x->launch, t->memory, &size))
-            size = t->fresh * blocks * cg_part_of_tiles(x->c, x->launch, t->first);
-        size *= times_from_dram(x, t, read);
-        t->part = size < bytes ? size / bytes : 1;
-        all += bytes * t->part;
-    }
-    return all;
-}
-
 /* Chooses the block at that fraction of the way from the first block to the last, along each dimension. */
 static void choose_block(cg_launch *one, double part)
 {
@@ -446,7 +373,7 @@ static sample look_at_blocks(walk *x, const cg_launch *launch, double blocks, do
         walk_kernel(x, 1);
     }
     x->counts = false;
-    s.dram = share_traffic(x, count, blocks);
+    s.dram = cg_share_traffic(x->c, x->k, x->launch, &x->moved, count);
     for (double i = 0; i < count; i++) {
         choose_block(&one, (2 * i + 1) / (2 * count));
         double last = rest > 0 ? walk_kernel(x, rest) : 0, full = walk_kernel(x, x->k->blocks);

@@ -77,7 +77,7 @@ static bool find_indices(leaves *x, const ct_op *op)
     for (uint32_t i = 0; i < v.index_count; i++)
         if (!find_leaves(x, v.index[i]))
             return false;
-    return true;
+    return v.view->view && find_leaves(x, v.view->view->base);
 }
 
 /* A number for the indices of the access in the launch's block. False: one is not known. */

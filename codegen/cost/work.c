@@ -4,6 +4,7 @@
 #include "codegen/analysis/ring.h"
 #include "codegen/analysis/tensor.h"
 #include "codegen/cost/cost.h"
+#include "codegen/values/strips.h"
 #include "codegen/values/values.h"
 
 uint32_t cg_bytes_in_barriers(const cg_func *c, uint32_t barriers)
@@ -72,13 +73,27 @@ static const bc_type *moved_tile(const ct_op *op)
     }
 }
 
+/* The slots that hold the tile one after the other: if strips have a ring of their own, a slot holds one of them. */
+static double slots_of_tile(const ct_op *staged)
+{
+    const cg_ring *ring = cg_ring_of(staged, staged->operand_count - 1);
+    uint32_t strips = 0;
+    bool is_own = false;
+    for (const ct_op *in = staged->block->parent; in && in->opcode == CT_strips; in = in->block->parent) {
+        const cg_trips *trips = in->detail;
+        is_own = is_own || trips->ring == ring;
+        strips += is_own ? cg_count_bits(trips->mask) : 0;
+    }
+    return (double)((uint64_t)1 << strips);
+}
+
 double cg_bytes_moved(const ct_op *op, const ct_value **out_memory)
 {
     const bc_type *tile = moved_tile(op);
     bool write;
     *out_memory = tile ? cg_memory_of(op, &write) : NULL;
     if (op->opcode == CT_staged)
-        return cg_ring_load_bytes(op->detail);
+        return cg_ring_load_bytes(op->detail) * slots_of_tile(op);
     return tile ? bytes_of(tile) : 0;
 }
 
