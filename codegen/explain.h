@@ -88,8 +88,8 @@ void cg_explanation_release(cg_explanation *x);
    NULL past the end. Whether a choice is legal depends on the kernel. */
 const cg_choices *cg_choice_at(uint32_t i);
 
-/* The cheapest legal plan if the model predicts that it is faster than the chosen one, and how many times as fast; NULL:
-   it tells no plan from the chosen one. */
+/* The cheapest legal plan if the model predicts that it is faster than the chosen one, and how many times as fast;
+   NULL: it tells no plan from the chosen one. */
 const cg_candidate *cg_better_plan(const cg_explanation *x, double *out_gain);
 
 /* Finds the best plans of a loop, at most `most`: positions in x->plans, the cheapest first, each with another form
