@@ -130,8 +130,8 @@ says 'the first variant takes 1.2'
 run 0 "$tilevm" disasm best.tbc
 says 'sm_90 = {'
 says 'occupancy = '
-"$tilevm" tune $matmul --device cuda --top 3 --json > two.json 2> errors
-"$tilevm" tune $matmul --device cuda --top 3 --json > out 2> errors
+"$tilevm" tune $matmul --device cuda --top 3 --max-time 1000 --json > two.json 2> errors
+"$tilevm" tune $matmul --device cuda --top 3 --max-time 1000 --json > out 2> errors
 sed 's/"ranking_seconds":[^,]*,//' out > one && sed 's/"ranking_seconds":[^,]*,//' two.json > two
 if cmp -s one two; then passed=$((passed + 1)); else failed=$((failed + 1)); echo 'two runs differ'; fi
 # Spills are said of those that the device has loaded, before they are timed.
