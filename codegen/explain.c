@@ -314,13 +314,19 @@ static int by_cycles(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
+static uint32_t position_of_taken(const cg_explanation *e)
+{
+    uint32_t at = 0;
+    while (!e->plans[at].chosen)
+        at++;
+    return at;
+}
+
 /* Puts the chosen plan first if its cost cannot be distinguished from that of the cheapest one. */
 static void prefer_taken(cg_explanation *e)
 {
-    uint32_t at = 0;
+    uint32_t at = position_of_taken(e);
     bool timed = is_timed(e);
-    while (!e->plans[at].chosen)
-        at++;
     if (cost_of(&e->plans[at], timed) * GAIN > cost_of(&e->plans[0], timed))
         return;
     cg_candidate taken = e->plans[at];
@@ -374,10 +380,8 @@ void cg_explanation_release(cg_explanation *x)
 
 const cg_candidate *cg_better_plan(const cg_explanation *x, double *out_gain)
 {
-    const cg_candidate *taken = x->plans, *best = cheapest(x, true);
+    const cg_candidate *taken = &x->plans[position_of_taken(x)], *best = cheapest(x, true);
     bool by_time = is_timed(x);
-    while (!taken->chosen)
-        taken++;
     *out_gain = cost_of(taken, by_time) / cost_of(best, by_time);
     return cost_of(best, by_time) < cost_of(taken, by_time) * GAIN ? best : NULL;
 }

@@ -410,10 +410,10 @@ static bool is_chain(const ct_op *loop)
 /* The condition that the whole mask is true, or that any of it may be. NULL: it cannot be determined. */
 static ct_value *condition_of(unmasking *x, bool some)
 {
-    const ct_op *before = x->select->prev;
+    const uint32_t count = x->put_count;
     x->some = some;
     ct_value *result = all_of(x, x->select->operands[0], CG_MASK_DEPTH);
-    while (!result && x->select->prev != before)
+    for (; !result && x->put_count > count; x->put_count--)
         ct_remove(x->select->prev);
     return result;
 }
