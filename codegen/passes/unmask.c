@@ -18,7 +18,8 @@
    506 of 1,498 chains of 27 seeds are of this kind. On an H200, 44 of them are 1.16 times as fast in the geometric mean
    (0.98 to 1.39). So is an operand that is converted or unpacked under such a mask, as in products of triangular
    matrices: it is zero in these iterations, without being computed. The product itself is not skipped, since its other
-   operand may be infinite.
+   operand may be infinite. 24 of 1,200 kernels have such an operand. They are 0.98 to 1.28 times as fast, 1.06 in the
+   geometric mean, and 1.97 times where K is 17 times N.
 
    Kernels with several loops that multiply are not changed: such a program has separated the masked tiles itself
    (as cuTile does for some kernels), and attention at 64x128 has no registers left for a branch. Copies of the
