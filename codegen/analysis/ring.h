@@ -95,6 +95,8 @@ typedef struct cg_ring {
                           part of their places */
     bool joined;           /* a second ring of the loop, whose copies are awaited with those of the first one */
     bool last;             /* no later loop reads its slots */
+    uint32_t room;         /* of tiles that are stowed (codegen/plan/stow.c): the bytes that all rings may take which
+                              are live with it */
     struct cg_ring *again; /* in a later loop that loads kept tiles: the ring of the first loop, whose slots it reads */
     ct_value *value;       /* the result of its op, set by expand */
     uint32_t offset, barriers;   /* offsets of slots and, between groups, of barriers in the memory of all rings */

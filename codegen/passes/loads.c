@@ -484,6 +484,7 @@ void cg_pass_loads(cg_func *c)
 {
     bool products = false;
     cg_find_again(c);
+    cg_stow_tiles(c);
     cg_unroll_loops(c);
     for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
         products = products || cg_is_product(op);
@@ -492,8 +493,10 @@ void cg_pass_loads(cg_func *c)
             look_at_loop(c, op, cg_is_in_plan(op), NULL);
     }
     find_streams(c, c->ir->body, products);
-    if (!products)
-        cg_keep_tiles(c);
+    if (products)
+        return;
+    cg_place_behind_stowed(c);
+    cg_keep_tiles(c);
 }
 
 void cg_loads_straight(cg_func *c)

@@ -13,6 +13,7 @@
 #include "codegen/kernel/remarks.h"
 #include "codegen/plan/again.h"
 #include "codegen/plan/budget.h"
+#include "codegen/plan/keep.h"
 #include "codegen/plan/loads.h"
 
 enum {
@@ -47,7 +48,8 @@ static bool lie_alike(const cg_ring_load *a, const cg_ring_load *b)
 static bool may_keep(const ct_op *op)
 {
     const cg_plan *plan = cg_plan_of(op);
-    return plan && plan->ring->role == CG_RING_OF_THREADS && plan->ring->end != CG_FREE_ONCE_READ && !plan->beside;
+    return plan && plan->ring->role == CG_RING_OF_THREADS && plan->ring->end != CG_FREE_ONCE_READ && !plan->beside
+           && !plan->ring->offset; /* behind tiles that are stowed */
 }
 
 /* The load of the other loop that reads the same tile as this load of the first loop, among those not yet matched. */
@@ -172,31 +174,26 @@ static cg_ring rest_of(const cg_ring *ring, const cg_ring *kept)
 /* What a block needs besides kept tiles: what each block takes, and scratch for one value of each warp. */
 enum { BESIDE = CG_SYSTEM_SHARED + 4 * (1 << CG_BLOCK_WARPS) };
 
-typedef struct slots {
-    uint32_t kept, room; /* 0: none; the bytes that a block may use without reducing the number of resident blocks */
-    const char *why;
-} slots;
-
 /* The slots that fit into a room of that size, beside `ahead` slots for the loops' other loads of so many bytes
    each. */
-static slots slots_in(const chain *x, const cg_kept_row *row, const cg_ring *kept, uint32_t others, uint32_t ahead,
-                      uint32_t room)
+static cg_kept_slots slots_in(const cg_func *c, const ct_op *loop, const cg_kept_row *row, const cg_ring *kept,
+                              uint32_t others, uint32_t ahead, uint32_t room)
 {
-    uint32_t sm = (x->c->target->shared_kib + 1u) << 10, iterations = cg_iterations_of(x->loops[0]),
+    uint32_t sm = (c->target->shared_kib + 1u) << 10, iterations = cg_iterations_of(loop),
              least = iterations < row->least ? iterations : row->least,
              most = iterations < row->most ? iterations : row->most, bytes = least * kept->slot_bytes + ahead * others;
     if (bytes > room || (iterations != UINT32_MAX && iterations > row->most))
-        return (slots){0};
+        return (cg_kept_slots){0};
     uint32_t share = sm / (sm / (bytes + BESIDE)) - BESIDE;
     share = share < room ? share : room;
     uint32_t count = (share - ahead * others) / kept->slot_bytes;
-    return (slots){count < most ? count : most, share, row->why};
+    return (cg_kept_slots){count < most ? count : most, share, row->why};
 }
 
 /* fits: the bytes that a ring of the first loop can have. */
-static uint32_t room_of(const chain *x, uint32_t threads, uint32_t scratch, uint32_t fits)
+static uint32_t room_of(cg_func *c, uint32_t threads, uint32_t scratch, uint32_t fits)
 {
-    uint32_t room = cg_room_beside(x->c, threads);
+    uint32_t room = cg_room_beside(c, threads);
     room = room < fits ? room : fits;
     return room > BESIDE + scratch ? room - BESIDE - scratch : 0;
 }
@@ -204,13 +201,13 @@ static uint32_t room_of(const chain *x, uint32_t threads, uint32_t scratch, uint
 /* The tiles that must fit; 0: the row is not for rows of `taken` iterations. While warps are chosen, plans are compared
    without rows of usual length: they leave fewer blocks, by as much for every number of warps. Short rows make room for
    a second block where two have enough threads; others keep rows that are longer than usual, too. */
-static uint32_t least_of(const chain *x, const cg_kept_row *row, uint32_t taken)
+static uint32_t least_of(cg_func *c, const cg_kept_row *row, uint32_t taken)
 {
-    const bool large = 2 * cg_threads(x->c) >= row->threads,
+    const bool large = 2 * cg_threads(c) >= row->threads,
                suits = row->least == CG_LONG_ROWS ? taken > CG_RING_SLOTS : taken < CG_RING_SLOTS && large;
     if (row->least != CG_LONG_ROWS && row->least != CG_SHORT_ROWS)
         return row->least;
-    return suits && taken <= row->most && !cg_leaves_out(x->c) ? taken : 0;
+    return suits && taken <= row->most && !cg_leaves_out(c) ? taken : 0;
 }
 
 /* In two versions (codegen/passes/align.c), no more tiles are kept than a row of usual length has: slots that such rows
@@ -223,26 +220,25 @@ static void keep_usual(cg_kept_row *row, uint32_t taken)
     row->least = row->least < row->most ? row->least : row->most;
 }
 
-/* others: the largest slot of the loops' other loads, in bytes. */
-static slots slots_to_keep(const chain *x, const cg_ring *kept, uint32_t others, uint32_t scratch)
+cg_kept_slots cg_slots_to_keep(cg_func *c, ct_op *loop, const cg_ring *ring, const cg_ring *kept, uint32_t others,
+                               uint32_t scratch)
 {
-    slots s = {0};
+    cg_kept_slots s = {0};
     const cg_kept_row *row;
-    ct_op *loop = x->loops[0];
     const uint32_t taken = cg_iterations_taken(loop, kept->loads[0].op->results[0].type),
-                   fits = cg_shared_for_ring(x->c, loop->block, ring_of(loop), cg_shared_for_the_rest(x->c));
+                   fits = cg_shared_for_ring(c, loop->block, ring, cg_shared_for_the_rest(c));
     for (size_t i = 0; (row = cg_kept_row_at(i)); i++) {
         cg_kept_row own = *row;
-        own.least = least_of(x, row, taken);
-        if (x->c->is_versioned)
+        own.least = least_of(c, row, taken);
+        if (c->is_versioned)
             keep_usual(&own, taken);
         for (uint32_t ahead = row->ahead; own.least && ahead >= row->fewest && !s.kept; ahead--)
-            s = slots_in(x, &own, kept, others, ahead, room_of(x, row->threads, scratch, fits));
+            s = slots_in(c, loop, &own, kept, others, ahead, room_of(c, row->threads, scratch, fits));
     }
     if (s.kept >= taken)
-        x->c->again_bytes = 0;
+        c->again_bytes = 0;
     bool enough = s.kept >= FEWEST_KEPT && (cg_iterations_of(loop) == UINT32_MAX || s.kept >= cg_iterations_of(loop));
-    return enough ? s : (slots){0};
+    return enough ? s : (cg_kept_slots){0};
 }
 
 /* The bytes of shared memory, at least `scratch`, that are needed to convert tiles of the other loads to the layout
@@ -269,7 +265,7 @@ static void keep(const chain *x)
         others = rest[k].slot_bytes > others ? rest[k].slot_bytes : others;
         scratch = converted(kept[0], &rest[k], scratch);
     }
-    slots s = slots_to_keep(x, kept[0], others, scratch);
+    cg_kept_slots s = cg_slots_to_keep(x->c, x->loops[0], ring_of(x->loops[0]), kept[0], others, scratch);
     uint32_t bytes = s.kept * kept[0]->slot_bytes;
     if (s.kept)
         cg_remark(x->c, x->loops[0], CG_REMARK_Kept, TV_REMARK_PASSED,

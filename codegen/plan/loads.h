@@ -79,6 +79,10 @@ cg_condition cg_stream_obstacle;
 /* In kernels without products: keeps the tiles of a loop in their slots for later loops that load them again, if there
    are no more tiles than slots (codegen/plan/keep.c). */
 void cg_keep_tiles(cg_func *c);
+/* The same for tiles that come in accesses too short for copies (codegen/plan/stow.c). It comes before all other plans;
+   the second function, behind them, gives the rings of these loops the place that is left. */
+void cg_stow_tiles(cg_func *c);
+void cg_place_behind_stowed(cg_func *c);
 
 /* Why a slot from which each thread reads its own copies cannot hold the load's tile in the layout `home` (NULL: in a
    suitable layout): a text for users. NULL: it can, and *out says how (codegen/plan/streams.c). */

@@ -61,6 +61,14 @@ static void add_load(cg_func *c, ct_op *load, little *all)
     all->copied = all->copied || (p.access >= CG_COPY_BYTES && own >= CG_COPY_BYTES);
 }
 
+/* A tile that is read from shared memory, where the thread's elements lie together (codegen/plan/stow.c). */
+static void add_stowed(cg_func *c, const ct_op *op, little *all)
+{
+    all->loaded += cg_tile_registers(c, op->results[0].type, false);
+    all->loads++;
+    all->copied = true;
+}
+
 static void add_store(const cg_func *c, const ct_op *store, little *all)
 {
     int row = store->opcode == OP_store_view_tko ? F_store_view_tko_tile : F_store_ptr_tko_value;
@@ -74,6 +82,8 @@ static little little_of(cg_func *c, const ct_op *loop)
         all.ops++;
         if (ct_is_load(op) && op->results[0].type->rank)
             add_load(c, op, &all);
+        else if (op->opcode == CT_stowed)
+            add_stowed(c, op, &all);
         else if (op->opcode == OP_store_ptr_tko || op->opcode == OP_store_view_tko)
             add_store(c, op, &all);
     }

@@ -67,7 +67,8 @@ static bool takes_no_token(const ct_op *load, const ct_block *body)
 
 static bool may_repeat(const ct_op *op)
 {
-    return op->opcode == OP_reduce || ct_is_pure(op) || cg_is_weak_access(op);
+    return op->opcode == OP_reduce || op->opcode == CT_stow || op->opcode == CT_stowed || ct_is_pure(op)
+           || cg_is_weak_access(op);
 }
 
 bool cg_may_unroll(cg_func *c, const ct_op *loop)
