@@ -13,7 +13,7 @@
    (`few_blocks`), the blocks of a cluster have the tile block of their cluster, and its parts. Otherwise a block has a
    tile block and all of K, and those beyond the last tile block exit. So large grids run as without the hint. Loops
    with few iterations are not divided, because sums pass through shared memory of the cluster: the first block
-   computes all of it, and the others exit.
+   computes all of it, and the others exit. An iteration may be a loop over the slices of a step (`cut`).
 
    Why it is right: the sum of a product may be added in any order, except where products have no tensor cores, which
    keep K's order (docs/reference/numerics.md). Each iteration is in one part. What stands before the sum has no effects
@@ -61,6 +61,22 @@ static bool are_for_all(const ct_op *op)
     return !in;
 }
 
+/* The product that the block adds to the sum it is given, to which it does nothing else: the block's own, or that of a
+   loop inside, as `cut` leaves for steps of which a ring holds only parts. */
+static const ct_op *summand(const ct_block *body, const ct_value *sum)
+{
+    if (body->last->opcode != OP_continue || body->last->operand_count != 1 || !sum->uses || sum->uses->next)
+        return NULL;
+    const ct_op *op = body->last->operands[0]->op;
+    if (!op || op->block != body || op->results[0].uses->next)
+        return NULL;
+    if (op->opcode == OP_for)
+        return op->result_count == 1 && op->operands[ct_first_carried(op)] == sum
+                   ? summand(op->regions[0], &op->regions[0]->args[1])
+                   : NULL;
+    return (op->opcode == OP_mmaf || op->opcode == OP_mmai) && op->operands[2] == sum ? op : NULL;
+}
+
 /* Does the loop only add products of tensor cores to zero? */
 static bool is_sum(const ct_op *loop)
 {
@@ -71,32 +87,16 @@ static bool is_sum(const ct_op *loop)
         || !ct_is_constant(loop->operands[2], &step) || step <= 0)
         return false;
     const ct_value *sum = &body->args[1], *start = loop->operands[ct_first_carried(loop)];
-    const ct_op *product = body->last->operands[0]->op;
-    if (!product || (product->opcode != OP_mmaf && product->opcode != OP_mmai) || product->block != body
-        || product->operands[2] != sum || !sum->uses || sum->uses->next || product->results[0].uses->next
-        || !ct_is_all_zero(start))
+    const ct_op *product = summand(body, sum);
+    if (!product || !ct_is_all_zero(start))
         return false;
     bc_kind of = bc_elem_kind(product->operands[0]->type), kind = bc_elem_kind(sum->type);
-    return of != BC_F32 && of != BC_F64 && (kind == BC_F32 || kind == BC_I32) && body->last->opcode == OP_continue;
+    return of != BC_F32 && of != BC_F64 && (kind == BC_F32 || kind == BC_I32);
 }
 
 static int64_t bits_of(const bc_type *tile)
 {
     return (int64_t)bc_kind_bits(bc_elem_kind(tile)) << cg_shape_of(tile).tile_bits;
-}
-
-/* The iterations from which on parts pay: what the blocks do not load is several times what they exchange, and no part
-   is empty. */
-static int64_t least_iterations(const splitting *x, const ct_op *loop)
-{
-    enum { TIMES = 4 };
-    const ct_block *body = loop->regions[0];
-    int64_t bits = 0, exchanged = bits_of(loop->results[0].type) * TIMES, n = x->blocks;
-    for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
-        if (ct_is_load(op))
-            bits += bits_of(op->results[0].type);
-    int64_t least = bits ? exchanged / bits * n / (n - 1) : INT32_MAX;
-    return least > n * n ? least : n * n;
 }
 
 static int64_t iterations(const ct_op *loop, int64_t end)
@@ -105,6 +105,32 @@ static int64_t iterations(const ct_op *loop, int64_t end)
     ct_is_constant(loop->operands[0], &first);
     ct_is_constant(loop->operands[2], &step);
     return end > first ? (end - first + step - 1) / step : 0;
+}
+
+/* Bits of the tiles that one execution of the block loads, as far as INT32_MAX; of a loop inside whose length is not
+   known, one iteration. */
+static int64_t bits_loaded(const ct_block *body)
+{
+    int64_t bits = 0, first, end;
+    for (const ct_op *op = body->first; op; op = op->next) {
+        bool is_known = op->opcode == OP_for && ct_is_constant(op->operands[0], &first) && first >= 0
+                        && ct_is_constant(op->operands[1], &end) && end <= INT32_MAX;
+        bits += ct_is_load(op) ? bits_of(op->results[0].type) : 0;
+        for (uint32_t r = 0; r < op->region_count; r++)
+            bits += op->regions[r] ? bits_loaded(op->regions[r]) * (is_known ? iterations(op, end) : 1) : 0;
+        bits = bits < INT32_MAX ? bits : INT32_MAX;
+    }
+    return bits;
+}
+
+/* The iterations from which on parts pay: what the blocks do not load is several times what they exchange, and no part
+   is empty. */
+static int64_t least_iterations(const splitting *x, const ct_op *loop)
+{
+    enum { TIMES = 4 };
+    int64_t bits = bits_loaded(loop->regions[0]), exchanged = bits_of(loop->results[0].type) * TIMES, n = x->blocks;
+    int64_t least = bits ? exchanged / bits * n / (n - 1) : INT32_MAX;
+    return least > n * n ? least : n * n;
 }
 
 /* Small tiles make small grids only of small results, and their blocks end so soon that others which exit cost more
