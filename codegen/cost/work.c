@@ -190,11 +190,19 @@ static double spilled_cycles(cg_func *c, const cg_machine *m, const ct_op *op, c
     return of_a_thread > MOST ? 2 * steps * of_a_thread * cg_threads(c) * BYTES / m->local_bytes : 0;
 }
 
-/* Words that a thread loads for each multiplication of a blocked product, if its block is square. */
-static double words_of_a_block(const cg_func *c, const cg_product *p)
+/* Passes of shared memory for each multiplication of a lane in a blocked product: it uses a word of a row of its block
+   for all columns, and the other way round. Neighbouring lanes need the same elements of one operand, so that a load of
+   16 bytes takes half of the passes for all its bytes (cg_block_layout). */
+static double passes_of_a_block(cg_func *c, const ct_op *op, const cg_product *p)
 {
-    uint32_t bits = p->m + p->n + p->batch - CG_LANE_BITS - c->warp_bits;
-    return 2.0 / (1u << bits / 2) * (p->in == BC_F64 ? 2 : 1);
+    enum { SHARED_BY = 2 };
+    const cg_layout *sums = cg_value_of(c, cg_result(op, 0))->home;
+    uint32_t columns = 0, rows = 0;
+    for (uint32_t i = 0; i < sums->reg_bits; i++) {
+        columns += sums->reg[i] >> p->n == 0;
+        rows += sums->reg[i] >> p->n != 0 && sums->reg[i] >> (p->n + p->m) == 0;
+    }
+    return (1.0 / (1u << columns) + 1.0 / (1u << rows)) / SHARED_BY * (p->in == BC_F64 ? 2 : 1);
 }
 
 static cg_product settled_product(cg_func *c, const ct_op *op)
@@ -266,7 +274,7 @@ static void add_product(cg_func *c, const cg_machine *m, const ct_op *op, cg_wor
     if (!cg_has_atom(&p)) {
         w->cycles[CG_ISSUE] += all / (1 << CG_LANE_BITS) * PLAIN / m->issue;
         w->cycles[CG_SHARED_MEMORY] += all / (1 << CG_LANE_BITS)
-                                       * (p.instruction == CG_BY_BLOCKS ? words_of_a_block(c, &p) : 1);
+                                       * (p.instruction == CG_BY_BLOCKS ? passes_of_a_block(c, op, &p) : 1);
         return;
     }
     w->cycles[CG_TENSOR_CORES] += all * (1u << spread) / tensor_rate(m, &p, p.in, is_async);
