@@ -195,11 +195,13 @@ static double time_of(const walk *x, const cg_loop_cost *cost, double iterations
 }
 
 /* Of a loop whose iterations are not known. Where several are executed together, they count as many as they are, and
-   those that are left do not count (codegen/rewrite/unroll.c). */
+   those that are left, by one loop or several, do not count (codegen/rewrite/unroll.c). */
 static double usual_iterations(const walk *x, const ct_op *loop)
 {
     const ct_op *rest = loop->next;
     int64_t step, step_by;
+    while (rest && rest->unrolled && rest->next && rest->next->unrolled)
+        rest = rest->next;
     if (loop->unrolled && loop->prev && loop->prev->unrolled)
         return 0;
     bool known = loop->unrolled && rest && rest->unrolled && cg_known(x->launch, x->trip, loop->operands[2], &step)

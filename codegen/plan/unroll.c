@@ -7,12 +7,16 @@
    pointers that a thread keeps included. Maps with several accesses keep their rings, if they can have any, since they
    compute more than they wait.
 
+   No more iterations are executed together than a row has, or is taken to have: more would only be left to loops of
+   fewer (codegen/rewrite/unroll.c).
+
    Loops that are unrolled get no ring. While the warps of a kernel are chosen by cost, no loop is unrolled: the model
    takes a loop for what it does in each of its iterations. */
 #include "codegen/analysis/product.h"
 #include "codegen/analysis/view.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
+#include "codegen/plan/again.h"
 #include "codegen/plan/budget.h"
 #include "codegen/plan/early.h"
 #include "codegen/rewrite/unroll.h"
@@ -106,6 +110,19 @@ static uint32_t most_bits(const ct_op *loop, const little *all, bool is_map)
     return all->loads == 1 && !cg_takes_turns(loop) ? CG_HELD_REGISTERS : LEAST_BITS;
 }
 
+/* The iterations that the loop has, or that it is taken to have: those of the longest row that it loads. More together
+   would never be executed. */
+static uint32_t iterations_taken(const ct_op *loop)
+{
+    uint32_t most = 0;
+    for (const ct_op *op = loop->regions[0]->first; op; op = ct_next_op(op, loop->regions[0])) {
+        const uint32_t taken =
+            ct_is_load(op) && op->results[0].type->rank ? cg_iterations_taken(loop, op->results[0].type) : 0;
+        most = taken > most ? taken : most;
+    }
+    return most;
+}
+
 /* log2 of the iterations that are executed together; 0: the loop is not unrolled. Ranges of counters are stated only
    where loads have less than 4 bytes, for their bounds and masks: ptxas gives a thread fewer registers then, and delays
    loads of other loops. */
@@ -118,7 +135,7 @@ static uint32_t bits_of(cg_func *c, const ct_op *loop, bool is_map, bool *out_na
         return 0;
     *out_narrow = all.small;
     const bool is_only_way = !all.copied && !is_map;
-    const uint32_t known = cg_iterations_of(loop), most = most_bits(loop, &all, is_map),
+    const uint32_t taken = iterations_taken(loop), most = most_bits(loop, &all, is_map),
                    least = is_only_way ? 1 : LEAST_BITS,
                    beside = is_only_way && all.addresses < CG_UNCOPIED_REGISTERS ? all.addresses
                                                                                  : CG_UNCOPIED_REGISTERS,
@@ -126,7 +143,7 @@ static uint32_t bits_of(cg_func *c, const ct_op *loop, bool is_map, bool *out_na
                    registers = more > CG_HELD_REGISTERS ? more : CG_HELD_REGISTERS;
     uint32_t bits = 0;
     while (bits < most && most_of(&all) << (bits + 1) <= registers && all.ops << (bits + 1) <= CG_UNROLLED_OPS
-           && known >> (bits + 1))
+           && taken >> (bits + 1))
         bits++;
     return bits < least ? 0 : bits;
 }

@@ -7,6 +7,11 @@
                                                  }
                                                  for i = mid to end step s { ... as before ... }
 
+   What sixteen iterations or more together leave is executed by a loop of a quarter as many, and so on, as long as that
+   is at least four: a row may have hardly as many iterations as are together, or fewer, and loads one after the other
+   wait for each of them. Each of these loops ends behind the last multiple of its own iterations, counted from `first`:
+   not in front of where the loop before it ends, whose iterations are a multiple of these.
+
    Why it is right: the counters take the same values in the same order; none of them overflows, because all lie
    between `first`, which is not negative, and `end`, and the steps of 2^bits iterations are a positive number of 32
    bits. A load moves in front of other ops only if no store or ordering op of the loop has to precede it, in its
@@ -91,16 +96,20 @@ bool cg_may_unroll(cg_func *c, const ct_op *loop)
 
 /* ---- the new loop ---- */
 
-/* The first counter value that the unrolled loop does not reach; `chunk` is what an iteration of it counts. */
-static ct_value *end_of_whole(ct_builder *b, const ct_op *loop, ct_value *chunk, bool is_bounded)
+/* What the loop counts: end - first, or 0 if it has no iteration. */
+static ct_value *span_of(ct_builder *b, const ct_op *loop)
 {
-    ct_value *first = loop->operands[0], *end = loop->operands[1];
-    bc_kind kind = bc_elem_kind(first->type);
-    ct_value *span = ct_build_sub(b, end, first), *none = ct_build_scalar(b, kind, 0);
-    span = ct_build_if_less(b, first, end, true, span, none);
-    ct_value *count = ct_build_quotient(b, span, chunk), *whole = ct_build_mul(b, count, chunk);
+    ct_value *first = loop->operands[0], *end = loop->operands[1], *span = ct_build_sub(b, end, first),
+             *none = ct_build_scalar(b, bc_elem_kind(first->type), 0);
+    return ct_build_if_less(b, first, end, true, span, none);
+}
+
+/* The first counter value that a loop from `first` to `end` does not reach of which each iteration counts `chunk`. */
+static ct_value *end_of_whole(ct_builder *b, ct_value *first, const ct_value *end, ct_value *span, ct_value *chunk,
+                              bool is_bounded)
+{
+    ct_value *count = ct_build_quotient(b, span, chunk), *mid = ct_build_add(b, first, ct_build_mul(b, count, chunk));
     int64_t low = cg_range_of(first).high, high = cg_range_of(end).high;
-    ct_value *mid = ct_build_add(b, first, whole);
     return is_bounded ? ct_build_bounded(b, mid, 0, low > high ? low : high) : mid;
 }
 
@@ -179,15 +188,14 @@ static bool repeat_all(cg_func *c, const ct_op *loop, ct_block *body, uint32_t b
     return true;
 }
 
-bool cg_unroll(cg_func *c, ct_op *loop, uint32_t bits, bool is_bounded)
+/* Puts a loop up to `mid`, of which each iteration executes 2^bits iterations, in front of `loop`, which begins there.
+   NULL: out of memory. */
+static ct_op *put_whole(cg_func *c, ct_op *loop, ct_value *mid, ct_value *chunk, uint32_t bits, bool is_bounded)
 {
-    ct_builder b = {c->ir, loop, false};
-    ct_value *step = loop->operands[2], *count = ct_build_scalar(&b, bc_elem_kind(step->type), (int64_t)1 << bits);
-    ct_value *chunk = ct_build_mul(&b, step, count), *mid = end_of_whole(&b, loop, chunk, is_bounded);
     ct_map map;
     ct_op *whole = mid && ct_map_new(c->ir, &map) ? ct_clone(c->ir, loop, &map) : NULL;
     if (!whole)
-        return false;
+        return NULL;
     ct_insert_before(whole, loop);
     ct_set_operand(whole, 1, mid);
     ct_set_operand(whole, 2, chunk);
@@ -196,5 +204,28 @@ bool cg_unroll(cg_func *c, ct_op *loop, uint32_t bits, bool is_bounded)
     for (uint32_t i = 0; i < loop->result_count; i++)
         ct_set_operand(loop, carried + i, &whole->results[i]);
     whole->unrolled = loop->unrolled = true;
-    return (!is_bounded || promise_range(c, loop, whole->regions[0])) && repeat_all(c, loop, whole->regions[0], bits);
+    bool done = (!is_bounded || promise_range(c, loop, whole->regions[0]))
+                && repeat_all(c, loop, whole->regions[0], bits);
+    return done ? whole : NULL;
+}
+
+bool cg_unroll(cg_func *c, ct_op *loop, uint32_t bits, bool is_bounded)
+{
+    enum { QUARTER = 2 /* log2 */ };
+    ct_builder b = {c->ir, loop, false};
+    ct_value *first = loop->operands[0], *step = loop->operands[2], *span = span_of(&b, loop);
+    for (uint32_t left = cg_iterations_of(loop);; bits -= QUARTER) {
+        if (left >> bits) {
+            ct_value *count = ct_build_scalar(&b, bc_elem_kind(step->type), (int64_t)1 << bits),
+                     *chunk = ct_build_mul(&b, step, count),
+                     *mid = end_of_whole(&b, first, loop->operands[1], span, chunk, is_bounded);
+            ct_op *whole = put_whole(c, loop, mid, chunk, bits, is_bounded);
+            if (!whole)
+                return false;
+            b.place = b.place == loop ? whole : b.place; /* these loops are one after the other */
+            left &= ((uint32_t)1 << bits) - 1;
+        }
+        if (bits < 2 * QUARTER)
+            return true;
+    }
 }
