@@ -147,28 +147,11 @@ static uint32_t consumer_registers(const cg_splitting *x)
     return x->budget->consumers ? x->budget->consumers : CG_THREAD_REGISTERS;
 }
 
-/* Registers of a thread for a product: its sums, and the left operand if another product computes it. */
-static int registers_of(const ct_op *product, uint32_t threads)
-{
-    uint32_t sums = (uint32_t)1 << cg_shape_of(product->results[0].type).tile_bits,
-             handed = cg_product_before(product) ? (uint32_t)1 << cg_shape_of(product->operands[0]->type).tile_bits : 0;
-    return (int)(sums / threads + handed / 2 / threads);
-}
-
-/* Registers that a consumer thread would have left if it kept this left operand, which is loaded once, as fragments:
-   those of its group less the accumulators of the loop and the operands that its products pass to each other. */
+/* Registers that a consumer thread would have left if it kept this left operand, which is loaded once, as fragments. */
 static int registers_left(const cg_splitting *x, const cg_ring_place *p, const ct_value *operand)
 {
-    uint32_t threads = cg_threads(x->c);
-    int left = (int)consumer_registers(x) - (int)(((uint32_t)1 << cg_shape_of(operand->type).tile_bits) / 2 / threads);
-    for (uint32_t i = 0; i < x->count; i++) {
-        const cg_ring_place *place = &x->places[i];
-        if (place->loop != p->loop)
-            continue;
-        left -= registers_of(place->product, threads);
-        left -= place->last != place->product ? registers_of(place->last, threads) : 0;
-    }
-    return left;
+    uint32_t fragments = ((uint32_t)1 << cg_shape_of(operand->type).tile_bits) / 2 / cg_threads(x->c);
+    return (int)consumer_registers(x) - (int)fragments - cg_registers_taken(x, p->loop);
 }
 
 /* Does the product read its left operand from registers, and do consumers have enough of them? tcgen05 reads shared
@@ -495,9 +478,9 @@ typedef struct way {
 static bool is_room(cg_splitting *x, const way *w, bool maps)
 {
     cg_groups_round(x, maps);
-    cg_group_work work = work_of(x);
-    work.maps = maps;
-    x->budget = cg_group_budget_of(&work, w->blocks);
+    x->work = work_of(x);
+    x->work.maps = maps;
+    x->budget = cg_group_budget_of(&x->work, w->blocks);
     x->kept_count = x->row_count = 0;
     if (!x->budget || x->budget->maps != maps || !is_computed(x)
         || (!maps && (cg_has_short_steps(x) || addresses_spill(x))))

@@ -36,9 +36,10 @@ typedef struct cg_splitting {
     cg_kept_load kept[CG_MOST_KEPT];
     ct_op *rings[2 * CG_MOST_RINGS + CG_MOST_KEPT];
     uint32_t count, row_count, kept_count, ring_count;
-    bool persists; /* the kernel is to be a loop over tile blocks (codegen/groups/persist.c) */
-    const cg_group_budget *budget;
-    const char *why;          /* why tensor maps are not used; NULL: they are */
+    bool persists;                 /* the kernel is to be a loop over tile blocks (codegen/groups/persist.c) */
+    cg_group_work work;            /* what its loops multiply */
+    const cg_group_budget *budget; /* for that */
+    const char *why;               /* why tensor maps are not used; NULL: they are */
     const char *left;         /* why threads copy some of the tiles nevertheless; NULL: they copy none but scales */
     cg_tensor_maps *maps;     /* the maps of all tiles, if the budget says that maps copy them
                                  (codegen/groups/maps.c) */
@@ -65,6 +66,10 @@ void cg_groups_find_rows(cg_splitting *x);
 void cg_groups_consume_rows(const cg_splitting *x, const cg_ring_place *rows);
 /* Plans the rounding of values to tf32 while they are copied, by tensor maps or otherwise. */
 void cg_groups_round(const cg_splitting *x, bool maps);
+/* Registers of a consumer for the accumulators of the loop and the operands that its products pass to each other. */
+int cg_registers_taken(const cg_splitting *x, const ct_op *loop);
+/* Registers of the budget that each consumer leaves to producers (codegen/groups/lend.c). */
+uint32_t cg_registers_lent(const cg_splitting *x);
 /* Bytes of shared memory that the block may have. */
 uint32_t cg_groups_shared(const cg_splitting *x);
 

@@ -424,14 +424,15 @@ static bool make_rings(cg_splitting *x)
 static void wrap(cg_splitting *x, ct_block *producers)
 {
     ct_func *f = x->f;
+    const uint32_t lent = cg_registers_lent(x);
     cg_groups *detail = bc_new(f->arena, cg_groups, 1);
     ct_block *consumers = ct_block_new(f, 0);
     ct_op *groups = ct_op_new(f, CT_groups, f->body->first, 0, 0), *end = ct_clone(f, f->body->last, &(ct_map){0});
     if (!detail || !consumers || !groups || !end || !(groups->regions = bc_new(f->arena, ct_block *, CG_GROUPS)))
         return;
     *detail = (cg_groups){.launched = x->budget->launched,
-                          .consumers = x->budget->consumers,
-                          .producers = x->budget->producers,
+                          .consumers = x->budget->consumers - lent,
+                          .producers = x->budget->producers + lent * cg_threads(x->c) / CG_PRODUCER_THREADS,
                           .starts = x->starts};
     place_rings(x, detail);
     detail->shared = cg_groups_shared(x);
