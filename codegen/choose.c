@@ -2,29 +2,29 @@
    compiled with others, up to the prediction of its cost (docs/internals/codegen/cost-model.md has the figures).
 
    Reductions and scans, without products: if a tile is small, each warp has few elements, but repeats what all warps
-   have to do: indices, bounds, control flow, the steps of reductions across warps. So half of the warps are tried, and
-   half of these again, as long as each step is predicted to be faster, and all steps together by more than the error of
-   the model (`worth_changing`). If several loops load tiles, each step must: they may read the same rows, and more
-   blocks drive these out of L2. The model does not choose where it is known to be less exact: if the kernel waits
-   rather than works, because it does not know how far ptxas moves loads ahead, and if tiles take so many registers that
-   few threads share a multiprocessor, because it knows registers only approximately. Choices that are asked for decide
-   before cost. A hint that says how many warps to use is where the search begins; of a reduction, it yields to fewer
-   warps if its own would share rows and fewer leave room for more blocks, or if four would share rows that two can hold
-   in registers. Stages are counted before scratch is known: a
-   block that would be alone on a multiprocessor because of its scratch has fewer stages, so that a second one has room,
-   since nothing else runs while its warps wait at a barrier; and one that carries sums has one fewer if a further block
-   then has room. If accesses are short, stages also leave some of the memory to L1, which shares it with them.
+   have to do: indices, bounds, control flow, the steps of reductions across warps. So half of the warps are tried,
+   and half of these again, as long as each step is predicted to be faster, and all steps together by more than the
+   error of the model (`worth_changing`). If several loops load tiles, each step must: they may read the same rows,
+   and more blocks drive these out of L2. The model does not choose where it is known to be less exact: if the kernel
+   waits rather than works, because it does not know how far ptxas moves loads ahead, and if tiles take so many
+   registers that few threads share a multiprocessor, because it knows registers only approximately. Choices that are
+   asked for decide before cost. A hint that says how many warps to use is where the search begins; of a reduction, it
+   yields to fewer warps if its own would share rows and fewer leave room for more blocks, or if four would share rows
+   that two can hold in registers. Stages are counted before scratch is known: a block that would be alone on a
+   multiprocessor because of its scratch has fewer stages, so that a second one has room, since nothing else runs
+   while its warps wait at a barrier; and one that carries sums has one fewer if a further block then has room. If
+   accesses are short, stages also leave some of the memory to L1, which shares it with them.
 
    A map without loops that would have more than the usual warps goes in strips if copies of 16 bytes bring these, and
-   most warps of a multiprocessor are kept. A map without a hint for warps whose strips run ahead gets twice the usual
-   warps, if they do with these, too. Other maps without such a hint get more warps, up to 16, as long as fewer than
-   half of the threads that a multiprocessor can have are predicted to be there and each step brings more of them. If
-   these are too few still, its rings have two stages, provided that this brings more. A map whose ring leaves no room
-   for a second block has up to 32 warps, if their registers suffice: 16 are the most for others because all warps of a
-   block wait for the last one, but while this one waits, nothing else computes. A reduction without a hint gets more,
-   up to eight, in the same way, as long as each warp has results of its own, because otherwise more warps exchange
-   more, in each iteration if a loop sums columns, and if accesses are shorter than 16 bytes, so that instructions
-   limit it.
+   most warps of a multiprocessor are kept. Strips that do not run ahead yield to more warps. A map without a hint for
+   warps whose strips run ahead gets twice the usual warps, if they do with these, too. Other maps without such a hint
+   get more warps, up to 16, as long as fewer than half of the threads that a multiprocessor can have are predicted to
+   be there and each step brings more of them. If these are too few still, its rings have two stages, provided that
+   this brings more. A map whose ring leaves no room for a second block has up to 32 warps, if their registers
+   suffice: 16 are the most for others because all warps of a block wait for the last one, but while this one waits,
+   nothing else computes. A reduction without a hint gets more, up to eight, in the same way, as long as each warp has
+   results of its own, because otherwise more warps exchange more, in each iteration if a loop sums columns, and if
+   accesses are shorter than 16 bytes, so that instructions limit it.
 
    Why any choice is right: passes keep the meaning of a kernel for every number of warps. */
 #include "codegen/choose.h"
@@ -249,8 +249,7 @@ static void add_warps(cg_func *c, const cg_watch *watch, uint32_t most, cg_weigh
     }
 }
 
-enum { FEWEST_STAGES = 2 };
-
+enum { FEWEST_STAGES = 2 }; /* of a ring whose block is to leave room for more */
 /* Returns what is predicted for a block. */
 static cg_weight fill_with_map(cg_func *c, const cg_watch *watch, cg_choices *room, cg_weight now)
 {
@@ -275,7 +274,8 @@ static void share_strips(cg_func *c, const cg_watch *watch, cg_choices *room, cg
 {
     cg_choices best = *cg_choices_of(c), next = best;
     next.warps = 1u << CG_MANY_WARPS;
-    if (c->failed || best.warps || !now.compiles || !now.strip_bits || !now.is_fed || now.warp_bits != CG_USUAL_WARPS)
+    if (c->failed || best.warps || !now.compiles || !now.strip_bits || !now.is_fed || now.warp_bits != CG_USUAL_WARPS
+        || cg_hint_of(c, CG_HINT_WARPS))
         return;
     const cg_weight usual = now;
     now = cg_weigh(c, watch, &next);
@@ -289,6 +289,22 @@ static void share_strips(cg_func *c, const cg_watch *watch, cg_choices *room, cg
     cg_remark(c, NULL, CG_REMARK_ChosenByCost, TV_REMARK_PASSED,
               "{Warps=%u} warps{Stages=%s}: strips are shared by more of them", best.warps,
               best.stages ? ", two stages" : "");
+}
+
+/* Gives a map whose strips do not run ahead as many warps as leave none: each would wait for the one before to be
+   stored, and accesses that short are no shorter with more warps. A hint for fewer yields. */
+static void leave_strips(cg_func *c, const cg_watch *watch, cg_choices *room, const cg_weight *now)
+{
+    cg_choices next = *cg_choices_of(c);
+    const uint32_t most = cg_most_warps_of_map(c, cg_largest_tile(c)), bits = now->warp_bits + now->strip_bits;
+    if (c->failed || next.warps || !now->compiles || !now->strip_bits || now->is_fed)
+        return;
+    next.warps = 1u << (bits < most ? bits : most);
+    const cg_weight then = cg_weigh(c, watch, &next);
+    if (c->failed || !then.compiles || then.strip_bits >= now->strip_bits)
+        return;
+    cg_take(c, room, &next);
+    cg_remark(c, NULL, CG_REMARK_ChosenByCost, TV_REMARK_PASSED, "{Warps=%u} warps, no strips", next.warps);
 }
 
 /* ---- reductions and scans ---- */
@@ -555,9 +571,11 @@ static cg_weight make_room(cg_func *c, const cg_watch *watch, cg_choices *room, 
 void cg_choose_warps(cg_func *c, const cg_watch *watch, cg_choices *room)
 {
     if (is_weighed_map(c)) {
-        const cg_weight now = leave_rows(c, watch, room, go_in_strips(c, watch, room));
+        cg_weight now = leave_rows(c, watch, room, go_in_strips(c, watch, room));
         if (!cg_hint_of(c, CG_HINT_WARPS))
-            share_strips(c, watch, room, fill_with_map(c, watch, room, now));
+            now = fill_with_map(c, watch, room, now);
+        share_strips(c, watch, room, now);
+        leave_strips(c, watch, room, &now);
         return;
     }
     if (!is_reduction(c)) {
