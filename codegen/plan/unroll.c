@@ -116,8 +116,8 @@ static uint32_t iterations_taken(const ct_op *loop)
 {
     uint32_t most = 0;
     for (const ct_op *op = loop->regions[0]->first; op; op = ct_next_op(op, loop->regions[0])) {
-        const uint32_t taken =
-            ct_is_load(op) && op->results[0].type->rank ? cg_iterations_taken(loop, op->results[0].type) : 0;
+        const bool is_tile = (ct_is_load(op) || op->opcode == CT_stowed) && op->results[0].type->rank;
+        const uint32_t taken = is_tile ? cg_iterations_taken(loop, op->results[0].type) : 0;
         most = taken > most ? taken : most;
     }
     return most;
