@@ -53,6 +53,15 @@ static bool keeps_tiles(const cg_func *c)
     return false;
 }
 
+/* Are several iterations of a loop executed together (codegen/plan/unroll.c)? */
+static bool unrolls(const cg_func *c)
+{
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
+        if (op->unrolled)
+            return true;
+    return false;
+}
+
 /* Bytes of memory that stages are of, in accesses shorter than 16 bytes or in others. */
 static uint64_t bytes_ahead(const cg_func *c, bool is_short)
 {
@@ -110,6 +119,7 @@ static cg_weight weight_of(const cg_func *c)
     w.loads_late = cost && loads_late(c);
     w.keeps = cost && keeps_tiles(c);
     w.is_fed = cost && reads_own_slots(c);
+    w.together = w.compiles && unrolls(c);
     return w;
 }
 

@@ -39,6 +39,7 @@ typedef struct cg_choices {
                                aligned, too */
     cg_decision strips;     /* of maps without loops, rather than more warps: CG_IF_LEGAL */
     cg_decision rows;       /* of maps, in front of loops that may not run: CG_NEVER */
+    cg_decision together;   /* iterations of loops, also where only the cost is needed: CG_IF_LEGAL */
     cg_decision bytes;      /* unsigned, as f32 by prmt and additions rather than conversions: CG_IF_LEGAL */
     const cg_assumption *assumed;
     uint32_t assumed_count;

@@ -11,7 +11,8 @@
    fewer (codegen/rewrite/unroll.c).
 
    Loops that are unrolled get no ring. While the warps of a kernel are chosen by cost, no loop is unrolled: the model
-   takes a loop for what it does in each of its iterations. */
+   takes a loop for what it does in each of its iterations. Only fewer warps that share a row in such loops are weighed
+   with them (codegen/choose.c). */
 #include "codegen/analysis/product.h"
 #include "codegen/analysis/view.h"
 #include "codegen/kernel/limits.h"
@@ -170,7 +171,7 @@ void cg_unroll_loops(cg_func *c)
         uint32_t bits = bits_of(c, op, is_map, &is_narrow);
         if (!bits)
             continue;
-        if (cg_leaves_out(c))
+        if (cg_choices_of(c)->together != CG_IF_LEGAL && cg_leaves_out(c))
             return;
         tell(c, op, bits);
         changed = cg_unroll(c, op, bits, is_narrow) || changed;
