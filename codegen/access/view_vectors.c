@@ -371,19 +371,24 @@ static cg_val sum_of(walk *w, cg_val address, uint32_t key, cg_val bytes)
     return *sum;
 }
 
-/* The address delta along t behind another one: by as many steps of the unit, of which the earlier ones are there. */
+/* The address delta along t behind another one: a few steps of the unit, or a multiple that is known once, behind that
+   of the register before, so that registers hold no more than one address. */
 static cg_val address_in_turn(walk *w, uint32_t t, cg_val address, uint32_t delta)
 {
-    uint32_t unit = w->unit[t];
-    cg_val bytes = *step_bytes(w, t, unit, unit, 0);
-    for (uint32_t at = unit; at <= delta; at += unit) {
-        cg_val *sum = cache(w, &w->sums, address.id, t << 24 | at);
-        if (!sum->id)
-            *sum = add(w->c, at == unit ? address : *cache(w, &w->sums, address.id, t << 24 | (at - unit)), bytes);
-        if (at == delta)
-            return *sum;
-    }
-    return address;
+    enum { FEW = 2 };
+    cg_val *sum = cache(w, &w->sums, address.id, t << 24 | delta);
+    if (!delta || sum->id)
+        return delta ? *sum : address;
+    const uint32_t unit = w->unit[t], mask = cg_dim_mask(&w->shape, t),
+                   all = (cg_layout_reg_images(w->l) & mask) >> w->shape.shift[t], before = (delta - 1) & all,
+                   steps = (delta - before) / unit, times = steps > FEW ? 1 : steps;
+    cg_val one = *step_bytes(w, t, unit, unit, 0), *bytes = cache(w, &w->steps, t, steps / times * unit);
+    if (!bytes->id)
+        *bytes = mul64(w->c, one, cg_const(CG_B64, steps / times));
+    *sum = address_in_turn(w, t, address, before);
+    for (uint32_t i = 0; i < times; i++)
+        *sum = add(w->c, *sum, *bytes);
+    return *sum;
 }
 
 /* What selects a register's condition along t, and its step. */
