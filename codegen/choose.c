@@ -379,6 +379,23 @@ static cg_weight fill_with_rows(cg_func *c, const cg_watch *watch, cg_choices *r
     return now;
 }
 
+/* Gives a block of eight warps that has a multiprocessor to itself, because what a loop loads takes half of its
+   registers, twice as many, unless it comes by a ring: ptxas keeps fewer loads of a thread on their way than such a
+   tile has, and no other block has any. On an H200, 12 kernels of fresh seeds are 1.00 to 1.21 times as fast, 1.07 in
+   the geometric mean. Returns what is predicted for a block. */
+static cg_weight share_registers(cg_func *c, const cg_watch *watch, cg_choices *room, cg_weight now)
+{
+    cg_choices twice = *cg_choices_of(c);
+    if (!now.fills || now.is_fed || now.warp_bits != CG_MANY_WARPS || twice.warps || cg_hint_of(c, CG_HINT_OCCUPANCY))
+        return now;
+    twice.warps = 2u << now.warp_bits;
+    const cg_weight then = cg_weigh(c, watch, &twice);
+    if (c->failed || !then.compiles)
+        return now;
+    cg_take_fuller(c, room, &twice, &then, now.resident);
+    return then;
+}
+
 /* Gives the rings of a block fewer stages if that makes room for another block: stages are counted before it is known
    how much scratch is beside them. A block that has a multiprocessor to itself may lose several stages. Where loops
    carry sums, one stage yields: until a loop ends, its threads do nothing but wait for what they add, and other blocks
@@ -428,7 +445,7 @@ void cg_choose_warps(cg_func *c, const cg_watch *watch, cg_choices *room)
         now = choose_by_cost(c, watch, room);
         now = cg_share_rows_less(c, watch, room, now);
     }
-    now = fill_with_rows(c, watch, room, now);
+    now = share_registers(c, watch, room, fill_with_rows(c, watch, room, now));
     if (cg_choices_of(c)->stages)
         return; /* a number that is asked for remains */
     now = make_room(c, watch, room, &now);

@@ -92,7 +92,7 @@ static bool loads_late(const cg_func *c)
 }
 
 /* What is predicted for a kernel that has been compiled up to its cost. */
-static cg_weight weight_of(const cg_func *c)
+static cg_weight weight_of(cg_func *c)
 {
     cg_weight w = {.cycles = 0};
     const cg_kernel_cost *cost = c->failed ? NULL : c->cost;
@@ -119,6 +119,7 @@ static cg_weight weight_of(const cg_func *c)
     w.loads_late = cost && loads_late(c);
     w.keeps = cost && keeps_tiles(c);
     w.is_fed = cost && reads_own_slots(c);
+    w.fills = cost && !c->groups && cg_block_is_alone(c);
     w.together = w.compiles && unrolls(c);
     return w;
 }

@@ -32,6 +32,7 @@ typedef struct cg_weight {
     bool is_short;       /* accesses such as has_short says read most of the bytes */
     bool loads_late;     /* a version for rows that are not aligned loads tiles in the iterations that need them */
     bool keeps;          /* rows stay in shared memory for the loops that follow */
+    bool fills;          /* what a loop loads takes half of a multiprocessor's registers, or more */
     bool together;       /* several iterations of a loop are executed together */
     bool is_fed;         /* no thread waits for a tile from memory: those that it reads come by a ring in any case */
 } cg_weight;
