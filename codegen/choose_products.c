@@ -556,6 +556,7 @@ static void shorten_conversions(cg_func *c, const cg_watch *watch, cg_choices *r
 
 void cg_choose_for_products(cg_func *c, const cg_watch *watch, cg_choices *room)
 {
+    const bool asks_for_warps = cg_choices_of(c)->warps;
     choose_spread(c, watch, room);
     if (!takes_second_warpgroup(c, watch, room))
         choose_warps(c, watch, room);
@@ -569,4 +570,6 @@ void cg_choose_for_products(cg_func *c, const cg_watch *watch, cg_choices *room)
     choose_correctors(c, watch, room);
     shorten_conversions(c, watch, room);
     cg_choose_rings(c, watch, room);
+    if (!asks_for_warps)
+        cg_halve_warps(c, watch, room);
 }

@@ -3,6 +3,13 @@
    A product whose block is alone on a multiprocessor with two stages gets one stage if a second block then has room and
    the block is predicted to be clearly faster: while one waits for its tiles, or stores results, the other multiplies.
 
+   A product whose threads wait for what they multiply (mma.sync, or without tensor cores) gets fewer stages if further
+   blocks then have room that are predicted to be clearly faster: each of them hides the waits of the others.
+
+   Products by mma.sync, also those of chains, get half of their warps if shared memory limits them and they are
+   predicted to be clearly faster then: each warp reads the operands that it multiplies, so that fewer read less. Not so
+   where copies are short, or another version loads tiles when it needs them: each thread would issue twice as many.
+
    A product of few rows or columns reads far more bytes than it multiplies. Where its tiles are copied in pieces of
    less than 16 bytes, the threads of one warpgroup issue so many copies that these take most of an iteration, and
    several blocks leave little to L1, through which such pieces pass. Then two warpgroups multiply, and others copy
@@ -68,13 +75,82 @@ static void copy_ahead(cg_func *c, const cg_watch *watch, cg_choices *room, cons
         cg_take_cheaper(c, room, &more, "producers copy short pieces for two warpgroups", &then, now);
 }
 
+/* Would one more block have the registers that its threads want, but not the shared memory? */
+static bool lack_shared(const cg_func *c, const cg_weight *now)
+{
+    const uint32_t blocks = cg_blocks_weighed(now), threads = (blocks + 1) << (now->warp_bits + CG_LANE_BITS);
+    return cg_blocks_of_shared(c, now->shared) == blocks
+           && now->wanted * threads <= cg_machine_of(c->target)->registers;
+}
+
+static bool take_fewer_stages(cg_func *c, const cg_watch *watch, cg_choices *room, const cg_weight *now)
+{
+    const double worth = cg_machine_of(c->target)->worth_changing;
+    const ct_op *product = cg_largest_product(c->ir);
+    cg_choices fewer = *cg_choices_of(c), best = fewer;
+    cg_weight chosen = *now;
+    if (now->is_divided || now->stages <= TWO_STAGES || now->waits < worth || !lack_shared(c, now) || is_f64(product)
+        || cg_mma_is_async(c, product))
+        return false;
+    for (fewer.stages = now->stages - 1; fewer.stages >= TWO_STAGES; fewer.stages--) {
+        const cg_weight then = cg_weigh(c, watch, &fewer);
+        const bool has_room = then.compiles && !then.is_divided && then.resident > now->resident && then.short_of <= 1;
+        if (!has_room || then.stages != fewer.stages || then.share * worth > chosen.share)
+            continue;
+        chosen = then;
+        best = fewer;
+    }
+    if (c->failed || !best.stages)
+        return false;
+    cg_take_cheaper(c, room, &best, "fewer stages, which leave room for further blocks", &chosen, now);
+    return true;
+}
+
+/* Have threads the registers for twice as much of each tile? */
+static bool can_hold_twice(const cg_func *c, const cg_weight *now)
+{
+    const double beside = cg_machine_of(c->target)->registers_usual;
+    return 2 * (now->wanted - beside) + beside <= CG_THREAD_REGISTERS;
+}
+
+/* Has a tile of the product's result a long side? Four warps divide it, and each of them reads the other operand, which
+   is short: fewer warps save little, but their blocks are alone where a grid has few. */
+static bool is_long(const ct_op *product)
+{
+    enum { LONG = 128 };
+    const bc_type *sums = product->results[0].type;
+    const int64_t *sides = &sums->shape[sums->rank - 2];
+    return sides[0] >= LONG || sides[1] >= LONG;
+}
+
+void cg_halve_warps(cg_func *c, const cg_watch *watch, cg_choices *room)
+{
+    const ct_op *product = cg_largest_product(c->ir);
+    cg_choices half = *cg_choices_of(c);
+    if (!product || is_f64(product) || product->opcode == OP_mmaf_scaled || cg_loops_stay_plain(c)
+        || cg_product_of(c, product).instruction != CG_BY_MMA)
+        return;
+    const cg_weight now = cg_weigh(c, watch, &half);
+    if (!now.compiles || now.is_divided || now.stages < TWO_STAGES || now.warp_bits < CG_WARPGROUP_BITS || !now.shares
+        || now.is_short || now.loads_late || !can_hold_twice(c, &now)
+        || (now.warp_bits == CG_WARPGROUP_BITS && is_long(product)))
+        return;
+    half.warps = 1u << (now.warp_bits - 1);
+    const cg_weight then = cg_weigh(c, watch, &half);
+    if (c->failed || !then.compiles || then.is_divided || then.stages < TWO_STAGES || then.short_of > 1
+        || then.share * cg_machine_of(c->target)->worth_changing > now.share)
+        return;
+    cg_take_cheaper(c, room, &half, "half of the warps, which read less", &then, &now);
+}
+
 void cg_choose_rings(cg_func *c, const cg_watch *watch, cg_choices *room)
 {
     const cg_choices usual = *cg_choices_of(c);
     if (!cg_largest_product(c->ir) || !is_free(c))
         return;
     const cg_weight now = cg_weigh(c, watch, &usual);
-    if (!c->failed && now.compiles && !take_single_stage(c, watch, room, &now))
+    if (!c->failed && now.compiles && !take_single_stage(c, watch, room, &now)
+        && !take_fewer_stages(c, watch, room, &now))
         copy_ahead(c, watch, room, &now);
 }
 

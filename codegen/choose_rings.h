@@ -4,8 +4,10 @@
 
 #include "codegen/passes/pass.h"
 
-/* In both, *room keeps the choices, if they change. */
+/* In all, *room keeps the choices, if they change. */
 void cg_choose_rings(cg_func *c, const cg_watch *watch, cg_choices *room);
+/* Gives products by mma.sync half of their warps if that is predicted to be clearly faster. */
+void cg_halve_warps(cg_func *c, const cg_watch *watch, cg_choices *room);
 /* Gives a product by mma.sync two stages if that brings many more blocks to a multiprocessor. */
 void cg_prefer_blocks(cg_func *c, const cg_watch *watch, cg_choices *room);
 

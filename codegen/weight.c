@@ -91,6 +91,26 @@ static bool loads_late(const cg_func *c)
     return false;
 }
 
+/* The loop with the longest iterations, of versions that are as likely to run as others none; NULL: there is none. */
+static const cg_loop_cost *longest_loop(const cg_kernel_cost *cost)
+{
+    const cg_loop_cost *most = NULL;
+    for (uint32_t i = 0; i < cost->loop_count; i++)
+        if (!cost->loops[i].loop->likely && (!most || cost->loops[i].taken > most->taken))
+            most = &cost->loops[i];
+    return most;
+}
+
+/* Finds how long the loop takes beside the resource that it needs most; DRAM is shared through L2. */
+static void weigh_waits(const cg_kernel_cost *cost, const cg_loop_cost *loop, cg_weight *w)
+{
+    double most = 0;
+    for (uint32_t r = 0; loop && r < CG_RESOURCES; r++)
+        most = loop->cycles[r] > most && r != CG_DRAM ? loop->cycles[r] : most;
+    w->waits = most > 0 ? loop->taken / (cost->blocks * most) : 1;
+    w->shares = most > 0 && loop->cycles[CG_SHARED_MEMORY] >= most;
+}
+
 /* What is predicted for a kernel that has been compiled up to its cost. */
 static cg_weight weight_of(cg_func *c)
 {
@@ -116,6 +136,8 @@ static cg_weight weight_of(cg_func *c)
     const uint64_t in_short = cost ? bytes_ahead(c, true) : 0;
     w.has_short = cost && (in_short || c->is_versioned);
     w.is_short = cost && (in_short > bytes_ahead(c, false) || c->is_versioned);
+    if (cost)
+        weigh_waits(cost, longest_loop(cost), &w);
     w.loads_late = cost && loads_late(c);
     w.keeps = cost && keeps_tiles(c);
     w.is_fed = cost && reads_own_slots(c);

@@ -30,6 +30,8 @@ typedef struct cg_weight {
     uint32_t stages;     /* of the longest ring; 0: no loop has one */
     bool has_short;      /* accesses that run ahead, or those of one of two versions, are shorter than 16 bytes */
     bool is_short;       /* accesses such as has_short says read most of the bytes */
+    double waits;        /* how many times as long as the busiest resource its longest loop takes */
+    bool shares;         /* shared memory is that resource */
     bool loads_late;     /* a version for rows that are not aligned loads tiles in the iterations that need them */
     bool keeps;          /* rows stay in shared memory for the loops that follow */
     bool fills;          /* what a loop loads takes half of a multiprocessor's registers, or more */
