@@ -15,7 +15,7 @@
 
    On an H200, 28 kernels, 24 of them of three seeds that the rule was not read from, are 0.99 to 1.05 times as fast,
    1.01 in the geometric mean. By the other form, 14 reductions and rows are 0.996 to 1.54 times as fast, 1.04 in the
-   mean: an arg-max of squares of f64 takes 72 us instead of 111; without it, which the rule was found on, 1.01. */
+   mean: an arg-max of squares of f64 takes 72 µs instead of 111; without it, which the rule was found on, 1.01. */
 #include "codegen/access/pointers.h"
 #include "codegen/analysis/product.h"
 #include "codegen/facts/facts.h"
