@@ -68,8 +68,8 @@ void cg_groups_consume_rows(const cg_splitting *x, const cg_ring_place *rows);
 void cg_groups_round(const cg_splitting *x, bool maps);
 /* Registers of a consumer for the accumulators of the loop and the operands that its products pass to each other. */
 int cg_registers_taken(const cg_splitting *x, const ct_op *loop);
-/* Registers of the budget that each consumer leaves to producers (codegen/groups/lend.c). */
-uint32_t cg_registers_lent(const cg_splitting *x);
+/* Registers of the budget that each consumer leaves to producers, who execute this program (codegen/groups/lend.c). */
+uint32_t cg_registers_lent(const cg_splitting *x, const ct_block *program);
 /* Bytes of shared memory that the block may have. */
 uint32_t cg_groups_shared(const cg_splitting *x);
 

@@ -424,7 +424,7 @@ static bool make_rings(cg_splitting *x)
 static void wrap(cg_splitting *x, ct_block *producers)
 {
     ct_func *f = x->f;
-    const uint32_t lent = cg_registers_lent(x);
+    const uint32_t lent = cg_registers_lent(x, producers);
     cg_groups *detail = bc_new(f->arena, cg_groups, 1);
     ct_block *consumers = ct_block_new(f, 0);
     ct_op *groups = ct_op_new(f, CT_groups, f->body->first, 0, 0), *end = ct_clone(f, f->body->last, &(ct_map){0});
