@@ -475,6 +475,17 @@ static void choose_copies(cg_func *c, const cg_watch *watch, cg_choices *room)
         cg_leave_cache(c, watch, room, &now);
 }
 
+/* Behind the choice of rings, which takes a block of more stages where their copies are as short. */
+static void keep_blocks_out(cg_func *c, const cg_watch *watch, cg_choices *room)
+{
+    const cg_choices usual = *cg_choices_of(c);
+    if (usual.groups != CG_AS_DECIDED || usual.stages || cg_loops_stay_plain(c) || !cg_largest_product(c->ir))
+        return;
+    const cg_weight now = cg_weigh(c, watch, &usual);
+    if (now.compiles)
+        cg_keep_blocks_out(c, watch, room, &now);
+}
+
 /* ---- the correction of sums ---- */
 
 /* Gives the sum of a chain by tcgen05 to correctors if the model predicts that the block is faster then: consumers go
@@ -572,4 +583,5 @@ void cg_choose_for_products(cg_func *c, const cg_watch *watch, cg_choices *room)
     cg_choose_rings(c, watch, room);
     if (!asks_for_warps)
         cg_halve_warps(c, watch, room);
+    keep_blocks_out(c, watch, room);
 }

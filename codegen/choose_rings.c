@@ -13,7 +13,9 @@
    A product of few rows or columns reads far more bytes than it multiplies. Where its tiles are copied in pieces of
    less than 16 bytes, the threads of one warpgroup issue so many copies that these take most of an iteration, and
    several blocks leave little to L1, through which such pieces pass. Then two warpgroups multiply, and others copy
-   ahead with as many stages as a block alone has room for. */
+   ahead with as many stages as a block alone has room for, and L1 beside them. So do those of a product by wgmma whose
+   tile has rows for two warpgroups, if its rows along K fill lines: a warp that starts copies is held for most of the
+   time that they take, and multiplies nothing meanwhile. */
 #include "codegen/choose_rings.h"
 
 #include "codegen/analysis/product.h"
@@ -64,15 +66,27 @@ static bool is_narrow(const ct_op *product)
     return sides[0] <= FEW || sides[1] <= FEW;
 }
 
+/* Does wgmma multiply rows for two warpgroups, in steps whose rows along K fill lines? */
+static bool has_rows_for_two(cg_func *c, const ct_op *op)
+{
+    const cg_product p = cg_product_of(c, op);
+    return p.instruction == CG_BY_WGMMA && p.in != BC_TF32 && (1u << p.m) >= 2 * CG_WARPGROUP_ROWS
+           && cg_memory_bytes(p.in) << p.k >= CG_LINE_BYTES;
+}
+
 static void copy_ahead(cg_func *c, const cg_watch *watch, cg_choices *room, const cg_weight *now)
 {
     cg_choices more = *cg_choices_of(c);
-    if (now->is_divided || !now->is_short || !is_narrow(cg_largest_product(c->ir)) || c->warp_bits != CG_WARPGROUP_BITS)
+    const ct_op *product = cg_largest_product(c->ir);
+    if (now->is_divided || !now->is_short || c->warp_bits != CG_WARPGROUP_BITS
+        || (!is_narrow(product) && !has_rows_for_two(c, product)))
         return;
     more.warps = 2u << CG_WARPGROUP_BITS;
     const cg_weight then = cg_weigh(c, watch, &more);
-    if (!c->failed && then.compiles && then.is_divided && then.by_threads)
-        cg_take_cheaper(c, room, &more, "producers copy short pieces for two warpgroups", &then, now);
+    if (c->failed || !then.compiles || !then.is_divided || !then.by_threads)
+        return;
+    cg_take_cheaper(c, room, &more, "producers copy short pieces for two warpgroups", &then, now);
+    cg_leave_cache(c, watch, room, &then);
 }
 
 /* Would one more block have the registers that its threads want, but not the shared memory? */

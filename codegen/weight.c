@@ -138,6 +138,7 @@ static cg_weight weight_of(cg_func *c)
     w.is_short = cost && (in_short > bytes_ahead(c, false) || c->is_versioned);
     if (cost)
         weigh_waits(cost, longest_loop(cost), &w);
+    w.fills_cache = w.is_short || (in_short && in_short == bytes_ahead(c, false));
     w.loads_late = cost && loads_late(c);
     w.keeps = cost && keeps_tiles(c);
     w.is_fed = cost && reads_own_slots(c);
@@ -269,22 +270,40 @@ static bool crowds_cache(const cg_func *c, const cg_weight *w)
            > cg_machine_of(c->target)->shared_beside_kib * 1024;
 }
 
-void cg_leave_cache(cg_func *c, const cg_watch *watch, cg_choices *room, const cg_weight *now)
+/* outside: blocks that fewer stages make room for stay out. */
+static void leave_cache(cg_func *c, const cg_watch *watch, cg_choices *room, const cg_weight *now, bool outside)
 {
     cg_choices fewer = *cg_choices_of(c);
-    if (!now->is_short || !now->stages || !crowds_cache(c, now))
+    if (!now->stages || !crowds_cache(c, now))
         return;
     for (fewer.stages = now->stages - 1; fewer.stages >= CG_SLOTS_IN_FLIGHT; fewer.stages--) {
-        const cg_weight then = cg_weigh(c, watch, &fewer);
+        fewer.blocks = 0;
+        cg_weight then = cg_weigh(c, watch, &fewer);
+        if (outside && then.resident > now->resident) {
+            fewer.blocks = cg_blocks_weighed(now);
+            then = cg_weigh(c, watch, &fewer);
+        }
         if (c->failed || then.resident != now->resident || then.is_divided != now->is_divided)
             return;
         if (crowds_cache(c, &then))
             continue;
         cg_take(c, room, &fewer);
-        cg_remark(
-            c, NULL, CG_REMARK_ChosenByCost, TV_REMARK_PASSED,
-            "at most {Stages=%u} stages: short accesses pass through L1, for which more of them leave little room",
-            fewer.stages);
+        cg_remark(c, NULL, CG_REMARK_ChosenByCost, TV_REMARK_PASSED,
+                  "at most {Stages=%u} stages%s: short accesses pass through L1, for which more of them leave little "
+                  "room",
+                  fewer.stages, fewer.blocks ? ", and no more blocks on a multiprocessor" : "");
         return;
     }
+}
+
+void cg_leave_cache(cg_func *c, const cg_watch *watch, cg_choices *room, const cg_weight *now)
+{
+    if (now->is_short)
+        leave_cache(c, watch, room, now, false);
+}
+
+void cg_keep_blocks_out(cg_func *c, const cg_watch *watch, cg_choices *room, const cg_weight *now)
+{
+    if (now->fills_cache && !now->is_divided)
+        leave_cache(c, watch, room, now, true);
 }

@@ -122,16 +122,26 @@ static uint32_t blocks_for_again(const cg_func *c)
     return fit > least ? fit : least ? least : 1;
 }
 
+/* The smallest size of a block's shared memory with which one more than so many have no room: what is left over is
+   L1's. */
+static uint32_t size_for(const cg_func *c, uint32_t blocks)
+{
+    const cg_machine *m = cg_machine_of(c->target);
+    const uint32_t lines = ((uint32_t)m->shared_kib << 10) / (blocks + 1) / CG_LINE_BYTES + 1,
+                   own = lines * CG_LINE_BYTES - CG_SYSTEM_SHARED, most = cg_static_shared(c->target);
+    return own < most ? own : most;
+}
+
 void cg_leave_room_for_again(cg_func *c, uint32_t *bytes)
 {
     const cg_machine *m = cg_machine_of(c->target);
-    const uint32_t most = cg_static_shared(c->target), blocks = c->again_bytes ? blocks_for_again(c) : 0;
+    const uint32_t chosen = cg_choices_of(c)->blocks;
+    if (chosen && size_for(c, chosen) > *bytes)
+        *bytes = size_for(c, chosen);
+    const uint32_t blocks = c->again_bytes ? blocks_for_again(c) : 0;
     if (!blocks || blocks >= m->most_blocks || blocks * cg_threads(c) >= (uint32_t)c->target->threads)
         return;
-    /* the smallest size of which one block more has no room: what is left over is L1's */
-    const uint32_t lines = ((uint32_t)m->shared_kib << 10) / (blocks + 1) / CG_LINE_BYTES + 1;
-    uint32_t own = lines * CG_LINE_BYTES - CG_SYSTEM_SHARED;
-    own = own < most ? own : most;
+    const uint32_t own = size_for(c, blocks);
     if (own <= *bytes || cg_leaves_out(c))
         return;
     *bytes = own;

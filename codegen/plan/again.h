@@ -16,7 +16,7 @@ uint32_t cg_iterations_taken(const ct_op *loop, const bc_type *tile);
 /* Before loads are planned: finds the rows that are read again, and notes their bytes in c->again_bytes. */
 void cg_find_again(cg_func *c);
 /* After shared memory is arranged: adds to the bytes that a block takes, so that no more blocks share a multiprocessor
-   than L2 has room for their rows. */
+   than the plan asks for (cg_choices.blocks), or than L2 has room for their rows. */
 void cg_leave_room_for_again(cg_func *c, uint32_t *bytes);
 
 #endif
