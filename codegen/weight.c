@@ -111,6 +111,22 @@ static void weigh_waits(const cg_kernel_cost *cost, const cg_loop_cost *loop, cg
     w->shares = most > 0 && loop->cycles[CG_SHARED_MEMORY] >= most;
 }
 
+/* What its loops load, and how. */
+static void weigh_loads(cg_func *c, const cg_kernel_cost *cost, cg_weight *w)
+{
+    const uint64_t in_short = bytes_ahead(c, true), in_long = bytes_ahead(c, false);
+    for (uint32_t i = 0; i < cost->loop_count; i++)
+        w->stages = cost->loops[i].stages > w->stages ? cost->loops[i].stages : w->stages;
+    w->has_short = in_short || c->is_versioned;
+    w->is_short = in_short > in_long || c->is_versioned;
+    w->fills_cache = w->is_short || (in_short && in_short == in_long);
+    w->loads_late = loads_late(c);
+    w->keeps = keeps_tiles(c);
+    w->is_fed = reads_own_slots(c);
+    w->fills = !c->groups && cg_block_is_alone(c);
+    weigh_waits(cost, longest_loop(cost), w);
+}
+
 /* What is predicted for a kernel that has been compiled up to its cost. */
 static cg_weight weight_of(cg_func *c)
 {
@@ -131,19 +147,9 @@ static cg_weight weight_of(cg_func *c)
     w.strip_bits = c->strip_bits;
     w.shared = cost ? cost->shared : 0;
     w.resident = cost ? cost->blocks << w.warp_bits : 0;
-    for (uint32_t i = 0; cost && i < cost->loop_count; i++)
-        w.stages = cost->loops[i].stages > w.stages ? cost->loops[i].stages : w.stages;
-    const uint64_t in_short = cost ? bytes_ahead(c, true) : 0;
-    w.has_short = cost && (in_short || c->is_versioned);
-    w.is_short = cost && (in_short > bytes_ahead(c, false) || c->is_versioned);
-    if (cost)
-        weigh_waits(cost, longest_loop(cost), &w);
-    w.fills_cache = w.is_short || (in_short && in_short == bytes_ahead(c, false));
-    w.loads_late = cost && loads_late(c);
-    w.keeps = cost && keeps_tiles(c);
-    w.is_fed = cost && reads_own_slots(c);
-    w.fills = cost && !c->groups && cg_block_is_alone(c);
     w.together = w.compiles && unrolls(c);
+    if (cost)
+        weigh_loads(c, cost, &w);
     return w;
 }
 
