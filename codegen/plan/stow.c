@@ -29,6 +29,11 @@
 #include "codegen/tile/build.h"
 #include "codegen/tile/tokens.h"
 
+enum {
+    MOST_LOOKED = 2 * CG_KEPT_LOOPS, /* at, for loops that load a row again */
+    MOST_LOOPS = 32                  /* of a kernel, so that those which are there twice leave it small */
+};
+
 typedef struct stowing {
     cg_func *c;
     ct_op *first;  /* loop */
@@ -36,6 +41,8 @@ typedef struct stowing {
     ct_op *loops[CG_KEPT_LOOPS];
     ct_op *again[CG_KEPT_LOOPS][CG_RING_LOADS]; /* by later loop and load of the ring; NULL: it does not load it */
     uint32_t count;
+    uint8_t *held;  /* by value id: whether a load must stay where it is, once that is known */
+    uint32_t known; /* ids below it are in the table; later loads are not stowed */
 } stowing;
 
 /* ---- which ---- */
@@ -81,10 +88,21 @@ static uint32_t bytes_beside(cg_func *c, const ct_op *loop)
     return bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;
 }
 
+/* Must the load of the loop stay where it is? Each load is looked at once, since that takes as long as its block is. */
+static bool is_held_back(const stowing *x, const ct_op *loop, const ct_op *load)
+{
+    enum { UNKNOWN, HELD, FREE };
+    uint8_t *known = &x->held[load->results[0].id];
+    if (*known == UNKNOWN)
+        *known = cg_order_holds_back(x->c, loop->block, load) ? HELD : FREE;
+    return *known == HELD;
+}
+
 static ct_op *find_again(const stowing *x, const ct_op *load, const ct_op *loop)
 {
     for (ct_op *op = loop->regions[0]->first; op; op = op->next)
-        if (ct_is_load(op) && cg_load_same(load, x->first, op, loop) && !cg_order_holds_back(x->c, loop->block, op))
+        if (ct_is_load(op) && op->results[0].id < x->known && cg_load_same(load, x->first, op, loop)
+            && !is_held_back(x, loop, op))
             return op;
     return NULL;
 }
@@ -172,14 +190,17 @@ static bool add_tile(cg_func *c, cg_ring *ring, ct_op *load)
 static bool find_loops(stowing *x)
 {
     ct_op *loads[CG_RING_LOADS];
-    uint32_t count = 0, kept = 0;
+    uint32_t count = 0, kept = 0, looked = 0;
     x->ring = cg_ring_plan(x->c, CG_RING_OF_THREADS);
     for (ct_op *op = x->first->regions[0]->first; op && count < CG_RING_LOADS; op = op->next)
         if (ct_is_load(op) && is_tile(op) && is_short(x->c, op))
             loads[count++] = op;
-    for (ct_op *op = count && x->ring ? x->first->next : NULL; op && x->count < CG_KEPT_LOOPS; op = op->next)
-        if (op->opcode == OP_for && cg_have_same_range(x->first, op) && may_stow(op) && cg_may_version(op, op))
+    for (ct_op *op = count && x->ring ? x->first->next : NULL; op && looked < MOST_LOOKED; op = op->next) {
+        looked += op->opcode == OP_for;
+        if (op->opcode == OP_for && x->count < CG_KEPT_LOOPS && cg_have_same_range(x->first, op) && may_stow(op)
+            && cg_may_version(op, op))
             add_loop(x, op, loads, count);
+    }
     for (uint32_t i = 0; i < count && x->count; i++) {
         if (!is_read_again(x, i) || !add_tile(x->c, x->ring, loads[i]))
             continue;
@@ -262,13 +283,23 @@ static void stow(const stowing *x)
         cg_ring_put_behind(x->c, CT_ended, ring, last ? last : x->first);
 }
 
+static uint32_t loops_of(const cg_func *c)
+{
+    uint32_t loops = 0;
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
+        loops += ct_is_loop(op);
+    return loops;
+}
+
 void cg_stow_tiles(cg_func *c)
 {
-    bool changed = false;
-    if (c->strip_bits || cg_loops_stay_plain(c) || cg_has_products(c->ir->body))
+    if (c->strip_bits || cg_loops_stay_plain(c) || cg_has_products(c->ir->body) || loops_of(c) > MOST_LOOPS)
         return;
-    for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
-        stowing x = {.c = c, .first = op};
+    const uint32_t known = c->ir->value_count;
+    uint8_t *held = bc_new(&c->arena, uint8_t, known + 1u);
+    bool changed = false;
+    for (ct_op *op = held ? c->ir->body->first : NULL; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
+        stowing x = {.c = c, .first = op, .held = held, .known = known};
         if (op->opcode != OP_for || !may_stow(op) || !find_loops(&x))
             continue;
         cg_ring_place_loads(x.ring);
