@@ -15,7 +15,8 @@
    Why it is right: a load that is dropped would have read the same elements, because it has the same address, mask and
    padding as that of the first loop in the same iteration, and the block of the loops has no write that it may have to
    follow (cg_order_holds_back). A thread reads what it has written itself, in its program order, so that no barrier is
-   needed; slots are numbered by iterations, and what has no slot is not written. */
+   needed; slots are numbered by iterations, each of which stows its tiles, since the first loop has one end only, and
+   what has no slot is not written. */
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
 #include "codegen/access/pointers.h"
@@ -300,7 +301,7 @@ void cg_stow_tiles(cg_func *c)
     bool changed = false;
     for (ct_op *op = held ? c->ir->body->first : NULL; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
         stowing x = {.c = c, .first = op, .held = held, .known = known};
-        if (op->opcode != OP_for || !may_stow(op) || !find_loops(&x))
+        if (op->opcode != OP_for || !may_stow(op) || !cg_is_straight(op->regions[0]) || !find_loops(&x))
             continue;
         cg_ring_place_loads(x.ring);
         const cg_kept_slots slots = cg_slots_to_keep(c, op, NULL, x.ring, most_beside(&x), 0);
