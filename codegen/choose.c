@@ -240,6 +240,7 @@ static void add_warps(cg_func *c, const cg_watch *watch, uint32_t most, cg_weigh
 }
 
 enum { FEWEST_STAGES = 2 }; /* of a ring whose block is to leave room for more */
+
 /* Returns what is predicted for a block. */
 static cg_weight fill_with_map(cg_func *c, const cg_watch *watch, cg_choices *room, cg_weight now)
 {

@@ -87,6 +87,10 @@ void cg_place_behind_stowed(cg_func *c);
 /* Why a slot from which each thread reads its own copies cannot hold the load's tile in the layout `home` (NULL: in a
    suitable layout): a text for users. NULL: it can, and *out says how (codegen/plan/streams.c). */
 const char *cg_slot_of_threads(cg_func *c, ct_op *op, const cg_layout *home, cg_ring_load *out);
+/* The offsets of all threads' registers in a slot of which each thread has a part of its own: vectors of 2^bits
+   elements, which the register bits in `vector` number, and those of a warp are adjacent. All strips use the same
+   place. */
+cg_layout cg_places_of_threads(const cg_layout *l, const uint8_t *vector, uint32_t bits, uint32_t warp_bits);
 
 /* ---- loads that are prefetched into registers (codegen/plan/early_find.c, early.c) ---- */
 

@@ -48,6 +48,11 @@ typedef struct stowing {
 
 /* ---- which ---- */
 
+static uint64_t bytes_of(const bc_type *tile)
+{
+    return (uint64_t)cg_memory_bytes(bc_elem_kind(tile)) << cg_shape_of(tile).tile_bits;
+}
+
 /* Is the load of the loop too short for copies, while a thread has a word of it or more? Other tiles could be in a
    ring. */
 static bool is_short(cg_func *c, ct_op *load)
@@ -55,9 +60,7 @@ static bool is_short(cg_func *c, ct_op *load)
     const bc_type *tile = load->results[0].type;
     cg_early_plan p = {.distance = 0};
     cg_early_measure(c, load, &p);
-    return p.access < CG_COPY_BYTES
-           && ((uint64_t)cg_memory_bytes(bc_elem_kind(tile)) << cg_shape_of(tile).tile_bits) / cg_threads(c)
-                  >= CG_COPY_BYTES;
+    return p.access < CG_COPY_BYTES && bytes_of(tile) / cg_threads(c) >= CG_COPY_BYTES;
 }
 
 static bool is_tile(const ct_op *op)
@@ -84,8 +87,7 @@ static uint32_t bytes_beside(cg_func *c, const ct_op *loop)
     uint64_t bytes = 0;
     for (ct_op *op = loop->regions[0]->first; op; op = ct_next_op(op, loop->regions[0]))
         if (ct_is_load(op) && is_tile(op) && !is_short(c, op))
-            bytes += (uint64_t)cg_memory_bytes(bc_elem_kind(op->results[0].type))
-                     << cg_shape_of(op->results[0].type).tile_bits;
+            bytes += bytes_of(op->results[0].type);
     return bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;
 }
 
@@ -139,26 +141,13 @@ static uint32_t most_beside(const stowing *x)
 
 /* ---- the ring ---- */
 
-/* The offsets of all threads' registers in a slot: as many registers as 16 bytes hold are adjacent, then those of a
-   warp. */
+/* The offsets of all threads' registers in a slot: as many registers as 16 bytes hold are adjacent, whatever their
+   places in memory. */
 static cg_layout places_of(const cg_layout *l, uint32_t element, uint32_t warp_bits)
 {
-    cg_layout p = {.reg_bits = l->reg_bits, .warp_bits = l->warp_bits};
-    const uint32_t chunk = tv_trailing_zeros(CG_ACCESS_BYTES / element),
-                   vector = l->reg_bits < chunk ? l->reg_bits : chunk;
-    uint32_t next = 0;
-    while (next < vector) {
-        p.reg[next] = (uint32_t)1 << next;
-        next++;
-    }
-    for (uint32_t i = 0; i < CG_LANE_BITS; i++)
-        p.lane[i] = (uint32_t)1 << next++;
-    for (uint32_t i = 0; i < warp_bits; i++)
-        p.warp[i] = (uint32_t)1 << next++;
-    for (uint32_t i = vector; i < l->reg_bits; i++)
-        p.reg[i] = (uint32_t)1 << next++;
-    p.tile_bits = (uint8_t)next;
-    return p;
+    static const uint8_t in_order[] = {0, 1, 2, 3};
+    const uint32_t chunk = tv_trailing_zeros(CG_ACCESS_BYTES / element);
+    return cg_places_of_threads(l, in_order, l->reg_bits < chunk ? l->reg_bits : chunk, warp_bits);
 }
 
 static cg_layout layout_of(cg_func *c, const ct_op *load)

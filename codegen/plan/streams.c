@@ -34,14 +34,11 @@ typedef struct stream {
 
 /* ---- which loads ---- */
 
-/* The offsets of all threads' registers in a slot: vectors of 2^bits elements along dimension `fast`, and those of a
-   warp are adjacent. All strips use the same place. */
-static cg_layout places_of(const cg_layout *l, const cg_shape *s, uint32_t fast, uint32_t bits, uint32_t warp_bits)
+cg_layout cg_places_of_threads(const cg_layout *l, const uint8_t *vector, uint32_t bits, uint32_t warp_bits)
 {
-    uint8_t vector[8];
     cg_layout p = {.reg_bits = l->reg_bits, .warp_bits = l->warp_bits};
-    uint32_t next = s->rank ? cg_layout_vector(l, s->shift[fast], bits, vector) : 0;
-    for (uint32_t k = 0; k < next; k++)
+    uint32_t next = bits;
+    for (uint32_t k = 0; k < bits; k++)
         p.reg[vector[k]] = (uint32_t)1 << k;
     for (uint32_t i = 0; i < CG_LANE_BITS; i++)
         p.lane[i] = (uint32_t)1 << next++;
@@ -69,8 +66,13 @@ static const char *set_load(const cg_func *c, ct_op *op, const cg_layout *l, uin
     uint32_t warp_bits = cg_real_warp_bits(c);
     if (l->reg_bits + CG_LANE_BITS + warp_bits > CG_MAX_TILE_BITS)
         return "its tile is too large";
-    *out = (cg_ring_load){
-        .op = op, .fast = fast, .layout = *l, .places = places_of(l, &s, fast, bits, warp_bits), .vector_bits = bits};
+    uint8_t vector[8];
+    const uint32_t along = s.rank ? cg_layout_vector(l, s.shift[fast], bits, vector) : 0;
+    *out = (cg_ring_load){.op = op,
+                          .fast = fast,
+                          .layout = *l,
+                          .places = cg_places_of_threads(l, vector, along, warp_bits),
+                          .vector_bits = bits};
     out->own_bytes = cg_memory_bytes(bc_elem_kind(type)) << out->places.tile_bits;
     return NULL;
 }
