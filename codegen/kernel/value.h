@@ -15,6 +15,7 @@ typedef struct cg_val {
     uint8_t cls;       /* cg_class */
     bool known : 1;    /* bits is its value */
     bool loaded : 1;   /* a load without a condition has brought the register `word` */
+    bool half : 1;     /* the element is four bits of `word`, not a byte or more */
     uint8_t word_bits; /* 16 or 32: an element that was extracted from register `word` of that size, from bit `at`
                           on; otherwise 0 */
     uint8_t at;

@@ -420,6 +420,7 @@ static void split_element(cg_func *c, const repack *p, cg_val x, cg_val *out)
             out[i].word_bits = x.word_bits ? x.word_bits : 32;
             out[i].word = x.word_bits ? x.word : x.id;
             out[i].at = (uint8_t)(i * bits + (x.word_bits ? x.at : 0));
+            out[i].half = true;
         }
     }
 }

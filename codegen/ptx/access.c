@@ -107,14 +107,16 @@ void cg_split(cg_func *c, bc_kind kind, cg_val word, uint32_t count, uint32_t bi
         out[i].word_bits = (uint8_t)cg_class_bits((cg_class)word.cls);
         out[i].word = word.id;
         out[i].at = (uint8_t)(i * bits);
+        out[i].half = bits == 4;
     }
 }
 
-/* Whether the elements lie side by side in one register. */
+/* Whether the elements lie side by side in one register. Elements of four bits do not lie there as bytes: what follows
+   each of them is another element, not zeros. */
 static bool in_one_word(const cg_val *elements, uint32_t count, uint32_t bits)
 {
     for (uint32_t i = 0; i < count; i++)
-        if (!elements[i].word_bits || elements[i].word != elements[0].word
+        if (!elements[i].word_bits || elements[i].half != (bits == 4) || elements[i].word != elements[0].word
             || elements[i].word_bits != elements[0].word_bits || elements[i].at != elements[0].at + i * bits)
             return false;
     return true;
