@@ -99,15 +99,28 @@ static clock_t time_of(const form *f, const char *target)
     return spent;
 }
 
+/* The form's time as a multiple of that for additions. One that is too long is taken again beside additions: what else
+   runs on the machine can make one time longer, and sanitizers more so, but work for each pair of ops is too long each
+   time. */
+static double times_of(const form *f, const char *target, clock_t least)
+{
+    enum { TRIES = 3 };
+    double times = (double)time_of(f, target) / (double)least;
+    for (int tried = 1; times > MOST_TIMES && tried < TRIES; tried++) {
+        least = time_of(&additions, target);
+        times = (double)time_of(f, target) / (double)least;
+    }
+    return times;
+}
+
 int main(void)
 {
     static const char *const targets[] = {"sm_80", "sm_90a", "sm_100a"};
     for (size_t t = 0; t < sizeof targets / sizeof *targets; t++) {
         clock_t least = time_of(&additions, targets[t]);
         for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
-            clock_t spent = time_of(&forms[i], targets[t]);
-            CHECK_MSG(spent <= MOST_TIMES * least, "%s for %s: %.1f times", forms[i].name, targets[t],
-                      (double)spent / (double)least);
+            double times = times_of(&forms[i], targets[t], least);
+            CHECK_MSG(times <= MOST_TIMES, "%s for %s: %.1f times", forms[i].name, targets[t], times);
         }
     }
     return TEST_END("compile_ops");
