@@ -2,6 +2,7 @@
    registers of their own, to which `continue` and `break` move the new values. */
 #include "codegen/ops/alternate.h"
 #include "codegen/ops/counter.h"
+#include "codegen/ops/held.h"
 #include "codegen/ops/hooks.h"
 #include "codegen/ops/lock.h"
 #include "codegen/ops/lowering.h"
@@ -19,6 +20,7 @@ typedef struct cg_loop {
     cg_val **carried; /* registers of the carried values, in the home of the block arguments */
     cg_val **results; /* of a `loop`: where break puts values */
     cg_val pause;     /* of a loop that takes a lock: nanoseconds until the next attempt; else no register */
+    cg_held held;
 } cg_loop;
 
 enum { FIRST_PAUSE = 32, LONGEST_PAUSE = 128 }; /* nanoseconds */
@@ -359,6 +361,7 @@ void cg_lower_for(cg_func *c, const ct_op *op)
     cg_loop loop = {.outer = c->lowering->loop, .op = op, .next_label = cg_label(c)};
     loop.end_label = cg_label(c);
     uint32_t head = cg_label(c);
+    cg_held_begin(c, &loop.held);
     loop.carried = new_slots(c, body->args + 1, inits.count);
     if (!loop.carried)
         return;
@@ -381,6 +384,7 @@ void cg_lower_for(cg_func *c, const ct_op *op)
     cg_place_label(c, loop.next_label);
     cg_ins(c, "add.s%u %v, %v, %v", bits, i, i, step);
     compare_counter(c, op, "lt", i, high, head);
+    cg_held_end(c, &loop.held, head);
     cg_place_label(c, loop.end_label);
     cg_alternate_end(c, op);
     if (op->detail)
@@ -412,6 +416,7 @@ void cg_lower_loop(cg_func *c, const ct_op *op)
     const ct_block *body = ct_regions(op)[0];
     cg_loop loop = {.outer = c->lowering->loop, .op = op, .next_label = cg_label(c)};
     loop.end_label = cg_label(c);
+    cg_held_begin(c, &loop.held);
     loop.carried = new_slots(c, body->args, op->operand_count);
     loop.results = new_slots(c, ct_results(op), op->result_count);
     if (!loop.carried || !loop.results)
@@ -430,6 +435,7 @@ void cg_lower_loop(cg_func *c, const ct_op *op)
     cg_block(c, body);
     c->lowering->loop = loop.outer;
     cg_place_label(c, loop.end_label);
+    cg_held_end(c, &loop.held, loop.next_label);
     if (by_one) {
         if (cg_real_warp_bits(c))
             cg_warp_barrier(c); /* lanes may have diverged */

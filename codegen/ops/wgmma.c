@@ -9,6 +9,7 @@
 #include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
 #include "codegen/ops/alternate.h"
+#include "codegen/ops/held.h"
 #include "codegen/ops/mma.h"
 #include "codegen/ptx/ptx.h"
 #include "codegen/values/memory.h"
@@ -272,6 +273,18 @@ static bool is_in_words(const cg_func *c, const ct_op *op)
     return op->as_words || (!c->groups && !ct_is_inside(op->operands[0]->block, op->block));
 }
 
+/* Registers from before the loop must not seem free behind the product (codegen/ops/held.h). ptxas packs pairs anew in
+   each iteration, but it may join bytes in front of the loop. */
+static void hold_left(cg_func *c, const cg_product *p, const cg_operand *o, uint32_t part, const cg_val *words)
+{
+    enum { WORDS = 4, PAIR_BITS = 1 };
+    for (uint32_t i = 0; i < WORDS; i++)
+        cg_hold(c, words[i]);
+    const uint32_t bits = 2 + p->atom.element_bits;
+    for (uint32_t i = 0; p->atom.element_bits > PAIR_BITS && i < (uint32_t)1 << bits; i++)
+        cg_hold(c, o->fragments[(part << bits) + i]);
+}
+
 /* Fragment `part` of the left operand: packed, or as words. */
 static void take_left(cg_func *c, const ct_op *op, const cg_product *p, const cg_operand *o, uint32_t part, cg_val *out)
 {
@@ -281,6 +294,7 @@ static void take_left(cg_func *c, const ct_op *op, const cg_product *p, const cg
             out[i] = cg_join(c, o->fragments + 2 * (WORDS * part + i), 2, HALF_BITS);
     else
         cg_pack_fragments(c, p, o, part, out);
+    hold_left(c, p, o, part, out);
 }
 
 void cg_multiply_async(cg_func *c, const ct_op *op, const cg_product *p, const cg_operand *operands, cg_val *acc)

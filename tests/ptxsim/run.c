@@ -662,6 +662,7 @@ ptxsim *ptxsim_load(const char *text, size_t size, char *error, size_t error_siz
         ptxsim_free(sim);
         return NULL;
     }
+    ps_wgmma_check_loops(&sim->module);
     const char *multiprocessors = getenv("PTXSIM_MULTIPROCESSORS");
     sim->multiprocessors = multiprocessors ? (uint32_t)strtoul(multiprocessors, NULL, 10) : 1;
     ptxsim_buffers_clear(sim);

@@ -214,6 +214,7 @@ struct ps_insn {
     const char *comment, *opcode;
     ps_lane *inner;           /* of the operation with both operands in one type */
     const struct ps_mma *mma; /* mma.h */
+    const char *unwritten;    /* wgmma: a register of A that the loop around it does not write; NULL: none */
     uint32_t *targets;        /* brx */
     uint32_t target_count;
 };
@@ -553,6 +554,7 @@ bool ps_tm_pending(const ps_warp *w, uint32_t slot);
 void ps_commit_arrives(ps_warp *w, uint32_t commit);
 /* wgmma.c */
 bool ps_wgmma_pending(const ps_warp *w, uint32_t slot);
+void ps_wgmma_check_loops(ps_module *m); /* once, when it is parsed */
 void ps_wgmma_start(ps_warp *w);
 void ps_wgmma_free(ps_warp *w);
 /* Reads of the asynchronous proxy: were the bytes written for it? */

@@ -281,6 +281,53 @@ static void multiply(ps_warp *w, const ps_insn *in, uint64_t a_descriptor, uint6
     }
 }
 
+/* ---- left operands that do not change in a loop ---- */
+
+/* Is the register a result of one of the instructions? */
+static bool is_written(const ps_module *m, size_t first, size_t last, uint32_t slot)
+{
+    for (size_t i = first; i <= last; i++)
+        for (uint8_t k = 0; k < m->code[i].first_source; k++) {
+            const ps_operand *o = &m->code[i].operands[k];
+            for (uint32_t r = 0; o->kind == PS_VECTOR && r < o->count; r++)
+                if (o->sub[r].kind == PS_REG && o->sub[r].slot == slot)
+                    return true;
+            if (o->kind == PS_REG && o->slot == slot)
+                return true;
+        }
+    return false;
+}
+
+/* The innermost loop around the instruction, from its head to the last branch back. */
+static bool find_loop(const ps_module *m, size_t at, size_t *out_first, size_t *out_last)
+{
+    bool found = false;
+    for (size_t i = at; i < m->code_count; i++) {
+        size_t to = m->code[i].target;
+        if (m->code[i].exec != ps_exec_bra || to > at || (found && to < *out_first))
+            continue;
+        found = true;
+        *out_first = to;
+        *out_last = i;
+    }
+    return found;
+}
+
+/* ptxas before CUDA 13.1 gives registers of A that a loop does not write to other values of the loop. */
+void ps_wgmma_check_loops(ps_module *m)
+{
+    for (size_t i = 0; i < m->code_count; i++) {
+        ps_insn *in = &m->code[i];
+        size_t first = 0, last = 0;
+        if (in->exec != ps_exec_wgmma || in->mma->a_in_shared || !find_loop(m, i, &first, &last))
+            continue;
+        const ps_operand *a = &in->operands[1];
+        for (uint32_t r = 0; r < a->count; r++)
+            if (!is_written(m, first, last, a->sub[r].slot))
+                in->unwritten = a->sub[r].name;
+    }
+}
+
 /* ---- execution ---- */
 
 static ps_wgmma *state_of(ps_warp *w)
@@ -349,6 +396,9 @@ ps_flow ps_exec_wgmma(ps_warp *w, const ps_insn *in, uint32_t active)
     uint64_t a = mma->a_in_shared ? uniform(w, in, &in->operands[1]) : 0, b = uniform(w, in, &in->operands[2]);
     if (w->epoch == 1)
         ps_report(w, in, -1, PTXSIM_WGMMA, "'%s': there is no wgmma.fence before it", in->opcode);
+    if (in->unwritten && !w->sim->module.is_dialect && !w->sim->module.is_triton)
+        ps_report(w, in, -1, PTXSIM_WGMMA, "'%s': the loop does not write %s; ptxas before 13.1 may lose its value",
+                  in->opcode, in->unwritten);
     check_fence(w, in, d);
     if (!mma->a_in_shared)
         check_fence(w, in, &in->operands[1]);

@@ -201,6 +201,10 @@ static void check_values(uint32_t *words)
     bc_text_release(&inputs);
 }
 
+/* A second iteration; the fragments, written in it. */
+#define AGAIN "\nadd.u32 %x3, %x3, 1; setp.lt.u32 %keep, %x3, 2; @%keep bra L;\n"
+#define WRITTEN "mov.b32 %v0, 0; mov.b32 %v1, 0; mov.b32 %v2, 0; mov.b32 %v3, 0;\n"
+
 static const struct {
     const char *name, *before, *after, *says;
     ptxsim_check check;
@@ -225,6 +229,12 @@ static const struct {
     {"a fragment that is written after it has run", BEFORE, AFTER "\nmov.b32 %v2, 0;", NULL, PTXSIM_CHECK_COUNT, true},
     {"a result that is written while it runs", BEFORE, "mov.f32 %d3, 0f00000000;\n" AFTER, "%d3 was written before",
      PTXSIM_WGMMA, false},
+    {"a fragment from before the loop", "mov.u32 %x3, 0;\nL:\n" BEFORE, AFTER AGAIN, "the loop does not write %v3",
+     PTXSIM_WGMMA, true},
+    {"a fragment that the loop writes", "mov.u32 %x3, 0;\nL:\n" WRITTEN BEFORE, AFTER AGAIN, NULL, PTXSIM_CHECK_COUNT,
+     true},
+    {"a fragment that a branch that is never taken writes", "mov.u32 %x3, 0;\nL:\n" BEFORE,
+     AFTER AGAIN "setp.eq.u32 %keep, %t, -1; @!%keep bra E;\n" WRITTEN "bra L;\nE:\n", NULL, PTXSIM_CHECK_COUNT, true},
     {"a write after it has read", BEFORE, AFTER "\nbar.sync 0;\nst.shared.u32 [%sh+8192], 0;", NULL, PTXSIM_CHECK_COUNT,
      false},
 };
