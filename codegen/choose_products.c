@@ -425,6 +425,25 @@ static void prefetch_short(cg_func *c, const cg_watch *watch, cg_choices *room)
         cg_take(c, room, &ahead);
 }
 
+/* ---- a single slot ---- */
+
+/* Has threads copy the tiles that they read for a chain of products to a single slot, where two do not fit: the next
+   iteration's are on their way while products multiply. Not if the slot would take shared memory from a block. */
+static void refill_slot(cg_func *c, const cg_watch *watch, cg_choices *room)
+{
+    const cg_choices usual = *cg_choices_of(c);
+    if (usual.refill != CG_AS_DECIDED || usual.stages || cg_loops_stay_plain(c) || !rows_of_chain(c))
+        return;
+    const cg_weight now = cg_weigh(c, watch, &usual);
+    if (!now.compiles || now.is_divided || now.stages)
+        return;
+    cg_choices refilled = usual;
+    refilled.refill = CG_IF_LEGAL;
+    const cg_weight then = cg_weigh(c, watch, &refilled);
+    if (!c->failed && then.compiles && then.stages && then.resident >= now.resident && then.share < now.share)
+        cg_take_cheaper(c, room, &refilled, "each thread refills the only slot that fits", &then, &now);
+}
+
 /* ---- copies ---- */
 
 /* Does a block store far fewer elements than its product has, as where rows of it are reduced? */
@@ -578,6 +597,7 @@ void cg_choose_for_products(cg_func *c, const cg_watch *watch, cg_choices *room)
     if (may_divide(c))
         cg_prefer_blocks(c, watch, room);
     choose_for_chain(c, watch, room);
+    refill_slot(c, watch, room);
     choose_correctors(c, watch, room);
     shorten_conversions(c, watch, room);
     cg_choose_rings(c, watch, room);

@@ -345,6 +345,15 @@ static cg_slot_budget budget_beside_rows(const candidate *p, cg_slot_work *work)
     return budget_of(p, work);
 }
 
+/* Do threads read all that is prefetched for a chain of products, has a block room for a single slot, and is it to be
+   refilled? Each thread then starts its copies of the next iteration once it has this one's tiles in registers. Why it
+   is right: a thread reads only what it has copied itself, and reads it first. */
+static bool refills_own(const candidate *p)
+{
+    return p->own->slots == 1 && p->own->load_count && !p->ring->load_count
+           && cg_choices_of(p->c)->refill == CG_IF_LEGAL && cg_has_chain(p->body);
+}
+
 /* False: too little shared memory, or none for this loop. others: the body has loads that are not prefetched. */
 static bool choose_block_slots(const candidate *p, bool others, bool is_inner)
 {
@@ -371,6 +380,11 @@ static bool choose_block_slots(const candidate *p, bool others, bool is_inner)
         ring->why = budget.refills                  ? budget.why
                     : cg_choices_of(c)->stages == 1 ? "the plan has one stage"
                                                     : "two do not fit";
+        return true;
+    }
+    if (!is_inner && refills_own(p)) {
+        p->own->end = CG_FREE_ONCE_READ;
+        p->own->why = "two do not fit, and each thread refills the only one once it has read its tiles";
         return true;
     }
     if (is_inner || ring->slots < 2) {

@@ -18,6 +18,8 @@ cg_slot_budget cg_budget_of_products(cg_func *c, const ct_block *body, const cg_
    with such tiles probably has fewer blocks than there are multiprocessors. Shorter copies pass through the L1
    cache, which gets the shared memory that stages leave. */
 bool cg_is_narrow_ring(const ct_block *body, const cg_ring *ring);
+/* Has the body several products? */
+bool cg_has_chain(const ct_block *body);
 cg_slot_budget cg_budget_with_own(cg_func *c, const ct_block *body, const cg_ring *ring, const cg_ring *own,
                                   const cg_slot_work *work);
 

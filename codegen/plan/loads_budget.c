@@ -152,7 +152,7 @@ bool cg_is_narrow_ring(const ct_block *body, const cg_ring *ring)
     return narrow;
 }
 
-static bool has_chain(const ct_block *body)
+bool cg_has_chain(const ct_block *body)
 {
     uint32_t count = 0;
     for (const ct_op *op = body->first; op; op = op->next)
@@ -239,7 +239,7 @@ cg_slot_budget cg_budget_of_products(cg_func *c, const ct_block *body, const cg_
     uint32_t used = CG_SYSTEM_SHARED + cg_scratch_least(c, body, ring);
     if (work->kind != CG_PRODUCTS || b.slots < LEAST_SLOTS || cg_choices_of(c)->stages)
         return b;
-    if (has_chain(body) && prefers_blocks(c, body, ring, used, work))
+    if (cg_has_chain(body) && prefers_blocks(c, body, ring, used, work))
         return (cg_slot_budget){.slots = 1,
                                 .refills = true,
                                 .room = b.room,
@@ -248,7 +248,7 @@ cg_slot_budget cg_budget_of_products(cg_func *c, const ct_block *body, const cg_
         b.why = "two blocks share a multiprocessor, by turns waiting and multiplying";
     if (b.slots < CG_SLOTS_IN_FLIGHT)
         return b;
-    if (has_chain(body) && leaves_a_block(c, ring, used, work, &b.slots))
+    if (cg_has_chain(body) && leaves_a_block(c, ring, used, work, &b.slots))
         b.why = "three stages, so that one more block shares a multiprocessor";
     if (!cg_is_narrow_ring(body, ring))
         return b;
