@@ -14,7 +14,7 @@
    than four tiles fit (128x128x128), because warp specialisation needs four stages, and to products by mma.sync whose
    tiles come by tensor maps, for which two stages are enough. Other products have rings that hold K slices of a tile.
    An operand may be computed from several tiles and from positions along K if consumers would compute it, for which
-   three stages are needed.
+   three stages are needed: there are four if slices that fill lines are short enough for them.
 
    The tiles may be those of a batch, with leading dimensions of one that a reshape drops in front of the product, and
    may start at any distance from each other. The keys of a chain of products come in parts, too, if
@@ -108,6 +108,15 @@ static bool divides_all(const cutting *x)
     return true;
 }
 
+/* The slices of a product with a computed operand. Four stages make up for the loop over slices; where rows of these
+   would not fill lines, three do, since without slices no producers have room, and threads that copy, compute and
+   multiply spill. On an H200, all eight kernels that change are 1.35 to 2.40 times as fast. */
+static uint32_t parts_of_computed(const cutting *x)
+{
+    const uint32_t parts = parts_of(x, CG_SLOTS_IN_FLIGHT, CG_CUT_GOOD_SLOTS, CG_LINE_BYTES);
+    return parts ? parts : parts_of(x, CG_SLOTS_IN_FLIGHT, CG_SLOTS_IN_FLIGHT, CG_LINE_BYTES);
+}
+
 /* Would consumers compute the operand that is not only loaded, from tiles that come by whole pieces? Otherwise threads
    compute it, and more stages save less than shorter steps cost. */
 static bool suits_computing(const cutting *x)
@@ -128,7 +137,7 @@ static bool is_wanted(cutting *x, ct_op *loop)
     bool async = cg_has_trait(&p, CG_READS_PLACED) && !p.adds_up,
          by_maps = x->c->target->features & CG_HAS_MAPS_FOR_MMA && p.instruction == CG_BY_MMA;
     if (x->of.computed[0] || x->of.computed[1])
-        x->parts = async ? parts_of(x, CG_SLOTS_IN_FLIGHT, CG_CUT_GOOD_SLOTS, CG_LINE_BYTES) : 0;
+        x->parts = async ? parts_of_computed(x) : 0;
     else
         x->parts = tf32      ? parts_of(x, CG_SLOTS_IN_FLIGHT, CG_CUT_GOOD_SLOTS, CG_LINE_BYTES)
                    : async   ? parts_of(x, CG_CUT_GOOD_SLOTS, CG_CUT_GOOD_SLOTS, CG_LINE_BYTES)
