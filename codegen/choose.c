@@ -449,6 +449,6 @@ void cg_choose_warps(cg_func *c, const cg_watch *watch, cg_choices *room)
     now = share_registers(c, watch, room, fill_with_rows(c, watch, room, now));
     if (cg_choices_of(c)->stages)
         return; /* a number that is asked for remains */
-    now = make_room(c, watch, room, &now);
+    now = cg_read_rows_alone(c, watch, room, make_room(c, watch, room, &now));
     cg_leave_cache(c, watch, room, &now);
 }

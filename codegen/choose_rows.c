@@ -4,6 +4,7 @@
 
 #include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
+#include "codegen/plan/again.h"
 #include "codegen/plan/budget.h"
 
 bool cg_reads_once(const cg_func *c)
@@ -213,6 +214,46 @@ static cg_weight share_less_together(cg_func *c, const cg_watch *watch, cg_choic
               "{UsualWarps=%u} warps",
               best.warps, least.share, usual.share, 1u << usual.warp_bits);
     return cg_weigh(c, watch, &best);
+}
+
+/* Does L2 keep that many bytes of each multiprocessor while a block reads them again? What is written takes a third of
+   the room. Blocks with rows of 256 KB find them there on an H200, and two such blocks do not. */
+static bool stay_in_cache(const cg_machine *m, double bytes)
+{
+    enum { MIB = 1 << 20, HALVES = 2 };
+    return bytes * m->multiprocessors <= HALVES * m->kept_mib * MIB * 2 / 3;
+}
+
+/* The blocks with rows that several loops read, of those that are predicted: the others are kept out when the kernel is
+   compiled, and not when it is weighed. */
+static uint32_t blocks_with_rows(const cg_machine *m, const cg_weight *w)
+{
+    const uint32_t have_room = cg_blocks_weighed(w),
+                   most = cg_blocks_for_again(m, w->again, 1u << (w->warp_bits + CG_LANE_BITS));
+    return have_room < most ? have_room : most;
+}
+
+/* Lets a block whose rows several loops read have a multiprocessor to itself if its rows stay in its stages or in L2
+   then, those of more blocks do not, and it is predicted to take clearly less than these with rows that come from DRAM
+   again: its many stages hide latency, rather than other blocks. Returns what is predicted for a block. */
+cg_weight cg_read_rows_alone(cg_func *c, const cg_watch *watch, cg_choices *room, cg_weight now)
+{
+    const cg_machine *m = cg_machine_of(c->target);
+    cg_choices one = *cg_choices_of(c);
+    const uint32_t blocks = now.again > 0 ? blocks_with_rows(m, &now) : 0;
+    if (blocks <= 1 || now.is_short || one.blocks || stay_in_cache(m, blocks * now.again))
+        return now;
+    one.blocks = 1;
+    const cg_weight then = cg_weigh(c, watch, &one);
+    if (c->failed || !then.compiles || !then.keeps || cg_blocks_weighed(&then) > 1 || !stay_in_cache(m, then.again)
+        || then.reads * m->worth_changing >= now.rereads)
+        return now;
+    cg_take(c, room, &one);
+    cg_remark(c, NULL, CG_REMARK_ChosenByCost, TV_REMARK_PASSED,
+              "one block on a multiprocessor instead of {Blocks=%u}: rows that several loops read stay in its "
+              "{Stages=%u} stages, or in L2",
+              blocks, then.stages);
+    return then;
 }
 
 cg_weight cg_share_rows_less(cg_func *c, const cg_watch *watch, cg_choices *room, cg_weight now)

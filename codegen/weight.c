@@ -8,6 +8,7 @@
 #include "codegen/kernel/groups.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
+#include "codegen/plan/again.h"
 #include "codegen/plan/budget.h"
 #include "codegen/ptx/emit.h"
 #include "codegen/assume.h"
@@ -111,6 +112,35 @@ static void weigh_waits(const cg_kernel_cost *cost, const cg_loop_cost *loop, cg
     w->shares = most > 0 && loop->cycles[CG_SHARED_MEMORY] >= most;
 }
 
+/* The iterations of a loop, of which one that is not known reads a row of usual length. */
+static double iterations_of(const cg_loop_cost *l)
+{
+    const ct_block *body = l->loop->regions[0];
+    for (const ct_op *op = body->first; op && l->iterations < 0 && l->loop->opcode == OP_for; op = op->next)
+        if (op->opcode == CT_staged || ct_is_load(op))
+            return cg_iterations_taken(l->loop, op->results[0].type);
+    return l->iterations < 0 ? CG_UNKNOWN_ITERATIONS : l->iterations;
+}
+
+/* Finds the cycles of a block with rows of usual length: with rows that stay in L2, and if all that its loops bring
+   from there comes from DRAM. */
+static void weigh_rows(const cg_kernel_cost *cost, cg_weight *w)
+{
+    double slower = 1;
+    for (uint32_t i = 0; i < cost->loop_count; i++) {
+        const double *of = cost->loops[i].cycles;
+        slower = of[CG_DRAM] > slower * of[CG_L2] && of[CG_L2] > 0 ? of[CG_DRAM] / of[CG_L2] : slower;
+    }
+    w->rereads = w->reads = cost->cycles;
+    for (uint32_t i = 0; i < cost->loop_count; i++) {
+        const cg_loop_cost *l = &cost->loops[i];
+        const double counted = l->iterations < 0 ? CG_UNKNOWN_ITERATIONS : l->iterations, usual = iterations_of(l),
+                     own = l->taken / cost->blocks, again = slower * l->cycles[CG_L2];
+        w->reads += (usual - counted) * own;
+        w->rereads += usual * (again > own ? again : own) - counted * own;
+    }
+}
+
 /* What its loops load, and how. */
 static void weigh_loads(cg_func *c, const cg_kernel_cost *cost, cg_weight *w)
 {
@@ -122,6 +152,9 @@ static void weigh_loads(cg_func *c, const cg_kernel_cost *cost, cg_weight *w)
     w->fills_cache = w->is_short || (in_short && in_short == in_long);
     w->loads_late = loads_late(c);
     w->keeps = keeps_tiles(c);
+    w->again = c->again_bytes;
+    if (w->again || w->keeps)
+        weigh_rows(cost, w);
     w->is_fed = reads_own_slots(c);
     w->fills = !c->groups && cg_block_is_alone(c);
     weigh_waits(cost, longest_loop(cost), w);

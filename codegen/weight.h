@@ -35,6 +35,9 @@ typedef struct cg_weight {
     bool fills_cache;    /* or half of them, as in the two versions of a loop */
     bool loads_late;     /* a version for rows that are not aligned loads tiles in the iterations that need them */
     bool keeps;          /* rows stay in shared memory for the loops that follow */
+    double again;        /* bytes of rows of usual length that several loops read, and that do not stay there */
+    double reads;        /* the cycles of a block with such rows, */
+    double rereads;      /* and if all that its loops read comes from DRAM, also again */
     bool fills;          /* what a loop loads takes half of a multiprocessor's registers, or more */
     bool together;       /* several iterations of a loop are executed together */
     bool is_fed;         /* no thread waits for a tile from memory: those that it reads come by a ring in any case */

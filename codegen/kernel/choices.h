@@ -27,7 +27,8 @@ typedef struct cg_choices {
     uint32_t cluster;       /* thread blocks of a tile block, like the hint num_cta_in_cga; 0: the hint decides */
     cg_decision pair;       /* two thread blocks of a cluster multiply as a pair: CG_NEVER */
     uint32_t stages;        /* the most stages of a loop's rings; 0: the passes decide */
-    uint32_t blocks;        /* the most on a multiprocessor: unused shared memory keeps others out; 0: any number */
+    uint32_t blocks;        /* the most on a multiprocessor: unused shared memory keeps others out, and tiles that stay
+                               in shared memory of a single one take all that fits; 0: any number */
     cg_decision groups;     /* producers and consumers (warp specialisation): CG_NEVER */
     cg_decision maps;       /* copies by TMA: CG_NEVER, CG_IF_LEGAL */
     cg_decision persistent; /* a thread block computes several tile blocks: CG_NEVER */

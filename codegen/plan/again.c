@@ -112,13 +112,11 @@ void cg_find_again(cg_func *c)
 
 /* ---- how many blocks ---- */
 
-/* The most blocks whose rows stay in L2, or that have the threads that they need. */
-static uint32_t blocks_for_again(const cg_func *c)
+uint32_t cg_blocks_for_again(const cg_machine *m, double bytes, uint32_t threads)
 {
     enum { MIB = 1 << 20 };
-    const cg_machine *m = cg_machine_of(c->target);
     const double room = m->kept_mib * MIB * 2 / 3 / m->multiprocessors;
-    const uint32_t fit = (uint32_t)(room / c->again_bytes), least = CG_THREADS_AGAIN / cg_threads(c);
+    const uint32_t fit = (uint32_t)(room / bytes), least = CG_THREADS_AGAIN / threads;
     return fit > least ? fit : least ? least : 1;
 }
 
@@ -138,7 +136,7 @@ void cg_leave_room_for_again(cg_func *c, uint32_t *bytes)
     const uint32_t chosen = cg_choices_of(c)->blocks;
     if (chosen && size_for(c, chosen) > *bytes)
         *bytes = size_for(c, chosen);
-    const uint32_t blocks = c->again_bytes ? blocks_for_again(c) : 0;
+    const uint32_t blocks = c->again_bytes ? cg_blocks_for_again(m, c->again_bytes, cg_threads(c)) : 0;
     if (!blocks || blocks >= m->most_blocks || blocks * cg_threads(c) >= (uint32_t)c->target->threads)
         return;
     const uint32_t own = size_for(c, blocks);

@@ -2,7 +2,7 @@
 #ifndef TILEVM_CODEGEN_PLAN_AGAIN_H
 #define TILEVM_CODEGEN_PLAN_AGAIN_H
 
-#include "codegen/kernel/kernel.h"
+#include "codegen/cost/cost.h"
 
 /* Do loops have the same range; do loads of them, which both contain, read the same tile in the same iteration? Tokens
    are ignored, because the order of accesses is checked elsewhere. */
@@ -13,6 +13,8 @@ bool cg_load_same(const ct_op *a, const ct_op *first, const ct_op *b, const ct_o
    row of CG_ROW_TAKEN elements, but at least four, since fewer would hardly be a loop. */
 uint32_t cg_iterations_taken(const ct_op *loop, const bc_type *tile);
 
+/* The most blocks of so many threads whose rows, which have so many bytes, stay in L2, or that hide latency. */
+uint32_t cg_blocks_for_again(const cg_machine *m, double bytes, uint32_t threads);
 /* Before loads are planned: finds the rows that are read again, and notes their bytes in c->again_bytes. */
 void cg_find_again(cg_func *c);
 /* After shared memory is arranged: adds to the bytes that a block takes, so that no more blocks share a multiprocessor

@@ -174,6 +174,19 @@ static cg_ring rest_of(const cg_ring *ring, const cg_ring *kept)
 /* What a block needs besides kept tiles: what each block takes, and scratch for one value of each warp. */
 enum { BESIDE = CG_SYSTEM_SHARED + 4 * (1 << CG_BLOCK_WARPS) };
 
+/* The row of a block that is to have a multiprocessor to itself (codegen/choose_rows.c): as many tiles as fit. */
+static const cg_kept_row row_of_one = {.least = FEWEST_KEPT,
+                                       .most = 32,
+                                       .ahead = 4,
+                                       .fewest = 2,
+                                       .why =
+                                           "as many stages as a block has room for that is alone on a multiprocessor"};
+
+static bool is_one(const cg_func *c)
+{
+    return cg_choices_of(c)->blocks == 1 && !cg_choices_of(c)->stages;
+}
+
 /* The slots that fit into a room of that size, beside `ahead` slots for the loops' other loads of so many bytes
    each. */
 static cg_kept_slots slots_in(const cg_func *c, const ct_op *loop, const cg_kept_row *row, const cg_ring *kept,
@@ -184,7 +197,7 @@ static cg_kept_slots slots_in(const cg_func *c, const ct_op *loop, const cg_kept
              most = iterations < row->most ? iterations : row->most, bytes = least * kept->slot_bytes + ahead * others;
     if (bytes > room || (iterations != UINT32_MAX && iterations > row->most))
         return (cg_kept_slots){0};
-    uint32_t share = sm / (sm / (bytes + BESIDE)) - BESIDE;
+    uint32_t share = row == &row_of_one ? room : sm / (sm / (bytes + BESIDE)) - BESIDE;
     share = share < room ? share : room;
     uint32_t count = (share - ahead * others) / kept->slot_bytes;
     return (cg_kept_slots){count < most ? count : most, share, row->why};
@@ -227,7 +240,9 @@ cg_kept_slots cg_slots_to_keep(cg_func *c, ct_op *loop, const cg_ring *ring, con
     const cg_kept_row *row;
     const uint32_t taken = cg_iterations_taken(loop, kept->loads[0].op->results[0].type),
                    fits = cg_shared_for_ring(c, loop->block, ring, cg_shared_for_the_rest(c));
-    for (size_t i = 0; (row = cg_kept_row_at(i)); i++) {
+    for (uint32_t ahead = row_of_one.ahead; is_one(c) && ahead >= row_of_one.fewest && !s.kept; ahead--)
+        s = slots_in(c, loop, &row_of_one, kept, others, ahead, room_of(c, row_of_one.threads, scratch, fits));
+    for (size_t i = 0; !s.kept && (row = cg_kept_row_at(i)); i++) {
         cg_kept_row own = *row;
         own.least = least_of(c, row, taken);
         if (c->is_versioned)
