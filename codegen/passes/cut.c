@@ -110,7 +110,7 @@ static bool divides_all(const cutting *x)
 
 /* The slices of a product with a computed operand. Four stages make up for the loop over slices; where rows of these
    would not fill lines, three do, since without slices no producers have room, and threads that copy, compute and
-   multiply spill. On an H200, all eight kernels that change are 1.35 to 2.40 times as fast. */
+   multiply spill. On an H200, all 17 kernels that change gain (docs/internals/codegen/products.md). */
 static uint32_t parts_of_computed(const cutting *x)
 {
     const uint32_t parts = parts_of(x, CG_SLOTS_IN_FLIGHT, CG_CUT_GOOD_SLOTS, CG_LINE_BYTES);
