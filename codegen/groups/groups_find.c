@@ -270,6 +270,7 @@ static cg_group_work work_of(const cg_splitting *x)
                           .registers = cg_sum_registers(x->c),
                           .computed = computed_registers(x),
                           .launched = in_tensor ? CG_MOVE_REGISTERS : 0,
+                          .is_short = cg_has_short_slots(x),
                           .is_persistent = cg_is_persistent(x, &x->places[0])};
     /* those of versions without groups, too: ptxas wants the registers of an instruction to be there at launch */
     for (const ct_op *op = x->f->body->first; op; op = ct_next_op(op, x->f->body))

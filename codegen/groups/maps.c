@@ -348,6 +348,12 @@ static bool keeps_pace(const cg_splitting *x, const cg_ring_place *p)
     return slot_cycles(x, p) >= machine_of(x)->slot_pace;
 }
 
+bool cg_has_short_slots(const cg_splitting *x)
+{
+    const cg_ring_place *p = &x->places[0];
+    return cg_product_of(x->c, p->product).instruction == CG_BY_WGMMA && slot_cycles(x, p) <= machine_of(x)->slot_turn;
+}
+
 /* Does it feed more than one warpgroup, which share a multiprocessor with no other block? Without groups, several
    blocks hide each other's latency if steps are short. Microseconds with and without groups on an H200, eight warps:
    128x16x32 364 and 273; e5m2 64x64x64 116 and 87. With swapped operands, 32x128x16 56 and 60; with slots of 20 KB,

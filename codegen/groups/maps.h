@@ -24,6 +24,8 @@ bool cg_tensors_differ(cg_func *c);
 bool cg_only_waits_are_hidden(const cg_splitting *x);
 /* Is there one ring and one group of consumers, which would multiply for too few cycles between two slots? */
 bool cg_has_short_steps(const cg_splitting *x);
+/* Does wgmma read slots whose bytes come from L2 in no more time than groups take to pass a slot on? */
+bool cg_has_short_slots(const cg_splitting *x);
 /* Cycles of the place's product in an iteration. */
 double cg_step_cycles(const cg_splitting *x, const cg_ring_place *p);
 /* Changes the copies in the producers' program to copies by tensor maps, which it builds before the first of them. */

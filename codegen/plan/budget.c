@@ -455,9 +455,10 @@ static const row group_rows[] = {
    128x64x32 321 and 219. */
 static bool fits(const row *r, const cg_group_work *w)
 {
+    const cg_group_kind kind = r->kind == CG_SHORT && w->is_short ? CG_ONE : r->kind;
     if (r->budget.launched && w->registers + (r->budget.blocks > CG_FEW_BLOCKS ? w->computed : 0) > r->budget.consumers)
         return false;
-    return r->consumers == w->consumers && r->kind == w->kind && w->rows >= r->rows && w->columns >= r->least_columns
+    return r->consumers == w->consumers && kind == w->kind && w->rows >= r->rows && w->columns >= r->least_columns
            && w->columns <= r->most_columns && (r->persistent == ANY || w->is_persistent == (r->persistent == YES))
            && (!r->budget.maps || w->maps) && (!r->budget.launched || r->budget.launched >= w->launched)
            && (r->kind != CG_CHAIN || w->rows <= (w->consumers >> (CG_WARPGROUP_BITS + CG_LANE_BITS)) * w->own_rows);

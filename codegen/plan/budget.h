@@ -55,6 +55,7 @@ uint32_t cg_least_blocks(const cg_func *c);
 
 typedef enum cg_group_kind {
     CG_ONE,       /* one product in a loop */
+    CG_SHORT,     /* of these, those by wgmma whose slots come before groups have passed on the last one */
     CG_CHAIN,     /* several, one of which takes what another led to */
     CG_COMPUTED,  /* one, whose left operand consumers compute in registers */
     CG_TURNED,    /* transposed ones, whose left operands go by registers (codegen/ops/mma_turned.c) */
@@ -72,6 +73,7 @@ typedef struct cg_group_work {
     uint32_t registers;    /* of a consumer, for its sums and operands (cg_sum_registers) */
     uint32_t computed;     /* more of them, for an operand that it computes */
     uint32_t launched;     /* of a thread at launch, for the largest instruction, at least */
+    bool is_short;         /* one product is as CG_SHORT says */
     bool is_persistent;    /* the loops stand in another one */
     bool maps;             /* all tiles can come by tensor maps, and that pays (codegen/groups/maps.h) */
 } cg_group_work;
