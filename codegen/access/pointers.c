@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "bytecode/print/print.h"
-#include "codegen/analysis/reduced.h"
+#include "codegen/analysis/spread.h"
 #include "codegen/facts/facts.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
@@ -124,11 +124,14 @@ static cg_layout layout_of_product(const cg_ptr_op *p, const cg_layout *wish, ui
 /* In which they are reached best, whatever is stored there. */
 static cg_layout layout_of_memory(cg_func *c, const cg_ptr_op *p)
 {
-    cg_shape s = cg_shape_of(p->pointers->type);
-    uint32_t bits, fast = fast_dim(c, p, &bits),
-                   bytes = cg_memory_bytes((bc_kind)p->pointers->type->elem->elem->kind) << bits;
-    return cg_layout_memory_beside(&s, fast, bits, cg_pointee_shift(p->pointers->type) < 0, c->warp_bits,
-                                   p->load ? cg_reduced_bits(c, p->load, bytes) : 0);
+    uint32_t bits, fast = fast_dim(c, p, &bits);
+    const cg_reach r = {.shape = cg_shape_of(p->pointers->type),
+                        .fast = fast,
+                        .bytes = cg_memory_bytes((bc_kind)p->pointers->type->elem->elem->kind),
+                        .vector_bits = bits,
+                        .least_bits = cg_pointee_shift(p->pointers->type) < 0,
+                        .load = p->load};
+    return cg_spread(c, &r);
 }
 
 /* A sector that a thread reads by two accesses, one after the other, comes from memory once. */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "bytecode/print/print.h"
-#include "codegen/analysis/reduced.h"
+#include "codegen/analysis/spread.h"
 #include "codegen/kernel/remarks.h"
 
 cg_view_op cg_view_op_of(const ct_op *op)
@@ -180,9 +180,13 @@ cg_layout cg_view_layout(cg_func *c, const cg_view_op *v)
     uint32_t fast = s.rank - 1, bits = 0;
     if (cg_view_contiguous(v, &fast))
         bits = aligned_bits(c, v, fast, NULL);
-    uint32_t bytes = cg_memory_bytes(bc_elem_kind(v->tile_type)) << bits;
-    return cg_layout_memory_beside(&s, fast, bits, cg_view_is_half(v), c->warp_bits,
-                                   v->tile && !v->owned ? cg_reduced_bits(c, v->tile->op, bytes) : 0);
+    const cg_reach r = {.shape = s,
+                        .fast = fast,
+                        .bytes = cg_memory_bytes(bc_elem_kind(v->tile_type)),
+                        .vector_bits = bits,
+                        .least_bits = cg_view_is_half(v),
+                        .load = v->tile && !v->owned ? v->tile->op : NULL};
+    return cg_spread(c, &r);
 }
 
 /* log2 of the elements that an access has at most: as many as are aligned, but no more than a row of the tile has,

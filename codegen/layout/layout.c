@@ -152,26 +152,61 @@ static void put_last(uint8_t *order, uint32_t count, uint32_t last)
     memcpy(order, all, count);
 }
 
-cg_layout cg_layout_memory_beside(const cg_shape *s, uint32_t fastest, uint32_t vector_bits, uint32_t least_bits,
-                                  uint32_t warp_bits, uint32_t last)
+/* The bits of the index in the order of memory: those of the contiguous dimension first. */
+static void order_of_memory(const cg_shape *s, uint32_t fastest, uint8_t *order)
 {
-    uint8_t order[CG_MAX_TILE_BITS];
     uint32_t count = 0;
     for (uint32_t k = 0; s->rank && k < s->bits[fastest]; k++)
         order[count++] = (uint8_t)(s->shift[fastest] + k);
     for (uint32_t d = s->rank; d-- > 0;)
         for (uint32_t k = 0; d != fastest && k < s->bits[d]; k++)
             order[count++] = (uint8_t)(s->shift[d] + k);
-    /* A vector of the requested width, but narrower if lanes would have no elements of their own. */
-    uint32_t threads = CG_LANE_BITS + warp_bits;
-    uint32_t spare = s->tile_bits > threads ? s->tile_bits - threads : 0;
+}
+
+/* log2 of the elements that each thread has of the tile, as far as none of them are replicas. */
+static uint32_t bits_of_thread(const cg_shape *s, uint32_t warp_bits)
+{
+    const uint32_t threads = CG_LANE_BITS + warp_bits;
+    return s->tile_bits > threads ? s->tile_bits - threads : 0;
+}
+
+/* A vector of the requested width, but narrower if lanes would have no elements of their own. */
+static uint32_t vector_of_thread(const cg_shape *s, uint32_t fastest, uint32_t vector_bits, uint32_t least_bits,
+                                 uint32_t warp_bits)
+{
+    const uint32_t spare = bits_of_thread(s, warp_bits);
     if (vector_bits > spare)
         vector_bits = spare > least_bits ? spare : least_bits;
-    if (s->rank && vector_bits > s->bits[fastest])
-        vector_bits = s->bits[fastest];
-    uint32_t of_warp = vector_bits + CG_LANE_BITS;
-    if (of_warp < count)
-        put_last(order + of_warp, count - of_warp, last);
+    return s->rank && vector_bits > s->bits[fastest] ? s->bits[fastest] : vector_bits;
+}
+
+cg_layout cg_layout_memory_beside(const cg_shape *s, uint32_t fastest, uint32_t vector_bits, uint32_t least_bits,
+                                  uint32_t warp_bits, uint32_t last)
+{
+    uint8_t order[CG_MAX_TILE_BITS];
+    order_of_memory(s, fastest, order);
+    vector_bits = vector_of_thread(s, fastest, vector_bits, least_bits, warp_bits);
+    const uint32_t of_warp = vector_bits + CG_LANE_BITS;
+    if (of_warp < s->tile_bits)
+        put_last(order + of_warp, s->tile_bits - of_warp, last);
+    return cg_layout_ordered(order, s->tile_bits, vector_bits, warp_bits);
+}
+
+cg_layout cg_layout_memory_by_rows(const cg_shape *s, uint32_t fastest, uint32_t vector_bits, uint32_t least_bits,
+                                   uint32_t warp_bits)
+{
+    uint8_t order[CG_MAX_TILE_BITS], of_row[CG_MAX_TILE_BITS];
+    order_of_memory(s, fastest, order);
+    vector_bits = vector_of_thread(s, fastest, vector_bits, least_bits, warp_bits);
+    const uint32_t of_warp = vector_bits + CG_LANE_BITS, spare = bits_of_thread(s, warp_bits),
+                   rest = s->rank && s->bits[fastest] > of_warp ? s->bits[fastest] - of_warp : 0,
+                   further = spare > vector_bits ? spare - vector_bits : 0, count = rest < further ? rest : further;
+    if (count) {
+        uint8_t *at = order + of_warp;
+        memcpy(of_row, at, count);
+        memmove(at, at + count, warp_bits);
+        memcpy(at + warp_bits, of_row, count);
+    }
     return cg_layout_ordered(order, s->tile_bits, vector_bits, warp_bits);
 }
 

@@ -98,6 +98,11 @@ cg_layout cg_layout_memory(const cg_shape *s, uint32_t fastest, uint32_t vector_
 cg_layout cg_layout_memory_beside(const cg_shape *s, uint32_t fastest, uint32_t vector_bits, uint32_t least_bits,
                                   uint32_t warp_bits, uint32_t last);
 
+/* The same as cg_layout_memory, where a warp has as much of a row as its threads have registers for, before other warps
+   have the rest, or other rows. */
+cg_layout cg_layout_memory_by_rows(const cg_shape *s, uint32_t fastest, uint32_t vector_bits, uint32_t least_bits,
+                                   uint32_t warp_bits);
+
 /* The layout of the source of a permute whose result has layout l. permutation[i]: the dimension of the source that
    becomes dimension i of the result. */
 cg_layout cg_layout_unpermute(const cg_layout *l, const cg_shape *source, const cg_shape *result,

@@ -19,6 +19,7 @@
    what has no slot is not written. */
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
+#include "codegen/analysis/spread.h"
 #include "codegen/access/pointers.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/kernel/remarks.h"
@@ -157,10 +158,11 @@ static cg_layout layout_of(cg_func *c, const ct_op *load)
         return cg_view_layout(c, &v);
     }
     const cg_ptr_op p = cg_ptr_op_of(load);
-    const cg_shape s = cg_shape_of(load->results[0].type);
-    uint32_t fast;
-    const uint32_t bits = cg_pointer_vector(c, &p, &fast);
-    return cg_layout_memory(&s, fast, bits, 0, c->warp_bits);
+    cg_reach r = {.shape = cg_shape_of(load->results[0].type),
+                  .bytes = cg_memory_bytes(bc_elem_kind(load->results[0].type)),
+                  .load = load};
+    r.vector_bits = cg_pointer_vector(c, &p, &r.fast);
+    return cg_spread(c, &r);
 }
 
 /* Adds the tile to the ring if offsets in a slot are small enough. */
