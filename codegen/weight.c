@@ -153,7 +153,7 @@ static void weigh_loads(cg_func *c, const cg_kernel_cost *cost, cg_weight *w)
     w->loads_late = loads_late(c);
     w->keeps = keeps_tiles(c);
     w->again = c->again_bytes;
-    if (w->again || w->keeps)
+    if (w->again > 0 || w->keeps)
         weigh_rows(cost, w);
     w->is_fed = reads_own_slots(c);
     w->fills = !c->groups && cg_block_is_alone(c);
