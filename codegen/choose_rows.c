@@ -216,12 +216,13 @@ static cg_weight share_less_together(cg_func *c, const cg_watch *watch, cg_choic
     return cg_weigh(c, watch, &best);
 }
 
-/* Does L2 keep that many bytes of each multiprocessor while a block reads them again? What is written takes a third of
-   the room. Blocks with rows of 256 KB find them there on an H200, and two such blocks do not. */
+/* Does L2 keep that many bytes of each multiprocessor while a block reads them again? Either half of it keeps what its
+   half of the multiprocessors reads, so that both count. Blocks with rows of 256 KB find them there on an H200, and two
+   such blocks do not. */
 static bool stay_in_cache(const cg_machine *m, double bytes)
 {
-    enum { MIB = 1 << 20, HALVES = 2 };
-    return bytes * m->multiprocessors <= HALVES * m->kept_mib * MIB * 2 / 3;
+    enum { HALVES = 2 };
+    return bytes <= HALVES * cg_room_for_again(m);
 }
 
 /* The blocks with rows that several loops read, of those that are predicted: the others are kept out when the kernel is

@@ -112,11 +112,15 @@ void cg_find_again(cg_func *c)
 
 /* ---- how many blocks ---- */
 
-uint32_t cg_blocks_for_again(const cg_machine *m, double bytes, uint32_t threads)
+double cg_room_for_again(const cg_machine *m)
 {
     enum { MIB = 1 << 20 };
-    const double room = m->kept_mib * MIB * 2 / 3 / m->multiprocessors;
-    const uint32_t fit = (uint32_t)(room / bytes), least = CG_THREADS_AGAIN / threads;
+    return m->kept_mib * MIB * 2 / 3 / m->multiprocessors;
+}
+
+uint32_t cg_blocks_for_again(const cg_machine *m, double bytes, uint32_t threads)
+{
+    const uint32_t fit = (uint32_t)(cg_room_for_again(m) / bytes), least = CG_THREADS_AGAIN / threads;
     return fit > least ? fit : least ? least : 1;
 }
 

@@ -13,6 +13,9 @@ bool cg_load_same(const ct_op *a, const ct_op *first, const ct_op *b, const ct_o
    row of CG_ROW_TAKEN elements, but at least four, since fewer would hardly be a loop. */
 uint32_t cg_iterations_taken(const ct_op *loop, const bc_type *tile);
 
+/* The bytes of rows that one half of L2 keeps, for each of all multiprocessors, beside what is written, which takes a
+   third. */
+double cg_room_for_again(const cg_machine *m);
 /* The most blocks of so many threads whose rows, which have so many bytes, stay in L2, or that hide latency. */
 uint32_t cg_blocks_for_again(const cg_machine *m, double bytes, uint32_t threads);
 /* Before loads are planned: finds the rows that are read again, and notes their bytes in c->again_bytes. */
