@@ -26,12 +26,9 @@ typedef struct walk {
     uint32_t fast;               /* the dimension that is contiguous in memory */
     cg_val base;                 /* address of the element of register 0 */
     cg_val thread[CG_VIEW_DIMS]; /* the thread's coordinate in the tile, 32 bits */
-    cg_val limit[CG_VIEW_DIMS];  /* coordinates below it are inside; a known UINT32_MAX: all are */
+    cg_bound bound[CG_VIEW_DIMS];
     bool mixed[CG_VIEW_DIMS];    /* registers and threads share bits of this dimension */
     uint32_t unit[CG_VIEW_DIMS]; /* op->in_turn: the least of what registers add to the coordinate; 0: not so */
-    cg_val room[CG_VIEW_DIMS];   /* and how far it may go from the thread's */
-    cg_val at[CG_VIEW_DIMS], size[CG_VIEW_DIMS]; /* where a thread has one vector along a dimension: the coordinate in
-                                                    the tensor and the tensor's size, 32 bits; else no registers */
     uint32_t moving;                             /* bits of the tile's index in which a thread's vectors differ */
     cg_val common;                               /* what all vectors' `inside` has in common */
     cached *steps, *insides, *sums;
@@ -206,13 +203,13 @@ static cg_val bytes_of(walk *w, uint32_t t, cg_val count)
 static void begin_room(walk *w, uint32_t t)
 {
     cg_func *c = w->c;
-    w->room[t] = cg_const(CG_B32, 0);
-    if (w->limit[t].known || w->thread[t].known)
+    w->bound[t].room = cg_const(CG_B32, 0);
+    if (w->bound[t].limit.known || w->thread[t].known)
         return;
     cg_val least = cg_new(c, CG_B32);
-    w->room[t] = cg_new(c, CG_B32);
-    cg_ins(c, "max.u32 %v, %v, %v", least, w->limit[t], w->thread[t]);
-    cg_ins(c, "sub.u32 %v, %v, %v", w->room[t], least, w->thread[t]);
+    w->bound[t].room = cg_new(c, CG_B32);
+    cg_ins(c, "max.u32 %v, %v, %v", least, w->bound[t].limit, w->thread[t]);
+    cg_ins(c, "sub.u32 %v, %v, %v", w->bound[t].room, least, w->thread[t]);
 }
 
 /* The base, and `count` elements of 32 bits along t behind it. Of a known stride by one instruction: of a product in 64
@@ -239,42 +236,49 @@ static bool is_single(const walk *w, const cg_view_lengths *n, uint32_t t)
     return !w->c->groups && !w->mixed[t] && !beside && n->inside == n->edge;
 }
 
-static void begin_dim(walk *w, const cg_view_lengths *n, uint32_t t)
+/* The tile's end along t, and its start in the address, unless a cursor has that. */
+static void begin_bound(walk *w, const cg_view_lengths *n, uint32_t t)
 {
     cg_func *c = w->c;
-    uint32_t d = cg_view_dim(w->op->view->type, t), mask = cg_dim_mask(&w->shape, t);
-    uint32_t threads = cg_layout_thread_images(w->l), regs = cg_layout_reg_images(w->l);
-    w->thread[t] = cg_thread_index(c, w->l, mask, w->shape.shift[t]);
-    w->mixed[t] = (threads & regs & mask) != 0;
-    regs = (regs & mask) >> w->shape.shift[t];
-    w->unit[t] = w->op->in_turn && !w->mixed[t] && !is_sparse(w, t) ? regs & (~regs + 1) : 0;
-    w->limit[t] = cg_const(CG_B32, UINT32_MAX);
-    if (is_sparse(w, t))
-        return;
-    cg_range start, extent;
+    cg_bound *bound = &w->bound[t];
+    const cg_val extent = w->tensor->extent[cg_view_dim(w->op->view->type, t)];
+    cg_range start, size;
     bool leaves = cg_view_may_leave(w->op, t), cuts = cg_view_cuts_index(w->op, t);
-    if (cuts || (cg_view_start(w->op, t, &start) && (!leaves || cg_view_extent(w->op, t, &extent)))) {
+    if (cuts || (cg_view_start(w->op, t, &start) && (!leaves || cg_view_extent(w->op, t, &size)))) {
         cg_val first = narrow_start(w, t, cuts);
         bool single = leaves && is_single(w, n, t), asked = single || !w->op->cursor;
         cg_val at = asked && !w->mixed[t] ? add(c, first, w->thread[t]) : first;
-        if (single) {
-            w->at[t] = at;
-            w->size[t] = cg_low_half(c, w->tensor->extent[d]);
-            w->limit[t] = cg_const(CG_B32, 0);
-        } else if (leaves) {
-            w->limit[t] = narrow_room(w, w->tensor->extent[d], first);
-        }
+        if (single)
+            *bound = (cg_bound){.limit = cg_const(CG_B32, 0), .at = at, .size = cg_low_half(c, extent)};
+        else if (leaves)
+            bound->limit = narrow_room(w, extent, first);
         if (!w->op->cursor)
             w->base = base_behind(w, t, at);
     } else {
         cg_val wide = tile_start(w, t);
         if (leaves)
-            w->limit[t] = room(w, w->tensor->extent[d], wide);
+            bound->limit = room(w, extent, wide);
         if (!w->op->cursor)
             w->base = add(c, w->base, bytes_of(w, t, w->mixed[t] ? wide : add(c, wide, widen(c, w->thread[t]))));
     }
     if (w->unit[t])
         begin_room(w, t);
+}
+
+static void begin_dim(walk *w, const cg_view_lengths *n, uint32_t t)
+{
+    const cg_cursor *cursor = w->op->cursor;
+    uint32_t mask = cg_dim_mask(&w->shape, t);
+    uint32_t threads = cg_layout_thread_images(w->l), regs = cg_layout_reg_images(w->l);
+    w->thread[t] = cg_thread_index(w->c, w->l, mask, w->shape.shift[t]);
+    w->mixed[t] = (threads & regs & mask) != 0;
+    regs = (regs & mask) >> w->shape.shift[t];
+    w->unit[t] = w->op->in_turn && !w->mixed[t] && !is_sparse(w, t) ? regs & (~regs + 1) : 0;
+    w->bound[t].limit = cg_const(CG_B32, UINT32_MAX);
+    if (cursor && t != cursor->dim)
+        w->bound[t] = cursor->bound[t];
+    else if (!is_sparse(w, t))
+        begin_bound(w, n, t);
 }
 
 /* Coordinate within the tile of a register along t: 32 bits. */
@@ -339,15 +343,15 @@ static cg_val inside_of(walk *w, uint32_t t, uint32_t delta, uint32_t r)
         cg_val extent = w->tensor->extent[cg_view_dim(w->op->view->type, t)];
         p = cg_new(c, CG_PRED);
         cg_ins(c, "setp.lt.u64 %v, %r, %v", p, sparse_index(w, t, r), extent);
-    } else if (w->at[t].id || w->at[t].known) {
-        p = below(c, w->at[t], w->size[t]);
-    } else if (w->unit[t] && w->room[t].id) {
+    } else if (w->bound[t].at.id || w->bound[t].at.known) {
+        p = below(c, w->bound[t].at, w->bound[t].size);
+    } else if (w->unit[t] && w->bound[t].room.id) {
         p = cg_new(c, CG_PRED);
-        cg_ins(c, "setp.gt.u32 %v, %v, %u", p, w->room[t], delta);
+        cg_ins(c, "setp.gt.u32 %v, %v, %u", p, w->bound[t].room, delta);
     } else {
         cg_val at = coordinate(w, t, delta);
-        bool all = w->limit[t].known && w->limit[t].bits >= (uint64_t)1 << w->shape.bits[t];
-        p = all ? cg_const(CG_PRED, 1) : below(c, at, w->limit[t]);
+        bool all = w->bound[t].limit.known && w->bound[t].limit.bits >= (uint64_t)1 << w->shape.bits[t];
+        p = all ? cg_const(CG_PRED, 1) : below(c, at, w->bound[t].limit);
     }
     *known = p;
     return p;
@@ -418,8 +422,8 @@ static void begin_common(walk *w)
    bits of its own. */
 static bool is_outside(const walk *w, uint32_t t, uint32_t delta)
 {
-    bool has_limit = !is_sparse(w, t) && !w->at[t].id && !w->at[t].known;
-    return has_limit && !w->mixed[t] && w->limit[t].known && delta >= w->limit[t].bits;
+    bool has_limit = !is_sparse(w, t) && !w->bound[t].at.id && !w->bound[t].at.known;
+    return has_limit && !w->mixed[t] && w->bound[t].limit.known && delta >= w->bound[t].limit.bits;
 }
 
 static void fill_vector(walk *w, uint32_t r, cg_tile_vector *vector)
@@ -486,10 +490,10 @@ static cg_val is_whole(walk *w)
     cg_val whole = cg_const(CG_PRED, 1);
     for (uint32_t t = 0; t < w->shape.rank; t++) {
         uint32_t size = (uint32_t)1 << w->shape.bits[t];
-        cg_val fits = cg_const(CG_PRED, w->limit[t].bits >= size);
-        if (!w->limit[t].known) {
+        cg_val fits = cg_const(CG_PRED, w->bound[t].limit.bits >= size);
+        if (!w->bound[t].limit.known) {
             fits = cg_new(c, CG_PRED);
-            cg_ins(c, "setp.ge.u32 %v, %v, %u", fits, w->limit[t], size);
+            cg_ins(c, "setp.ge.u32 %v, %v, %u", fits, w->bound[t].limit, size);
         }
         whole = cg_and(c, whole, fits);
     }
@@ -507,18 +511,18 @@ static void two_ways(walk *w, cg_val whole, uint32_t long_bits, uint32_t bits, c
                                 .count = regs ? cg_layout_regs(w->l) : 0,
                                 .in_word = in_word < reg_bits ? in_word : reg_bits,
                                 .both = cg_vals(c, cg_layout_regs(w->l))};
-    cg_val limit[CG_VIEW_DIMS];
+    cg_bound bound[CG_VIEW_DIMS];
     if (!settled.both)
         return;
-    memcpy(limit, w->limit, sizeof limit);
+    memcpy(bound, w->bound, sizeof bound);
     cg_ins(c, "@!%v bra %l", whole, edge);
     for (uint32_t t = 0; t < w->shape.rank; t++)
-        w->limit[t] = cg_const(CG_B32, UINT32_MAX);
+        w->bound[t].limit = cg_const(CG_B32, UINT32_MAX);
     all_parts(w, long_bits, user, found);
     cg_settle(c, &settled, regs);
     cg_ins(c, "bra.uni %l", end);
     cg_place_label(c, edge);
-    memcpy(w->limit, limit, sizeof limit);
+    memcpy(w->bound, bound, sizeof bound);
     all_parts(w, bits, user, found);
     cg_settle(c, &settled, regs);
     cg_place_label(c, end);
@@ -585,6 +589,8 @@ void cg_view_cursor(cg_func *c, const cg_view_op *v, const cg_layout *l, uint32_
     out->advance = plain_bytes(c, bytes_of(&w, t, coordinates));
     for (uint32_t i = 0; i < w.shape.rank; i++)
         out->unit[i] = w.unit[i] ? plain_bytes(c, step(&w, i, w.unit[i], 0)) : cg_const(CG_B64, 0);
+    out->dim = t;
+    memcpy(out->bound, w.bound, sizeof out->bound);
     out->address = cg_new(c, CG_B64);
     cg_ins(c, "mov.b64 %v, %v", out->address, w.base);
 }

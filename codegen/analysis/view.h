@@ -21,11 +21,21 @@ typedef struct cg_view {
 /* Gives every view value its view. False: out of memory. */
 bool cg_find_views(ct_func *f);
 
-/* The 64-bit address of the tile of a load whose index advances by a constant step. */
+/* Where a tile ends along a dimension: values of 32 bits. */
+typedef struct cg_bound {
+    cg_val limit; /* coordinates in the tile below it are inside; a known UINT32_MAX: all are */
+    cg_val room;  /* if registers add multiples of a unit to the thread's coordinate: how far it may go from there */
+    cg_val at, size; /* where a thread has one vector along the dimension: its coordinate in the tensor, and the tensor's
+                        size; else no registers */
+} cg_bound;
+
+/* The 64-bit address of the tile of a load whose index advances by a constant step along one dimension. */
 typedef struct cg_cursor {
-    cg_val address;            /* of the thread's first element; its register is updated */
-    cg_val advance;            /* bytes to the next tile */
-    cg_val unit[CG_VIEW_DIMS]; /* bytes to the thread's next element along each tile dimension */
+    cg_val address;               /* of the thread's first element; its register is updated */
+    cg_val advance;               /* bytes to the next tile */
+    cg_val unit[CG_VIEW_DIMS];    /* bytes to the thread's next element along each tile dimension */
+    uint32_t dim;                 /* the tile dimension along which the index advances */
+    cg_bound bound[CG_VIEW_DIMS]; /* along the others: of every tile */
 } cg_cursor;
 
 /* The operands and properties of an op that loads or stores a tile of a view. */
