@@ -42,8 +42,7 @@ static bool has_many_keys(const cg_func *c)
             continue;
         const bc_type *type = op->operands[1]->type;
         const uint64_t bytes = (uint64_t)cg_memory_bytes(bc_elem_kind(type)) << cg_shape_of(type).tile_bits;
-        if (type->shape[type->rank - 2] >= 2 * CG_WARPGROUP_ROWS
-            && TWO_STAGES * OPERANDS * bytes > cg_static_shared(c->target))
+        if (type->shape[type->rank - 2] >= 2 * CG_WARPGROUP_ROWS && TWO_STAGES * OPERANDS * bytes > cg_shared_most(c))
             return true;
     }
     return false;

@@ -217,7 +217,7 @@ static void look(void *user, cg_func *c)
     if (!cost)
         return;
     plan->threads = cost->threads;
-    plan->producers = cost->threads - cg_threads(c);
+    plan->producers = cost->threads - cg_slices(c) * cg_threads(c);
     plan->registers = cost->registers;
     plan->shared = cost->shared;
     plan->blocks = cost->blocks;

@@ -108,7 +108,7 @@ static void weigh_waits(const cg_kernel_cost *cost, const cg_loop_cost *loop, cg
     double most = 0;
     for (uint32_t r = 0; loop && r < CG_RESOURCES; r++)
         most = loop->cycles[r] > most && r != CG_DRAM ? loop->cycles[r] : most;
-    w->waits = most > 0 ? loop->taken / (cost->blocks * most) : 1;
+    w->waits = most > 0 ? loop->taken / (cost->shares * most) : 1;
     w->shares = most > 0 && loop->cycles[CG_SHARED_MEMORY] >= most;
 }
 
@@ -135,7 +135,7 @@ static void weigh_rows(const cg_kernel_cost *cost, cg_weight *w)
     for (uint32_t i = 0; i < cost->loop_count; i++) {
         const cg_loop_cost *l = &cost->loops[i];
         const double counted = l->iterations < 0 ? CG_UNKNOWN_ITERATIONS : l->iterations, usual = iterations_of(l),
-                     own = l->taken / cost->blocks, again = slower * l->cycles[CG_L2];
+                     own = l->taken / cost->shares, again = slower * l->cycles[CG_L2];
         w->reads += (usual - counted) * own;
         w->rereads += usual * (again > own ? again : own) - counted * own;
     }
@@ -179,7 +179,7 @@ static cg_weight weight_of(cg_func *c)
     w.warp_bits = cg_real_warp_bits(c);
     w.strip_bits = c->strip_bits;
     w.shared = cost ? cost->shared : 0;
-    w.resident = cost ? cost->blocks << w.warp_bits : 0;
+    w.resident = cost ? cost->shares << w.warp_bits : 0;
     w.together = w.compiles && unrolls(c);
     if (cost)
         weigh_loads(c, cost, &w);

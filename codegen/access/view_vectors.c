@@ -29,8 +29,8 @@ typedef struct walk {
     cg_bound bound[CG_VIEW_DIMS];
     bool mixed[CG_VIEW_DIMS];    /* registers and threads share bits of this dimension */
     uint32_t unit[CG_VIEW_DIMS]; /* op->in_turn: the least of what registers add to the coordinate; 0: not so */
-    uint32_t moving;                             /* bits of the tile's index in which a thread's vectors differ */
-    cg_val common;                               /* what all vectors' `inside` has in common */
+    uint32_t moving;             /* bits of the tile's index in which a thread's vectors differ */
+    cg_val common;               /* what all vectors' `inside` has in common */
     cached *steps, *insides, *sums;
 } walk;
 
@@ -267,16 +267,15 @@ static void begin_bound(walk *w, const cg_view_lengths *n, uint32_t t)
 
 static void begin_dim(walk *w, const cg_view_lengths *n, uint32_t t)
 {
-    const cg_cursor *cursor = w->op->cursor;
-    uint32_t mask = cg_dim_mask(&w->shape, t);
-    uint32_t threads = cg_layout_thread_images(w->l), regs = cg_layout_reg_images(w->l);
+    uint32_t mask = cg_dim_mask(&w->shape, t), threads = cg_layout_thread_images(w->l),
+             regs = cg_layout_reg_images(w->l);
     w->thread[t] = cg_thread_index(w->c, w->l, mask, w->shape.shift[t]);
     w->mixed[t] = (threads & regs & mask) != 0;
     regs = (regs & mask) >> w->shape.shift[t];
     w->unit[t] = w->op->in_turn && !w->mixed[t] && !is_sparse(w, t) ? regs & (~regs + 1) : 0;
     w->bound[t].limit = cg_const(CG_B32, UINT32_MAX);
-    if (cursor && t != cursor->dim)
-        w->bound[t] = cursor->bound[t];
+    if (w->op->cursor && t != w->op->cursor->dim)
+        w->bound[t] = w->op->cursor->bound[t];
     else if (!is_sparse(w, t))
         begin_bound(w, n, t);
 }

@@ -28,7 +28,6 @@ typedef enum cg_feed {
 } cg_feed;
 
 enum { CG_NO_ROW_BIT = 255, CG_PANEL_BIT = 254 /* as row bits: none; the lowest bit of the panel's number */ };
-enum { CG_ENCODING_ALIGN = 1024 }; /* bytes; the period of the swizzle, as asynchronous products require */
 
 typedef struct cg_encoding {
     uint32_t rows, columns, batch, bytes; /* log2; bytes is that of an element */

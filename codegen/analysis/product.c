@@ -18,7 +18,7 @@ static uint64_t step_bytes(const cg_product *p, bool left)
 
 bool cg_step_fits(const cg_func *c, const cg_product *p)
 {
-    return step_bytes(p, true) + step_bytes(p, false) <= cg_static_shared(c->target);
+    return step_bytes(p, true) + step_bytes(p, false) <= cg_shared_most(c);
 }
 
 /* Can a step be multiplied at all, either from shared memory or with A in registers, which 16-bit fragments allow? */
@@ -26,7 +26,7 @@ static bool may_step(const cg_func *c, const cg_product *p)
 {
     return cg_step_fits(c, p)
            || (p->atom.element_bits == 1 && !p->scaled && p->m >= CG_ATOM_ROW_BITS
-               && step_bytes(p, false) <= cg_static_shared(c->target));
+               && step_bytes(p, false) <= cg_shared_most(c));
 }
 
 /* If the target has no instruction as long as the atom, takes those with half of its K, or also half of its rows, whose

@@ -123,7 +123,7 @@ uint32_t cg_scratch_least(cg_func *c, const ct_block *block, const cg_ring *ring
 uint32_t cg_shared_for_the_rest(const cg_func *c)
 {
     enum { STATIC = 48 << 10, MUCH = 16 << 10 };
-    return cg_static_shared(c->target) > STATIC ? MUCH : MUCH / 2;
+    return cg_shared_most(c) > STATIC ? MUCH : MUCH / 2;
 }
 
 uint32_t cg_shared_beside(uint32_t all, uint32_t scratch)
@@ -136,5 +136,5 @@ uint32_t cg_shared_beside(uint32_t all, uint32_t scratch)
 uint32_t cg_shared_for_ring(cg_func *c, const ct_block *body, const cg_ring *ring, uint32_t rest)
 {
     uint32_t least = cg_scratch_least(c, body, ring);
-    return cg_loops_stay_plain(c) ? 0 : cg_shared_beside(cg_static_shared(c->target), least > rest ? least : rest);
+    return cg_loops_stay_plain(c) ? 0 : cg_shared_beside(cg_shared_most(c), least > rest ? least : rest);
 }

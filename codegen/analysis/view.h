@@ -25,7 +25,8 @@ bool cg_find_views(ct_func *f);
 typedef struct cg_bound {
     cg_val limit; /* coordinates in the tile below it are inside; a known UINT32_MAX: all are */
     cg_val room;  /* if registers add multiples of a unit to the thread's coordinate: how far it may go from there */
-    cg_val at, size; /* where a thread has one vector along the dimension: its coordinate in the tensor, and the tensor's
+    cg_val at,
+        size; /* where a thread has one vector along the dimension: its coordinate in the tensor, and the tensor's
                         size; else no registers */
 } cg_bound;
 

@@ -154,7 +154,7 @@ static bool check_groups(const checking *x, const cg_groups *g)
 {
     uint32_t all = g->consumers * cg_threads(x->c) + g->producers * CG_PRODUCER_THREADS
                    + g->correctors * CG_CORRECTOR_THREADS;
-    if (g->ring_bytes > g->shared || g->shared > cg_static_shared(x->c->target))
+    if (g->ring_bytes > g->shared || g->shared > cg_shared_most(x->c))
         return is_faulty(x, "its rings have more than the block's shared memory");
     if (g->launched % CG_REGISTER_STEP || g->consumers % CG_REGISTER_STEP || g->producers % CG_REGISTER_STEP
         || g->correctors % CG_REGISTER_STEP)

@@ -133,7 +133,7 @@ static bool find_lasting(lives *x)
 
 static uint32_t all_shared(const cg_func *c)
 {
-    return c->groups ? c->groups->shared : cg_static_shared(c->target);
+    return c->groups ? c->groups->shared : cg_shared_most(c);
 }
 
 static bool are_apart(const lives *x, ct_fault *fault)

@@ -147,7 +147,7 @@ static bool find(dividing *x)
 static bool is_too_large(const dividing *x)
 {
     enum { TWO_STAGES = 2 };
-    return TWO_STAGES * bytes_loaded(x) + CG_MOST_OF_RESULTS > cg_static_shared(x->c->target);
+    return TWO_STAGES * bytes_loaded(x) + CG_MOST_OF_RESULTS > cg_shared_most(x->c);
 }
 
 /* ---- the parts ---- */

@@ -154,6 +154,7 @@ typedef struct cg_loop_cost {
 typedef struct cg_kernel_cost {
     const cg_machine *machine;
     uint32_t threads, registers, shared, blocks; /* of a thread, at most; of a block; on a multiprocessor */
+    uint32_t shares;                             /* blocks, or slices of them, on a multiprocessor */
     uint32_t wanted;                             /* registers of a thread with which no loop with products spills
                                                     any; 0: there is none */
     cg_loop_cost *loops;
@@ -165,7 +166,7 @@ typedef struct cg_kernel_cost {
     const char *bound;
 } cg_kernel_cost;
 
-/* Finds k->registers, k->threads and k->blocks of a kernel of which so many registers of a thread hold tiles.
+/* Finds the registers, threads, blocks and shares of a kernel of which so many registers of a thread hold tiles.
    k->machine and k->shared are known. */
 void cg_fit(cg_func *c, cg_kernel_cost *k, uint32_t held);
 /* Predicts the kernel, for its launch if there is one. NULL: out of memory, or the target has no figures. */

@@ -309,4 +309,5 @@ void cg_fit(cg_func *c, cg_kernel_cost *k, uint32_t held)
     for (uint32_t i = 0; i < TV_COUNT(room); i++)
         least = room[i] < least ? room[i] : least;
     k->blocks = least < 1 ? 1 : (uint32_t)least;
+    k->shares = k->blocks * cg_slices(c);
 }

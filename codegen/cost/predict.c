@@ -194,8 +194,8 @@ static double time_of(const walk *x, const cg_loop_cost *cost, double iterations
     return launched && !x->multiplies ? cg_time_in_queue(chain, each, x->blocks) : chain > all ? chain : all;
 }
 
-/* Of a loop whose iterations are not known. Where several are executed together, they count as many as they are, and
-   those that are left, by one loop or several, do not count (codegen/rewrite/unroll.c). */
+/* Of a loop whose iterations are not known; of K, those of a slice. Where several are executed together, they count as
+   many as they are, and those that are left, by one loop or several, do not count (codegen/rewrite/unroll.c). */
 static double usual_iterations(const walk *x, const ct_op *loop)
 {
     const ct_op *rest = loop->next;
@@ -206,7 +206,8 @@ static double usual_iterations(const walk *x, const ct_op *loop)
         return 0;
     bool known = loop->unrolled && rest && rest->unrolled && cg_known(x->launch, x->trip, loop->operands[2], &step)
                  && cg_known(x->launch, x->trip, rest->operands[2], &step_by) && step_by > 0 && step > 0;
-    return known ? CG_UNKNOWN_ITERATIONS * (double)step_by / (double)step : CG_UNKNOWN_ITERATIONS;
+    const double count = CG_UNKNOWN_ITERATIONS / (cg_product_in(loop->regions[0]) ? cg_slices(x->c) : 1.0);
+    return known ? count * (double)step_by / (double)step : count;
 }
 
 static void walk_loop(walk *x, const ct_op *loop)
@@ -391,7 +392,7 @@ static sample look_at_blocks(walk *x, const cg_launch *launch, double blocks, do
     s.dram = cg_share_traffic(x->c, x->k, x->launch, &x->moved, count);
     for (double i = 0; i < count; i++) {
         choose_block(&one, (2 * i + 1) / (2 * count));
-        double last = rest > 0 ? walk_kernel(x, rest) : 0, full = walk_kernel(x, x->k->blocks);
+        double last = rest > 0 ? walk_kernel(x, rest) : 0, full = walk_kernel(x, x->k->shares);
         s.full += full / count;
         s.rest += last / count;
         double longest = rest > 0 ? last : full; /* counts if there is a single wave */
@@ -430,7 +431,7 @@ static double end_of(double us)
    wait for the tensor cores in turn, and end together: a last round is one more. */
 static double time_of_rounds(const walk *x, const sample *s, double on_one)
 {
-    double rounds = on_one / x->k->blocks;
+    double rounds = on_one / x->k->shares;
     if (rounds <= 1)
         return s->longest;
     return x->multiplies ? floor(rounds) * s->full + s->rest : rounds * s->full;
@@ -440,14 +441,14 @@ static void predict_launch(walk *x, const cg_launch *launch)
 {
     const cg_machine *m = x->m;
     cg_kernel_cost *k = x->k;
-    uint32_t which, parts = x->c->cluster ? x->c->cluster : 1;
+    uint32_t which, parts = x->c->cluster ? x->c->cluster : cg_slices(x->c);
     double blocks = (double)launch->grid[0] * (double)launch->grid[1] * (double)launch->grid[2];
     cg_launch own = *launch;
     own.is_small = blocks * parts <= m->multiprocessors;
     if (x->c->in_parts && !own.is_small)
         parts = 1; /* the other thread blocks of a cluster exit */
     double on_one = ceil(blocks * parts / m->multiprocessors);
-    sample s = look_at_blocks(x, &own, blocks, fmod(on_one, k->blocks));
+    sample s = look_at_blocks(x, &own, blocks, fmod(on_one, k->shares));
     double cycles = time_of_rounds(x, &s, on_one);
     for (uint32_t r = 0; r < CG_RESOURCES; r++)
         s.cycles[r] *= blocks * parts / m->multiprocessors;
@@ -459,7 +460,7 @@ static void predict_launch(walk *x, const cg_launch *launch)
     cycles = least > cycles ? least : cycles;
     double rests = cycles > 0 ? s.cycles[CG_TENSOR_CORES] / cycles : 0;
     double ghz = m->clock_ghz / (1 + rests * (m->clock_ghz / m->tensor_ghz - 1)), us = cycles / ghz / 1e3;
-    double from_memory = s.dram * parts / m->dram_tb / 1e6 + end_of(on_one > k->blocks ? s.full / ghz / 1e3 : 0);
+    double from_memory = s.dram * parts / m->dram_tb / 1e6 + end_of(on_one > k->shares ? s.full / ghz / 1e3 : 0);
     if (from_memory > us)
         k->bound = names[CG_DRAM];
     k->us = x->known ? m->launch_us + both(us, from_memory, m->bursts) : -1;
@@ -470,7 +471,7 @@ static void predict_block(walk *x)
 {
     cg_kernel_cost *k = x->k;
     uint32_t which;
-    k->cycles = walk_kernel(x, k->blocks) / k->blocks;
+    k->cycles = walk_kernel(x, k->shares) / k->blocks;
     k->busy = most_of(x->cycles, x->multiplies, &which);
     k->bound = bound_of_kernel(k);
 }

@@ -330,7 +330,7 @@ static bool find_loops(cg_splitting *x)
    more. */
 uint32_t cg_groups_shared(const cg_splitting *x)
 {
-    return (cg_static_shared(x->c->target) + CG_SYSTEM_SHARED) / x->budget->blocks - CG_SYSTEM_SHARED;
+    return (cg_shared_most(x->c) + CG_SYSTEM_SHARED) / x->budget->blocks - CG_SYSTEM_SHARED;
 }
 
 /* The part of that for the rings, beside at most so many bytes for results, which are stored in pieces if they are

@@ -47,10 +47,10 @@ static inline bool cg_is_issued(const ct_op *op)
 bool cg_is_in_each_group(const ct_op *op);
 /* Does the program end in one place, at which its warps can meet those of others? */
 bool cg_ends_once(const ct_block *program);
-/* Threads of the block, including producers and correctors. */
+/* Threads of the block: of all slices, or including producers and correctors. */
 static inline uint32_t cg_all_threads(const cg_func *c)
 {
-    return cg_threads(c) + (c->groups ? CG_PRODUCER_THREADS : 0)
+    return cg_slices(c) * cg_threads(c) + (c->groups ? CG_PRODUCER_THREADS : 0)
            + (c->groups && c->groups->correctors ? CG_CORRECTOR_THREADS : 0);
 }
 

@@ -52,6 +52,7 @@ typedef struct cg_func {
     uint32_t band_bits;                /* `groups`: log2 of the blocks side by side in a band */
     uint32_t digit, rest;              /* `groups`: values of that digit, and of the others together */
     uint32_t cluster;                  /* `cluster`: thread blocks that compute a tile block together; 0: one does */
+    uint32_t slices;                   /* `split`: groups of warps that have parts of K; 0: see cg_slices */
     bool in_parts;                     /* `split`: these have parts of K where the grid is small, else tile blocks */
     bool paired;                       /* `cluster`: its two thread blocks multiply as a pair (tcgen05) */
     bool takes_over;                   /* `groups`: the kernel is persistent: groups/persist.h */
@@ -102,6 +103,20 @@ static inline uint32_t cg_threads(const cg_func *c)
     return (uint32_t)1 << (cg_real_warp_bits(c) + CG_LANE_BITS);
 }
 
+/* Groups of warps that each have a part of K (sliced K, codegen/passes/split.c). A slice has tiles, shared memory and
+   barriers of its own, like a block; where the layout of tiles, warps or a block's shared memory is meant, a slice is.
+   1: all warps work together. */
+static inline uint32_t cg_slices(const cg_func *c)
+{
+    return c->slices ? c->slices : 1;
+}
+
+/* Bytes of shared memory that a slice can have. */
+static inline uint32_t cg_shared_most(const cg_func *c)
+{
+    return cg_static_shared(c->target) / cg_slices(c) & ~(uint32_t)(CG_ENCODING_ALIGN - 1);
+}
+
 /* Reports that the op cannot be compiled for the target, and stops. */
 void cg_unsupported(cg_func *c, const ct_op *op, const char *format, ...) TV_PRINTF(3, 4);
 void cg_no_memory(cg_func *c); /* of memory that is not the arena's, such as texts */
@@ -124,6 +139,8 @@ const cg_choices *cg_choices_of(const cg_func *c);
 typedef enum cg_hint { CG_HINT_WARPS, CG_HINT_OCCUPANCY, CG_HINT_CLUSTER } cg_hint;
 /* The choice that replaces the hint, or the hint's value for the target; 0: neither exists. */
 int64_t cg_hint_of(const cg_func *c, cg_hint hint);
+/* The same without choices. */
+int64_t cg_given_hint(const cg_func *c, cg_hint hint);
 
 /* May a pass leave out what makes little difference to the cost that is needed? A plan that something is left out of
    is compiled again if it is chosen. */

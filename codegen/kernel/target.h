@@ -50,6 +50,8 @@ typedef struct cg_target {
     uint32_t features;
 } cg_target;
 
+enum { CG_ENCODING_ALIGN = 1024 }; /* bytes of shared memory; the period of the swizzle, which wgmma requires */
+
 const cg_target *cg_target_find(tv_str name);
 /* Bytes of static shared memory that a kernel may have. Clients launch with no dynamic shared memory, and ptxas 13.0
    takes more than 48 KiB of static memory for architecture-specific targets only (tried: sm_90a does, sm_90 does not).

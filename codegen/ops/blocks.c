@@ -227,8 +227,12 @@ void cg_lower_part(cg_func *c, const ct_op *op)
     cg_val *regs = cg_vals(c, 1), rank = cg_new(c, CG_B32);
     if (!regs)
         return;
-    cg_ins(c, "mov.u32 %v, %%cluster_ctarank", rank);
-    regs[0] = cg_select(c, cg_has_few_blocks(c), rank, cg_const(CG_B32, 0));
+    if (c->slices) {
+        regs[0] = cg_slice_number(c);
+    } else {
+        cg_ins(c, "mov.u32 %v, %%cluster_ctarank", rank);
+        regs[0] = cg_select(c, cg_has_few_blocks(c), rank, cg_const(CG_B32, 0));
+    }
     cg_set(c, cg_result(op, 0), regs);
 }
 

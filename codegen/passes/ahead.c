@@ -154,7 +154,7 @@ static uint32_t scratch_beside(const candidate *x)
 static cg_slot_budget slots_of(const candidate *x)
 {
     cg_func *c = x->c;
-    uint32_t all = cg_static_shared(c->target);
+    uint32_t all = cg_shared_most(c);
     cg_slot_work work = {.kind = CG_STRIPS,
                          .slot_bytes = x->ring->slot_bytes,
                          .iterations = (uint32_t)1 << cg_count_bits(x->trips->mask),

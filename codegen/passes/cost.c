@@ -10,7 +10,7 @@
 
 static void say_loop(const cg_func *c, const cg_kernel_cost *k, const cg_loop_cost *loop)
 {
-    const double *cycles = loop->cycles, blocks = k->blocks;
+    const double *cycles = loop->cycles, shares = k->shares;
     char often[64] = "";
     if (loop->iterations >= 0)
         snprintf(often, sizeof often, "{Iterations=%.0f} iterations; ", loop->iterations);
@@ -19,9 +19,9 @@ static void say_loop(const cg_func *c, const cg_kernel_cost *k, const cg_loop_co
               "{Bound=%s}: {Alone=%.0f} for a block alone; of all {Blocks=%u} on a multiprocessor {Tensor=%.0f} of "
               "tensor cores, {SharedMemory=%.0f} of shared memory, {Issue=%.0f} of instructions, {HalfRate=%.0f} at "
               "half rate, {Special=%.0f} of special functions, {L2=%.0f} of L2, {DRAM=%.0f} of DRAM",
-              often, loop->stages, loop->in_flight, loop->taken, loop->bound, loop->alone, k->blocks,
-              cycles[CG_TENSOR_CORES] * blocks, cycles[CG_SHARED_MEMORY] * blocks, cycles[CG_ISSUE] * blocks,
-              cycles[CG_HALF] * blocks, cycles[CG_SPECIAL] * blocks, cycles[CG_L2] * blocks, cycles[CG_DRAM] * blocks);
+              often, loop->stages, loop->in_flight, loop->taken, loop->bound, loop->alone, k->shares,
+              cycles[CG_TENSOR_CORES] * shares, cycles[CG_SHARED_MEMORY] * shares, cycles[CG_ISSUE] * shares,
+              cycles[CG_HALF] * shares, cycles[CG_SPECIAL] * shares, cycles[CG_L2] * shares, cycles[CG_DRAM] * shares);
 }
 
 static void say_kernel(const cg_func *c, const cg_kernel_cost *k)

@@ -66,7 +66,7 @@ static uint32_t bytes_of_row(const cutting *x)
    slices would have rows of fewer than `least` bytes. */
 static uint32_t parts_of(const cutting *x, uint32_t wanted, uint32_t stages, uint32_t least)
 {
-    uint32_t slot = 0, room = cg_static_shared(x->c->target), parts = 1;
+    uint32_t slot = 0, room = cg_shared_most(x->c), parts = 1;
     for (uint32_t i = 0; i < x->of.load_count; i++)
         slot += cg_loaded_bytes(x->of.loads[i]);
     room = room > CG_MOST_OF_RESULTS ? room - CG_MOST_OF_RESULTS : 0;

@@ -489,7 +489,7 @@ void cg_pass_groups(cg_func *c)
 {
     cg_splitting x = {.c = c, .f = c->ir};
     uint32_t warps = cg_real_warp_bits(c), chosen = c->warp_bits;
-    bool fits = !c->strip_bits && (warps == 2 || warps == 3), found = fits && cg_groups_find(&x);
+    bool fits = !c->strip_bits && !c->slices && (warps == 2 || warps == 3), found = fits && cg_groups_find(&x);
     cg_bands bands = cg_bands_of(c);
     if (fits)
         found = cg_take_over_blocks(&x, found);

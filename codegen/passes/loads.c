@@ -282,7 +282,7 @@ static void take_parts(const candidate *p)
 {
     cg_ring *ring = p->ring;
     ct_op *product = product_of_all(p);
-    uint32_t all = cg_static_shared(p->c->target);
+    uint32_t all = cg_shared_most(p->c);
     if (!product || 3 * ring->slot_bytes <= all)
         return;
     uint32_t least = cg_scratch_least(p->c, p->body, ring);
@@ -460,7 +460,7 @@ static void look_at_loop(cg_func *c, ct_op *loop, bool is_inner, const cg_plan *
     cg_ring_place_loads(p.ring);
     if (!cg_rows_suit_ring(c, p.ring))
         cg_drop_rows(c, loop, p.ring, "a ring of small tiles alone is not worth its barrier");
-    else if (CG_SLOTS_IN_FLIGHT * p.ring->slot_bytes > cg_static_shared(c->target))
+    else if (CG_SLOTS_IN_FLIGHT * p.ring->slot_bytes > cg_shared_most(c))
         cg_drop_rows(c, loop, p.ring, no_room);
     if (!p.ring->load_count && !p.own->load_count) {
         cg_end_fragments(p.body, false);

@@ -1,5 +1,6 @@
 /* The split pass divides the sums of a product over the thread blocks of a cluster, where a small grid would leave
-   multiprocessors without work: each block multiplies a part of K, and the first one adds the parts.
+   multiprocessors without work, or over slices, which are groups of warps of one block (sliced K): each block, or
+   slice, multiplies a part of K, and the first one adds the parts.
 
        for k = first to end by step {                       from, to = the block's part of first to end
            c = mmaf a[k], b[k], c              ->           for k = from to to by step {
@@ -13,11 +14,20 @@
    (`few_blocks`), the blocks of a cluster have the tile block of their cluster, and its parts. Otherwise a block has a
    tile block and all of K, and those beyond the last tile block exit. So large grids run as without the hint. Loops
    with few iterations are not divided, because sums pass through shared memory of the cluster: the first block
-   computes all of it, and the others exit. An iteration may be a loop over the slices of a step (`cut`).
+   computes all of it, and the others exit. An iteration may be a loop over the parts of a step (`cut`).
+
+   Slices need no hint. Products of few rows whose weights are converted in registers (`flip`: reordered products) have
+   them: a warp converts each element of the weights once, so that more warps find work only along K. With four warps
+   for all of K, each scheduler has one, which waits for each of its instructions. A slice has the tiles, the shared
+   memory and the barriers that a block would have, so that all other passes see a block of fewer warps; the threads of
+   the block that lower writes are those of all slices. More than two slices gain in grids of one block for each
+   multiprocessor, but lose in larger ones (docs/internals/codegen/products.md).
 
    Why it is right: the sum of a product may be added in any order, except where products have no tensor cores, which
    keep K's order (docs/reference/numerics.md). Each iteration is in one part. What stands before the sum has no effects
-   and computes the same in all blocks; only the first block has the sum, and stores. */
+   and computes the same in all blocks or slices; only the first one has the sum, and stores. */
+#include <limits.h>
+
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
 #include "codegen/plan/cluster.h"
@@ -30,7 +40,8 @@ enum { MOST_LOOPS = 8 };
 
 typedef struct splitting {
     cg_func *c;
-    uint32_t blocks;
+    uint32_t parts; /* as many as blocks of a cluster, or slices */
+    bool sliced;
     ct_op *loops[MOST_LOOPS];
     uint32_t count;
 } splitting;
@@ -128,20 +139,37 @@ static int64_t bits_loaded(const ct_block *body)
 static int64_t least_iterations(const splitting *x, const ct_op *loop)
 {
     enum { TIMES = 4 };
-    int64_t bits = bits_loaded(loop->regions[0]), exchanged = bits_of(loop->results[0].type) * TIMES, n = x->blocks;
+    int64_t bits = bits_loaded(loop->regions[0]), exchanged = bits_of(loop->results[0].type) * TIMES, n = x->parts;
     int64_t least = bits ? exchanged / bits * n / (n - 1) : INT32_MAX;
     return least > n * n ? least : n * n;
 }
 
+static bool is_long(const splitting *x, const ct_op *loop)
+{
+    int64_t end;
+    return !ct_is_constant(loop->operands[1], &end) || iterations(loop, end) >= least_iterations(x, loop);
+}
+
 /* Small tiles make small grids only of small results, and their blocks end so soon that others which exit cost more
    than a few percent of the time in large grids. */
-static bool may_pay(const splitting *x, const ct_op *loop)
+static bool blocks_pay(const ct_op *loop)
 {
     enum { LEAST_SIDE = 128 };
     const bc_type *sum = loop->results[0].type;
-    int64_t end;
-    bool is_long = !ct_is_constant(loop->operands[1], &end) || iterations(loop, end) >= least_iterations(x, loop);
-    return is_long && (sum->shape[sum->rank - 1] >= LEAST_SIDE || sum->shape[sum->rank - 2] >= LEAST_SIDE);
+    return sum->shape[sum->rank - 1] >= LEAST_SIDE || sum->shape[sum->rank - 2] >= LEAST_SIDE;
+}
+
+/* Do warps have work only along K, and do the tiles of enough iterations fit for each slice? */
+static bool slices_pay(const splitting *x, const ct_op *loop)
+{
+    const ct_op *product = summand(loop->regions[0], &loop->regions[0]->args[1]);
+    const int64_t stages = CG_SLOTS_IN_FLIGHT * bits_loaded(loop->regions[0]) / CHAR_BIT;
+    return product->way == CT_REORDERED && x->parts * stages <= cg_shared_most(x->c);
+}
+
+static bool may_pay(const splitting *x, const ct_op *loop)
+{
+    return is_long(x, loop) && (x->sliced ? slices_pay(x, loop) : blocks_pay(loop));
 }
 
 /* Finds the loops, one on each path from the block's begin to its end. False: there are paths without. */
@@ -178,11 +206,11 @@ static void split(splitting *x, ct_op *loop)
 {
     ct_func *f = x->c->ir;
     ct_builder b = {f, loop, false};
-    int64_t low = 0, step = 1, n = x->blocks;
+    int64_t low = 0, step = 1, n = x->parts;
     ct_is_constant(loop->operands[0], &low);
     ct_is_constant(loop->operands[2], &step);
     ct_value *first = loop->operands[0], *end = loop->operands[1],
-             *few = ct_build_own(&b, CT_few_blocks, ct_scalar_type(f, BC_I1), NULL, 0),
+             *few = x->sliced ? NULL : ct_build_own(&b, CT_few_blocks, ct_scalar_type(f, BC_I1), NULL, 0),
              *parts = ct_build_scalar(&b, BC_I64, n),
              *rank = ct_build_own(&b, CT_part, ct_scalar_type(f, BC_I32), &parts, 1),
              *span = ct_build_positive(&b, ct_build_sub(&b, ct_build_positive(&b, end), first)),
@@ -190,7 +218,7 @@ static void split(splitting *x, ct_op *loop)
              *each = ct_build_div_unsigned(&b, ct_build_add(&b, count, ct_build_scalar(&b, BC_I32, n - 1)), n),
              *none = ct_build_scalar(&b, BC_I32, 0), *no = ct_build_constant(&b, ct_scalar_type(f, BC_I1), 0),
              *many = ct_build_less(&b, ct_build_scalar(&b, BC_I32, least_iterations(x, loop) - 1), count, true),
-             *parted = choose(&b, few, many, no),
+             *parted = x->sliced ? many : choose(&b, few, many, no),
              *length = ct_build_mul(&b, choose(&b, parted, each, none), loop->operands[2]),
              *from = ct_build_bounded(&b, ct_build_add(&b, first, ct_build_mul(&b, length, rank)), low, INT32_MAX),
              *next = ct_build_bounded(&b, ct_build_add(&b, from, length), low, INT32_MAX),
@@ -209,20 +237,48 @@ static void split(splitting *x, ct_op *loop)
     ct_set_operand(loop, 1, to);
 }
 
-void cg_pass_split(cg_func *c)
+static void split_all(splitting *x)
+{
+    for (uint32_t i = 0; i < x->count && !x->c->failed; i++)
+        split(x, x->loops[i]);
+}
+
+/* Over the thread blocks of clusters, which the hint asks for. */
+static bool by_cluster(cg_func *c)
 {
     const uint32_t hint = (uint32_t)cg_hint_of(c, CG_HINT_CLUSTER);
-    splitting x = {.c = c, .blocks = hint < CG_CLUSTER_BLOCKS ? hint : CG_CLUSTER_BLOCKS};
+    splitting x = {.c = c, .parts = hint < CG_CLUSTER_BLOCKS ? hint : CG_CLUSTER_BLOCKS};
     if (hint < 2 || c->cluster || !(c->target->features & CG_HAS_CLUSTERS) || c->target->features & CG_HAS_TCGEN05
         || !cg_may_use_ptx(c, CG_PTX_OF_CLUSTERS) || cg_fills_device(c->ir) || !find(&x, c->ir->body))
-        return;
-    c->cluster = x.blocks;
+        return false;
+    c->cluster = x.parts;
     c->in_parts = true;
-    for (uint32_t i = 0; i < x.count && !c->failed; i++)
-        split(&x, x.loops[i]);
+    split_all(&x);
     cg_remark(
         c, x.loops[0], CG_REMARK_Cluster, TV_REMARK_PASSED,
         "if the grid is small, {Blocks=%u} thread blocks of a cluster compute a tile block, each a part of K; the "
         "hint asks for {Hint=%u}",
-        x.blocks, hint);
+        x.parts, hint);
+    return true;
+}
+
+/* Over slices, unless a hint says how many warps or blocks there are. */
+static void by_slices(cg_func *c)
+{
+    enum { SLICES = 2 };
+    splitting x = {.c = c, .parts = SLICES, .sliced = true};
+    if (c->cluster || cg_given_hint(c, CG_HINT_WARPS) || cg_hint_of(c, CG_HINT_OCCUPANCY)
+        || cg_choices_of(c)->slices == CG_NEVER || !find(&x, c->ir->body))
+        return;
+    split_all(&x);
+    c->slices = x.parts;
+    cg_remark(c, x.loops[0], CG_REMARK_Slices, TV_REMARK_PASSED,
+              "{Slices=%u} groups of warps each have a part of K, because a warp converts weights for all rows",
+              x.parts);
+}
+
+void cg_pass_split(cg_func *c)
+{
+    if (!by_cluster(c))
+        by_slices(c);
 }

@@ -293,7 +293,7 @@ static void put_ends(placing *x, ct_block *program)
 static bool has_all_columns(const cg_func *c)
 {
     enum { HALF = 2 };
-    return c->groups && c->groups->shared > cg_static_shared(c->target) / HALF;
+    return c->groups && c->groups->shared > cg_shared_most(c) / HALF;
 }
 
 static void place_sums(placing *x, ct_block *program)

@@ -130,7 +130,7 @@ static uint32_t size_for(const cg_func *c, uint32_t blocks)
 {
     const cg_machine *m = cg_machine_of(c->target);
     const uint32_t lines = ((uint32_t)m->shared_kib << 10) / (blocks + 1) / CG_LINE_BYTES + 1,
-                   own = lines * CG_LINE_BYTES - CG_SYSTEM_SHARED, most = cg_static_shared(c->target);
+                   own = lines * CG_LINE_BYTES - CG_SYSTEM_SHARED, most = cg_shared_most(c);
     return own < most ? own : most;
 }
 

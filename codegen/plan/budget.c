@@ -511,9 +511,9 @@ uint32_t cg_blocks_of_shared(const cg_func *c, uint32_t bytes)
 
 uint32_t cg_room_beside(cg_func *c, uint32_t threads)
 {
-    uint32_t own = cg_threads(c), blocks = threads > own ? threads / own : 1;
-    uint32_t hint = blocks_asked_for(c);
-    return ((uint32_t)c->target->shared_kib << 10) / (hint > blocks ? hint : blocks);
+    uint32_t own = cg_threads(c), blocks = threads > own ? threads / own : 1, slices = cg_slices(c);
+    uint32_t hint = blocks_asked_for(c), most = hint > blocks ? hint : blocks;
+    return ((uint32_t)c->target->shared_kib << 10) / ((most + slices - 1) / slices * slices);
 }
 
 /* The fewest stages, at least two, with which a few blocks have enough bytes on their way. If a launch has a block for

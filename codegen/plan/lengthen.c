@@ -45,7 +45,7 @@ static bool is_better_short(const cg_k_loop *of, const cg_product *p)
 static uint32_t room_of(const cg_func *c, uint32_t piece)
 {
     const uint32_t blocks = cg_has_likely(c->ir) ? CG_MOST_BLOCKS : piece < CG_ACCESS_BYTES ? CG_FEW_BLOCKS : 1;
-    return piece >= CG_COPY_BYTES ? cg_static_shared(c->target) / blocks / CG_CUT_GOOD_SLOTS
+    return piece >= CG_COPY_BYTES ? cg_shared_most(c) / blocks / CG_CUT_GOOD_SLOTS
                                   : 4 * cg_early_row_of(CG_EARLY_NO_ROOM)->most * cg_threads(c);
 }
 

@@ -114,12 +114,11 @@ cg_slot_budget cg_budget_with_own(cg_func *c, const ct_block *body, const cg_rin
                                   const cg_slot_work *work)
 {
     const cg_machine *m = cg_machine_of(c->target);
-    uint32_t registers = (uint32_t)m->registers, on_their_way = (uint32_t)m->bytes_ahead;
+    uint32_t registers = (uint32_t)m->registers, on_their_way = (uint32_t)m->bytes_ahead / cg_slices(c);
     bool reordered = has_reordered(body);
     uint32_t paced = reordered ? on_their_way / own->slot_bytes + 1 : 0,
              enough = paced > CG_SLOTS_IN_FLIGHT ? paced : CG_SLOTS_IN_FLIGHT,
-             most = enough > CG_MOST_OWN_SLOTS ? enough : CG_MOST_OWN_SLOTS,
-             least = cg_static_shared(c->target) - work->fits,
+             most = enough > CG_MOST_OWN_SLOTS ? enough : CG_MOST_OWN_SLOTS, least = cg_shared_most(c) - work->fits,
              operand = reordered ? 0 : 4 * operand_words(c, body, ring) * cg_threads(c),
              used = CG_SYSTEM_SHARED + (operand > least ? operand : least),
              blocks = (registers + registers / (uint32_t)m->registers_saved) / registers_of(c, body, ring, own)

@@ -13,15 +13,31 @@ static const struct cg_barrier_of *own_barrier(const cg_func *c)
     return &c->sharing->barriers[c->shared->group];
 }
 
+/* The number of the slice's barrier. Barrier 0 is that of all slices. */
+static cg_val slice_barrier(cg_func *c)
+{
+    cg_val number = cg_new(c, CG_B32);
+    cg_ins(c, "add.u32 %v, %v, 1", number, cg_slice_number(c));
+    return number;
+}
+
 void cg_barrier(cg_func *c)
 {
     const struct cg_barrier_of *own = own_barrier(c);
-    if (own->threads)
+    if (c->slices)
+        cg_ins(c, "bar.sync %v, %u", slice_barrier(c), cg_threads(c));
+    else if (own->threads)
         cg_ins(c, "bar.sync %u, %u", own->number, own->threads);
     else if (c->warp_bits)
         cg_ins(c, "bar.sync %u", own->number);
     else
         cg_warp_barrier(c);
+    c->shared->barriers++;
+}
+
+void cg_slices_meet(cg_func *c)
+{
+    cg_ins(c, "bar.sync 0");
     c->shared->barriers++;
 }
 
@@ -34,7 +50,9 @@ cg_val cg_all(cg_func *c, cg_val predicate)
 {
     const struct cg_barrier_of *own = own_barrier(c);
     cg_val all = cg_new(c, CG_PRED);
-    if (own->threads)
+    if (c->slices)
+        cg_ins(c, "bar.red.and.pred %v, %v, %u, %r", all, slice_barrier(c), cg_threads(c), predicate);
+    else if (own->threads)
         cg_ins(c, "bar.red.and.pred %v, %u, %u, %r", all, own->number, own->threads, predicate);
     else if (c->warp_bits)
         cg_ins(c, "bar.red.and.pred %v, %u, %r", all, own->number, predicate);

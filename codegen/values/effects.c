@@ -13,7 +13,7 @@
 
 uint32_t cg_scratch_room(const cg_func *c, const ct_op *op)
 {
-    uint32_t all = (c->groups ? c->groups->shared : cg_static_shared(c->target)) - (c->tensor ? cg_tensor_bytes(c) : 0);
+    uint32_t all = (c->groups ? c->groups->shared : cg_shared_most(c)) - (c->tensor ? cg_tensor_bytes(c) : 0);
     uint32_t stretch = op && op->effects ? op->effects->stretch : 0;
     uint32_t rings = stretch ? c->sharing->stretches[stretch - 1].bytes : 0;
     return rings ? (all - rings) & ~(uint32_t)(CG_ENCODING_ALIGN - 1) : all;

@@ -16,20 +16,35 @@ void cg_shared_group(cg_func *c, uint32_t group)
     c->shared->group = group;
 }
 
+uint32_t cg_slice_bytes(const cg_func *c)
+{
+    const cg_sharing *s = c->sharing;
+    const uint32_t rings = s->ring_bytes ? s->rings_at + s->ring_bytes : 0,
+                   bytes = s->scratch_bytes > rings ? s->scratch_bytes : rings;
+    return c->slices ? (bytes + CG_ENCODING_ALIGN - 1) & ~(uint32_t)(CG_ENCODING_ALIGN - 1) : bytes;
+}
+
+/* Sets the address to that of the shared memory of the thread's block, or slice. */
+static void begin_address(cg_func *c, cg_val address)
+{
+    const cg_val slice = c->slices ? cg_slice_number(c) : cg_const(CG_B32, 0);
+    cg_ins_first(c, "mov.u32 %v, tv_scratch", address);
+    if (c->slices)
+        cg_ins_first(c, "mad.lo.u32 %v, %v, %u, %v", address, slice, cg_slice_bytes(c), address);
+}
+
 void cg_shared_end(cg_func *c)
 {
     cg_shared *s = c->shared;
     if (!s->rings.id)
         return;
-    cg_ins_first(c, "mov.u32 %v, tv_scratch", s->rings);
+    begin_address(c, s->rings);
     cg_ins_first(c, "add.u32 %v, %v, %u", s->rings, s->rings, c->sharing->rings_at);
 }
 
 uint32_t cg_shared_bytes(const cg_func *c)
 {
-    const cg_sharing *s = c->sharing;
-    uint32_t rings = s->ring_bytes ? s->rings_at + s->ring_bytes : 0;
-    return s->scratch_bytes > rings ? s->scratch_bytes : rings;
+    return cg_slices(c) * cg_slice_bytes(c);
 }
 
 cg_val cg_ring_memory(cg_func *c)
@@ -47,7 +62,7 @@ static cg_val scratch_at(cg_func *c, uint32_t from)
     cg_shared *s = c->shared;
     if (!s->scratch.id) {
         s->scratch = cg_new(c, CG_B32);
-        cg_ins_first(c, "mov.u32 %v, tv_scratch", s->scratch);
+        begin_address(c, s->scratch);
     }
     if (!from)
         return s->scratch;

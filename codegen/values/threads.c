@@ -30,6 +30,7 @@ typedef struct place {
 typedef struct cg_thread {
     place usual, afresh, *now;
     owners *owners;
+    cg_val slice;
 } cg_thread;
 
 void cg_thread_begin(cg_func *c, cg_val number)
@@ -48,8 +49,22 @@ cg_val cg_tid(cg_func *c)
     if (!number->id) {
         *number = cg_new(c, CG_B32);
         cg_ins_first(c, "mov.u32 %v, %%tid.x", *number);
+        if (c->slices)
+            cg_ins_first(c, "and.b32 %v, %v, %u", *number, *number, cg_threads(c) - 1);
     }
     return *number;
+}
+
+cg_val cg_slice_number(cg_func *c)
+{
+    cg_val *slice = &c->thread->slice;
+    if (!slice->id) {
+        *slice = cg_new(c, CG_B32);
+        cg_ins_first(c, "mov.u32 %v, %%tid.x", *slice);
+        cg_ins_first(c, "shr.u32 %v, %v, %u", *slice, *slice, cg_real_warp_bits(c) + CG_LANE_BITS);
+        cg_ins_first(c, "shfl.sync.idx.b32 %v, %v, 0, 31, -1", *slice, *slice);
+    }
+    return *slice;
 }
 
 /* The same number, from the thread itself by a shuffle, which ptxas does not see through. */

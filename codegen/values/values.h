@@ -45,8 +45,10 @@ void cg_conversion_text(bc_text *out, const cg_conversion *conversion);
 /* lower pass: the following code is for threads with these numbers; {0}: the numbers in the block. The state for the
    previous threads is c->thread, which can be restored. */
 void cg_thread_begin(cg_func *c, cg_val number);
-/* The number of the thread in its block, or in its group of warps, as a 32-bit value. */
+/* The number of the thread in its block, its slice or its group of warps, as a 32-bit value. */
 cg_val cg_tid(cg_func *c);
+/* The number of the thread's slice, the same in all threads of a warp. c->slices. */
+cg_val cg_slice_number(cg_func *c);
 /* The following code computes the thread's part of indices from a copy of its number, which ptxas takes for another
    one; or no longer. */
 void cg_thread_afresh(cg_func *c, bool afresh);
@@ -65,14 +67,18 @@ cg_val cg_is_owner(cg_func *c, const cg_layout *l);
 /* lower pass: before and after the whole kernel. */
 void cg_shared_begin(cg_func *c);
 void cg_shared_end(cg_func *c);
-/* The bytes that the block needs; the number of barriers in the text. */
+/* The bytes that the block needs, and each of its slices; the number of barriers in the text. */
 uint32_t cg_shared_bytes(const cg_func *c);
+uint32_t cg_slice_bytes(const cg_func *c);
 uint32_t cg_barrier_count(const cg_func *c);
 
 /* The following code is for this group of warps: 0, or 1 for producers. */
 void cg_shared_group(cg_func *c, uint32_t group);
 
+/* Of all threads that work together: of a block, a slice or a group of warps; */
 void cg_barrier(cg_func *c);
+/* of all slices. */
+void cg_slices_meet(cg_func *c);
 /* For the threads of a warp only. */
 void cg_warp_barrier(cg_func *c);
 /* Is the predicate true in all threads? They wait for each other. */
