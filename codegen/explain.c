@@ -73,6 +73,8 @@ static void put_name(const cg_choices *c, bc_text *out)
         put(out, "operands not swapped");
     if (c->pair == CG_NEVER)
         put(out, "no pairs of blocks");
+    if (c->slices == CG_NEVER)
+        put(out, "no slices of K");
     if (c->registers)
         put(out, c->registers == CG_NEVER ? "no loads ahead into registers" : "short loads ahead into registers");
     if (c->bytes)
@@ -159,6 +161,7 @@ static const cg_choices singles[] = {
     {.persistent = CG_NEVER},
     {.registers = CG_NEVER},
     {.pair = CG_NEVER},
+    {.slices = CG_NEVER},
     {.bytes = CG_IF_LEGAL},
 };
 
@@ -193,6 +196,7 @@ static bool join(const cg_choices *a, const cg_choices *b, cg_choices *out)
     JOIN(maps)
     JOIN(persistent)
     JOIN(swap)
+    JOIN(slices)
     JOIN(registers)
     JOIN(bytes)
 #undef JOIN
