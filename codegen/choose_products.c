@@ -434,6 +434,7 @@ void cg_choose_for_products(cg_func *c, const cg_watch *watch, cg_choices *room)
 {
     const bool asks_for_warps = cg_choices_of(c)->warps;
     choose_spread(c, watch, room);
+    cg_choose_bytes(c, watch, room);
     if (!takes_second_warpgroup(c, watch, room))
         choose_warps(c, watch, room);
     make_room_for_late(c, watch, room);
