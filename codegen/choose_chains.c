@@ -3,7 +3,8 @@
 
    Operands of a chain of 16 or 32 rows are swapped if groups of warps then have room and the block is predicted to be
    faster by more than `worth_swapping`, or at all if its loop reduces nothing and several such blocks share a
-   multiprocessor. Where two stages do not fit, keys come in parts, or threads refill a single slot. */
+   multiprocessor. Where two stages do not fit, keys come in parts, or threads refill a single slot. The first product
+   multiplies 8-bit floats as they are if that is predicted to be faster. */
 #include "codegen/choose_chains.h"
 
 #include "codegen/analysis/order.h"
@@ -145,6 +146,32 @@ static void refill_slot(cg_func *c, const cg_watch *watch, cg_choices *room)
     const cg_weight then = cg_weigh(c, watch, &refilled);
     if (!c->failed && then.compiles && then.stages && then.resident >= now.resident && then.share < now.share)
         cg_take_cheaper(c, room, &refilled, "each thread refills the only slot that fits", &then, &now);
+}
+
+/* ---- bytes ---- */
+
+/* Does a product of 8-bit floats multiply what another one leads to? */
+static bool is_chain_of_bytes(const cg_func *c)
+{
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
+        if (cg_is_product(op) && cg_multiplies_bytes(op) && cg_product_before(op))
+            return true;
+    return false;
+}
+
+/* Has wgmma multiply the bytes of a chain's first product where copies put them, if the model predicts that blocks are
+   faster than with f16, to which threads convert the tiles of both products. */
+void cg_choose_bytes(cg_func *c, const cg_watch *watch, cg_choices *room)
+{
+    const cg_choices usual = *cg_choices_of(c);
+    if (!(c->target->features & CG_HAS_WGMMA) || usual.halves != CG_AS_DECIDED || cg_loops_stay_plain(c)
+        || !is_chain_of_bytes(c))
+        return;
+    cg_choices bytes = usual;
+    bytes.halves = CG_NEVER;
+    const cg_weight now = cg_weigh(c, watch, &usual), then = cg_weigh(c, watch, &bytes);
+    if (!c->failed && then.compiles && (!now.compiles || then.share < now.share))
+        cg_take_cheaper(c, room, &bytes, "the first product of a chain by bytes", &then, &now);
 }
 
 /* ---- the correction of sums ---- */

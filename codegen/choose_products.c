@@ -14,7 +14,8 @@
    is too short for copies ahead into registers, if two blocks at most share a multiprocessor, and that costs none. A
    chain with rows for two warpgroups gets two, and no producers, if a multiprocessor then has more warps than with
    one, or as many that have registers for their tiles where those of one spill, unless threads read tiles from slots
-   of their own whenever the kernel runs: then no warp waits for memory. choose_chains.c has other plans of chains.
+   of their own whenever the kernel runs, so that no warp waits for memory, or more blocks of one warpgroup are clearly
+   faster. choose_chains.c has other plans of chains.
 
    Unsigned bytes become f32 by additions where few warps hide how long conversions take. */
 #include "codegen/choose_products.h"
@@ -192,6 +193,14 @@ static void join_alone(cg_func *c, const cg_watch *watch, cg_choices *room)
 
 /* ---- chains of products ---- */
 
+/* Are blocks of one warpgroup better, since more of them have room, as three in place of two? Only if copies bring all
+   tiles ahead, so that more warps would hide no wait for these, and if they are predicted to be clearly faster. */
+static bool suits_blocks(const cg_func *c, const cg_weight *now, const cg_weight *then)
+{
+    return cg_blocks_weighed(now) > cg_blocks_weighed(then) && now->stages && !now->loads_late
+           && now->share * cg_machine_of(c->target)->worth_changing < then->share;
+}
+
 /* Divides the rows of a chain among two warpgroups instead of one if a multiprocessor then has more warps, or as many,
    of which none spills. Where producers copy, blocks have registers by their budget instead, and sums by tcgen05 take
    none. True: it is done. */
@@ -211,7 +220,7 @@ static bool takes_second_warpgroup(cg_func *c, const cg_watch *watch, cg_choices
         return false;
     const cg_weight then = cg_weigh(c, watch, &more);
     const bool holds = then.resident == now.resident && now.short_of > 1 && then.short_of <= 1;
-    if (c->failed || !then.compiles || !(then.resident > now.resident || holds))
+    if (c->failed || !then.compiles || !(holds || (then.resident > now.resident && !suits_blocks(c, &now, &then))))
         return false;
     more.occupancy = holds ? usual.occupancy : more.occupancy; /* one block is there */
     if (!holds) {
@@ -434,6 +443,7 @@ void cg_choose_for_products(cg_func *c, const cg_watch *watch, cg_choices *room)
 {
     const bool asks_for_warps = cg_choices_of(c)->warps;
     choose_spread(c, watch, room);
+    cg_choose_bytes(c, watch, room);
     if (!takes_second_warpgroup(c, watch, room))
         choose_warps(c, watch, room);
     make_room_for_late(c, watch, room);

@@ -168,7 +168,7 @@ static const cg_choices singles[] = {
 /* Choices that are not weighed: what they change is seldom legal, or not counted by the model. */
 static const cg_choices others[] = {
     {.swap = CG_IF_LEGAL},   {.registers = CG_IF_LEGAL},  {.pieces = CG_IF_LEGAL}, {.keys = CG_IF_LEGAL},
-    {.strips = CG_IF_LEGAL}, {.correction = CG_IF_LEGAL}, {.spread = CG_NEVER},
+    {.strips = CG_IF_LEGAL}, {.correction = CG_IF_LEGAL}, {.spread = CG_NEVER},    {.halves = CG_NEVER},
 };
 
 const cg_choices *cg_choice_at(uint32_t i)

@@ -304,11 +304,25 @@ uint32_t cg_mma_chain_warps(const cg_func *c)
 
 /* ---- all of it ---- */
 
+bool cg_multiplies_bytes(const ct_op *op)
+{
+    const bc_kind in = op->opcode == OP_mmaf ? bc_elem_kind(op->operands[0]->type) : BC_F32;
+    return in == BC_F8E4M3FN || in == BC_F8E5M2;
+}
+
+/* Does the product start at zero, and end where wgmma would begin another sum? */
+static bool is_in_one_part(const cg_func *c, const ct_op *op)
+{
+    const ct_op *start = cg_addend_of(op)->op;
+    const bc_type *left = op->operands[0]->type;
+    return c->target->features & CG_HAS_WGMMA && left->shape[left->rank - 1] <= 1 << CG_ADD_UP_K_BITS && start
+           && start->opcode == OP_constant && ct_is_zero(start);
+}
+
 bool cg_cuts_sums(const cg_func *c, const ct_op *op)
 {
-    bc_kind in = bc_elem_kind(op->operands[0]->type), sums = bc_elem_kind(op->results[0].type);
-    return c->target->features & CG_CUTS_F8_SUMS && op->opcode == OP_mmaf && sums == BC_F32
-           && (in == BC_F8E4M3FN || in == BC_F8E5M2) && !ct_attr_u(op, F_mmaf_fast_acc);
+    return c->target->features & CG_CUTS_F8_SUMS && cg_multiplies_bytes(op)
+           && bc_elem_kind(op->results[0].type) == BC_F32 && !ct_attr_u(op, F_mmaf_fast_acc) && !is_in_one_part(c, op);
 }
 
 /* Is it a product of f32 or f64 with enough elements for each thread? Otherwise, each element is computed separately
@@ -434,7 +448,8 @@ bool cg_is_mixed_product(const ct_op *op)
 bool cg_async_takes(const cg_func *c, const ct_op *op, const cg_product *p)
 {
     bool small = p->in == BC_TF32 || p->in == BC_F8E4M3FN || p->in == BC_F8E5M2 || p->in == BC_I8;
-    return (c->target->features & CG_HAS_WGMMA) && small && cg_has_atom(p) && !p->scaled && !p->chained && !p->batch
+    const bool may = !p->chained || (cg_multiplies_bytes(op) && !cg_product_before(op));
+    return (c->target->features & CG_HAS_WGMMA) && small && cg_has_atom(p) && !p->scaled && may && !p->batch
            && p->acc != BC_F16 && !c->strip_bits && c->warp_bits >= cg_traits_of(CG_BY_WGMMA)->warps
            && (!cg_is_mixed_product(op) || cg_may_use_ptx(c, CG_PTX_OF_MIXED));
 }

@@ -173,8 +173,11 @@ uint32_t cg_mma_part_bits(const cg_func *c, const ct_op *op, uint32_t *out_k);
 bool cg_async_takes(const cg_func *c, const ct_op *op, const cg_product *p);
 /* Does the product have a single batch, and enough rows and columns for such an instruction? */
 bool cg_async_fits(const cg_product *p);
+/* Is it a product of 8-bit floats without scales? */
+bool cg_multiplies_bytes(const ct_op *op);
 /* Would the target's instruction keep fewer bits of the product's sums than their type has, although the product
-   does not allow that? Source: memory reference, section 7.1 (`fast_acc`). */
+   does not allow that? Not where a single sum that starts at zero is as short as those that are added up. Source:
+   memory reference, section 7.1 (`fast_acc`). */
 bool cg_cuts_sums(const cg_func *c, const ct_op *op);
 /* The step along K that is multiplied as the one with that number, of 2^bits. */
 static inline uint32_t cg_step_in_order(const cg_product *p, uint32_t number, uint32_t bits)

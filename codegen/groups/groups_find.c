@@ -305,6 +305,16 @@ static bool suits_groups(const cg_splitting *x, const ct_op *loop, const cg_ring
     return x->c->target->features & CG_HAS_MAPS_FOR_MMA && are_by_mma(x, loop);
 }
 
+/* Do threads read slots of their own for a product of a chain that begins with bytes? Producers have no slots for tiles
+   that threads convert, which would come when they are needed. */
+static bool has_others(const ct_op *loop, const cg_plan *plan)
+{
+    bool by_bytes = false;
+    for (const ct_op *op = loop->regions[0]->first; op && plan && plan->beside; op = op->next)
+        by_bytes = by_bytes || (cg_is_product(op) && op->way == CT_DIRECT && cg_has_chain(loop->regions[0]));
+    return by_bytes;
+}
+
 /* Alternative loops without rings need several resident blocks, so that others compute while one waits; groups would
    prevent that. If the loop is inside another one, groups gain more, because their copies continue past the end of
    the inner loop. */
@@ -313,7 +323,7 @@ static bool find_loops(cg_splitting *x)
     for (ct_op *op = x->f->body->first; op; op = ct_next_op(op, x->f->body)) {
         const cg_plan *plan = cg_plan_of(op);
         const cg_ring *ring = plan ? plan->ring : NULL;
-        if (op->likely)
+        if (op->likely || has_others(op, plan))
             return false;
         if (ring && ring->role != CG_RING_OF_THREADS && cg_ring_has_tiles(ring)
             && (!suits_groups(x, op, ring) || !add_rings(x, op)))

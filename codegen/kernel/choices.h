@@ -44,6 +44,7 @@ typedef struct cg_choices {
     cg_decision together;   /* iterations of loops, also where only the cost is needed: CG_IF_LEGAL */
     cg_decision bytes;      /* unsigned, as f32 by prmt and additions rather than conversions: CG_IF_LEGAL */
     cg_decision slices;     /* of K, by groups of warps of a block: CG_NEVER */
+    cg_decision halves;     /* 8-bit floats of chains of products, all as f16: CG_NEVER */
     cg_decision refill;     /* of a single slot by the threads that read it, in chains of products: CG_IF_LEGAL */
     const cg_assumption *assumed;
     uint32_t assumed_count;

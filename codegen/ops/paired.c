@@ -3,7 +3,9 @@
    loop, in each iteration, until the last of which each of the two has a register of its own. Here, the word is a
    product and a sum right behind the loads, which ptxas does not take apart again:
 
-       w = second 65536 + first */
+       w = second 65536 + first
+
+   Four bytes become a word in the same way, of two halves. */
 #include "codegen/ops/paired.h"
 
 #include "codegen/analysis/encoding.h"
@@ -24,23 +26,43 @@ static bool goes_to_loops(const ct_value *v, const ct_block *block, uint32_t dep
     return v->uses;
 }
 
+/* log2 of the elements of a word. */
+static uint32_t bits_of_word(bc_kind kind)
+{
+    return bc_kind_bits(kind) == 8 ? 2 : 1;
+}
+
 bool cg_are_paired(const ct_value *tile, const cg_layout *l, uint32_t fast)
 {
     enum { MOST_OPS = 8 };
-    cg_shape s = cg_shape_of(tile->type);
-    return cg_class_of(bc_elem_kind(tile->type)) == CG_B16 && !tile->apart && l->reg_bits
-           && l->reg[0] == (uint32_t)1 << s.shift[fast] && goes_to_loops(tile, tile->block, MOST_OPS);
+    const bc_kind kind = bc_elem_kind(tile->type);
+    const uint32_t first = cg_shape_of(tile->type).shift[fast], bits = bits_of_word(kind);
+    bool beside = l->reg_bits >= bits && (cg_class_of(kind) == CG_B16 || bc_kind_bits(kind) == 8);
+    for (uint32_t i = 0; i < bits && beside; i++)
+        beside = l->reg[i] == (uint32_t)1 << (first + i);
+    return beside && !tile->apart && goes_to_loops(tile, tile->block, MOST_OPS);
 }
 
-void cg_pair_elements(cg_func *c, cg_val *regs, uint32_t count)
+/* second 2^bits + first. */
+static cg_val put_together(cg_func *c, cg_val first, cg_val second, uint32_t bits)
 {
-    enum { HALF = 16 /* bits */ };
-    for (uint32_t r = 0; r < count; r += 2) {
-        cg_val word = cg_new(c, CG_B32);
-        for (uint32_t i = r; i < r + 2; i++)
-            if (regs[i].known)
-                regs[i] = cg_const(CG_B32, regs[i].bits & UINT16_MAX);
-        cg_ins(c, "mad.lo.u32 %v, %r, 65536, %r", word, regs[r + 1], regs[r]);
-        cg_split(c, BC_I16, word, 2, HALF, regs + r);
+    cg_val word = cg_new(c, CG_B32);
+    cg_ins(c, "mad.lo.u32 %v, %r, %u, %r", word, second, 1u << bits, first);
+    return word;
+}
+
+void cg_pair_elements(cg_func *c, bc_kind kind, cg_val *regs, uint32_t count)
+{
+    enum { HALF = 16, BYTE = 8 /* bits */ };
+    const uint32_t in_word = 1u << bits_of_word(kind), bits = bc_kind_bits(kind);
+    for (uint32_t r = 0; r < count; r += in_word) {
+        cg_val x[4], *of = regs + r;
+        for (uint32_t i = 0; i < in_word; i++)
+            x[i] = of[i].known ? cg_const(CG_B32, of[i].bits & ((1u << bits) - 1)) : of[i];
+        if (bits == BYTE) {
+            x[0] = put_together(c, x[0], x[1], BYTE);
+            x[1] = put_together(c, x[2], x[3], BYTE);
+        }
+        cg_split(c, bits == BYTE ? BC_I8 : BC_I16, put_together(c, x[0], x[1], HALF), in_word, bits, of);
     }
 }

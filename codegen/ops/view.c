@@ -315,7 +315,7 @@ void cg_lower_load_view_tko(cg_func *c, const ct_op *op)
     if (!regs || c->failed)
         return;
     if (paired)
-        cg_pair_elements(c, regs, cg_layout_regs(l));
+        cg_pair_elements(c, bc_elem_kind(v.tile_type), regs, cg_layout_regs(l));
     cg_set(c, v.tile, regs);
 }
 

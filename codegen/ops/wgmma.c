@@ -288,8 +288,8 @@ static void hold_left(cg_func *c, const cg_product *p, const cg_operand *o, uint
 /* Fragment `part` of the left operand: packed, or as words. */
 static void take_left(cg_func *c, const ct_op *op, const cg_product *p, const cg_operand *o, uint32_t part, cg_val *out)
 {
-    enum { WORDS = 4, HALF_BITS = 16 };
-    if (p->atom.element_bits && is_in_words(c, op))
+    enum { WORDS = 4, HALF_BITS = 16, PAIR_BITS = 1 };
+    if (p->atom.element_bits == PAIR_BITS && is_in_words(c, op))
         for (uint32_t i = 0; i < WORDS; i++)
             out[i] = cg_join(c, o->fragments + 2 * (WORDS * part + i), 2, HALF_BITS);
     else

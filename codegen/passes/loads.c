@@ -179,6 +179,20 @@ static bool is_fed_by_consumers(candidate *p, const ct_op *op, const cg_product 
            && cg_async_reads(product, false, false, &right->encoding);
 }
 
+/* Has wgmma multiply the bytes of products that begin chains. It reads them in the ring, or threads store them to
+   scratch in rows along K (codegen/passes/widen.c). */
+static void choose_first_of_chains(const candidate *p)
+{
+    for (ct_op *op = p->body->first; op; op = op->next) {
+        if (!cg_multiplies_bytes(op))
+            continue;
+        const cg_product product = cg_product_of(p->c, op);
+        op->way = product.chained && cg_async_takes(p->c, op, &product) ? CT_DIRECT : op->way;
+        if (op->way == CT_DIRECT && !cg_mma_is_async(p->c, op))
+            op->way = CT_AS_IT_IS;
+    }
+}
+
 /* Finds out whether an asynchronous instruction can compute the only product of the body, if its elements are 8-bit or
    tf32: directly, or transposed if N is contiguous in B or elements still have to be rounded. A product that cannot be
    transposed is marked as transposed, too, if that can compute it directly once tensor maps have rounded its operands
@@ -186,8 +200,10 @@ static bool is_fed_by_consumers(candidate *p, const ct_op *op, const cg_product 
 static void choose_async(candidate *p)
 {
     ct_op *found = cg_only_product(p->body);
-    if (!found)
+    if (!found) {
+        choose_first_of_chains(p);
         return;
+    }
     cg_product product = cg_product_of(p->c, found);
     if (!cg_async_takes(p->c, found, &product))
         return;
@@ -477,7 +493,7 @@ static void look_at_loop(cg_func *c, ct_op *loop, bool is_inner, const cg_plan *
     bool has_ring = choose_block_slots(&p, others, is_inner);
     if (has_ring)
         set_rings(&p);
-    else if (product)
+    else if (product && cg_only_product(p.body))
         cg_set_way(product, CT_AS_IT_IS);
     cg_end_fragments(p.body, has_ring);
 }

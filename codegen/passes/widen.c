@@ -21,7 +21,9 @@
 
    They stay as they are where only one operand of a single product is computed and wgmma can read the other one as
    bytes: then it takes the computed one from registers or scratch, and multiplies twice as fast. If that is the right
-   operand, the flip pass swaps them.
+   operand, the flip pass swaps them. The first product of a chain stays as it is, too, if its loop loads neighbours
+   along K and the model predicts that bytes are faster (codegen/choose_chains.c): half as much goes through shared
+   memory, and threads convert nothing for it.
 
    Asynchronous instructions take as long for f32 sums as for f16 sums, and all later passes deal with f32 sums: rings,
    warp specialisation, products in flight. Small products, which use `mma.sync`, keep f16 sums, as do targets without
@@ -114,18 +116,17 @@ static bool is_computed(const ct_value *operand)
     return maker && ct_is_map(maker);
 }
 
-/* Is it a product of 8-bit floats that asynchronous instructions compute only from f16? They read bytes only from
-   rings, with K contiguous. Computed operands are in no ring. In a chain, the second product's left operand consists of
-   sums, of which a thread has two neighbours instead of four, and its right operand rarely has K contiguous. */
+/* Is it a product of 8-bit floats that asynchronous instructions compute only from f16? They read bytes only with K
+   contiguous. Computed operands are in no ring. In a chain, the second product's left operand consists of sums, of
+   which a thread has two neighbours instead of four, and its right operand rarely has K contiguous. */
 static bool suits_halves(cg_func *c, ct_op *op)
 {
-    bc_kind kind = op->opcode == OP_mmaf ? bc_elem_kind(op->operands[0]->type) : BC_F32;
-    if ((kind != BC_F8E4M3FN && kind != BC_F8E5M2) || !(c->target->features & CG_HAS_WGMMA)
-        || c->warp_bits < CG_WARPGROUP_BITS)
+    if (!cg_multiplies_bytes(op) || !(c->target->features & CG_HAS_WGMMA) || c->warp_bits < CG_WARPGROUP_BITS)
         return false;
     cg_product p = cg_product_of(c, op);
     return p.atom.widened && cg_async_fits(&p) && (p.chained || is_computed(p.lhs) || is_computed(p.rhs))
-           && !cg_reads_bytes(c, op, 0) && !(cg_reads_bytes(c, op, 1) && cg_should_compute(c, op, 1));
+           && !cg_begins_with_bytes(c, op) && !cg_reads_bytes(c, op, 0)
+           && !(cg_reads_bytes(c, op, 1) && cg_should_compute(c, op, 1));
 }
 
 /* ---- sums that loops carry ---- */

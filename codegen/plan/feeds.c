@@ -1,5 +1,6 @@
 /* How products, or consumers that compute their operands, read tiles from slots to which threads copy them, and why
    that is impossible. Changes nothing: the passes loads, flip and groups ask. */
+#include "codegen/analysis/computed.h"
 #include "codegen/analysis/order.h"
 #include "codegen/analysis/product.h"
 #include "codegen/analysis/tensor.h"
@@ -196,12 +197,17 @@ static bool may_swap(const cg_func *c, const ct_op *product)
            && cg_product_carried(product->block->parent, &sum) == product;
 }
 
+/* Is it a product of 8-bit floats in a loop that has a ring? */
+static bool may_read_bytes(const cg_func *c, const ct_op *product)
+{
+    const ct_op *loop = product->block->parent;
+    return cg_multiplies_bytes(product) && c->target->features & CG_HAS_WGMMA && !cg_loops_stay_plain(c) && loop
+           && loop->opcode == OP_for && !loop->plain;
+}
+
 bool cg_reads_bytes(cg_func *c, const ct_op *product, uint32_t computed)
 {
-    const bc_kind kind = product->opcode == OP_mmaf ? bc_elem_kind(product->operands[0]->type) : BC_F32;
-    const ct_op *loop = product->block->parent;
-    if ((kind != BC_F8E4M3FN && kind != BC_F8E5M2) || !(c->target->features & CG_HAS_WGMMA) || cg_loops_stay_plain(c)
-        || !loop || loop->opcode != OP_for || loop->plain || (computed && !may_swap(c, product)))
+    if (!may_read_bytes(c, product) || (computed && !may_swap(c, product)))
         return false;
     const cg_product p = cg_product_of(c, product);
     cg_product q = p;
@@ -215,4 +221,54 @@ bool cg_reads_bytes(cg_func *c, const ct_op *product, uint32_t computed)
         return false;
     return cg_find_facts(c->ir) && cg_find_views(c->ir) && !cg_load_obstacle(c, load, product->block, &ring)
            && cg_async_reads(&p, computed, false, &ring.encoding);
+}
+
+/* Does the load give all elements of the operand, also through maps, and have neighbours along K in memory? */
+static bool gives_along_k(const ct_op *product, uint32_t index, const ct_op *load)
+{
+    enum { PAIR_OF_BITS = 2 };
+    const ct_value *operand = product->operands[index];
+    const cg_shape s = cg_shape_of(operand->type);
+    const uint32_t k = s.shift[index ? 0 : 1];
+    cg_layout l = {.tile_bits = s.tile_bits, .reg_bits = PAIR_OF_BITS, .reg = {1u << k, 2u << k}};
+    if (load->opcode != OP_load_view_tko || cg_shape_of(load->results[0].type).tile_bits != s.tile_bits)
+        return false;
+    if (cg_source_of(operand)->op == load)
+        l = cg_source_layout(operand, &l);
+    else if (!cg_computed_from(operand, load, &l, &l))
+        return false;
+    uint32_t fast;
+    const cg_view_op v = cg_view_op_of(load);
+    const cg_shape tile = cg_shape_of(load->results[0].type);
+    return cg_view_contiguous(&v, &fast) && l.reg[0] == 1u << tile.shift[fast] && l.reg[1] == 2u << tile.shift[fast];
+}
+
+/* Does the loop load the operand so that copies or threads can put it in rows along K? Pointers show how it lies in
+   memory only where it can be copied. */
+static bool is_loaded_along_k(cg_func *c, const cg_product *p, const ct_op *product, uint32_t index)
+{
+    ct_op *load = cg_source_of(product->operands[index])->op;
+    cg_ring_load ring;
+    bool found = load && ct_is_load(load) && !cg_load_obstacle(c, load, product->block, &ring)
+                 && cg_async_reads(p, !index, false, &ring.encoding);
+    for (const ct_op *op = product->block->first; op != product && !found; op = op->next)
+        found = gives_along_k(product, index, op);
+    return found;
+}
+
+bool cg_begins_with_bytes(cg_func *c, const ct_op *product)
+{
+    if (cg_choices_of(c)->halves != CG_NEVER || !may_read_bytes(c, product) || cg_product_before(product))
+        return false;
+    const cg_product p = cg_product_of(c, product);
+    if (!p.chained || p.acc != BC_F32 || !cg_async_fits(&p) || !cg_find_facts(c->ir) || !cg_find_views(c->ir))
+        return false;
+    bool any = false, all = true;
+    for (uint32_t i = 0; i < 2; i++) {
+        const bool is_inside = ct_is_inside(product->operands[i]->block, product->block)
+                               && ct_is_inside(cg_source_of(product->operands[i])->block, product->block);
+        any = any || is_inside;
+        all = all && (!is_inside || is_loaded_along_k(c, &p, product, i));
+    }
+    return any && all;
 }

@@ -35,6 +35,9 @@ const char *cg_load_obstacle(cg_func *c, ct_op *op, const ct_block *body, cg_rin
 /* Can wgmma read an operand of a product of 8-bit floats as bytes, where copies put it, if threads compute the other
    one, `computed`, in the same loop? It is the right operand, or becomes it by swapping both. */
 bool cg_reads_bytes(cg_func *c, const ct_op *product, uint32_t computed);
+/* Is it the first product of a chain of 8-bit floats, which wgmma is to multiply as bytes? What its loop loads has
+   neighbours along K in memory, so that copies or threads put whole words in rows along K. */
+bool cg_begins_with_bytes(cg_func *c, const ct_op *product);
 /* Can producers copy the load's tile to a slot, from which consumers read it into registers to compute an operand of
    this product, in the same block? *out says how. */
 bool cg_load_to_compute(cg_func *c, ct_op *op, const ct_op *product, cg_ring_load *out);
