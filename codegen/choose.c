@@ -239,8 +239,6 @@ static void add_warps(cg_func *c, const cg_watch *watch, uint32_t most, cg_weigh
     }
 }
 
-enum { FEWEST_STAGES = 2 }; /* of a ring whose block is to leave room for more */
-
 /* Returns what is predicted for a block. */
 static cg_weight fill_with_map(cg_func *c, const cg_watch *watch, cg_choices *room, cg_weight now)
 {
@@ -249,7 +247,7 @@ static cg_weight fill_with_map(cg_func *c, const cg_watch *watch, cg_choices *ro
     if (now.compiles)
         add_warps(c, watch, cg_most_warps_of_map(c, cg_largest_tile(c)), &now, &best);
     next = best;
-    next.stages = FEWEST_STAGES;
+    next.stages = CG_FEWEST_STAGES;
     if (has_few_threads(c, &now) && !best.stages && !now.strip_bits && !cg_has_turns(c))
         brings_more(c, watch, &next, &now, &best);
     fill_alone(c, watch, &now, &best);
@@ -273,7 +271,7 @@ static void share_strips(cg_func *c, const cg_watch *watch, cg_choices *room, cg
     if (c->failed || !now.compiles || !now.is_fed || !keeps_most_warps(&now, &usual))
         return;
     best = next;
-    next.stages = FEWEST_STAGES;
+    next.stages = CG_FEWEST_STAGES;
     if (!best.stages)
         brings_more(c, watch, &next, &now, &best);
     cg_take(c, room, &best);
