@@ -2,17 +2,18 @@
    compiled with others, up to the prediction of its cost (docs/internals/codegen/cost-model.md has the figures).
 
    Reductions and scans, without products: if a tile is small, each warp has few elements, but repeats what all warps
-   have to do: indices, bounds, control flow, the steps of reductions across warps. So half of the warps are tried,
-   and half of these again, as long as each step is predicted to be faster, and all steps together by more than the
-   error of the model (`worth_changing`). If several loops load tiles, each step must: they may read the same rows,
-   and more blocks drive these out of L2. The model does not choose where it is known to be less exact: if the kernel
-   waits rather than works, because it does not know how far ptxas moves loads ahead, and if tiles take so many
-   registers that few threads share a multiprocessor, because it knows registers only approximately. Choices that are
-   asked for decide before cost. A hint that says how many warps to use is where the search begins; of a reduction, it
-   yields to fewer warps if its own would share rows and fewer leave room for more blocks, or if four would share rows
-   that two can hold in registers. Stages are counted before scratch is known: a block that would be alone on a
-   multiprocessor because of its scratch has fewer stages, so that a second one has room, since nothing else runs
-   while its warps wait at a barrier; and one that carries sums has one fewer if a further block then has room. If
+   have to do: indices, bounds, control flow, the steps of reductions across warps. So half of the warps are tried, and
+   half of these again, as long as each step is predicted to be faster, and all steps together by more than the error of
+   the model (`worth_changing`), or at all if it scans: the model does not count what the warps that share a row wait
+   for each other in each iteration. If several loops load tiles, each step must be by more than the error: they may
+   read the same rows, and more blocks drive these out of L2. The model does not choose where it is known to be less
+   exact: if the kernel waits rather than works, because it does not know how far ptxas moves loads ahead, and if tiles
+   take so many registers that few threads share a multiprocessor, because it knows registers only approximately.
+   Choices that are asked for decide before cost. A hint that says how many warps to use is where the search begins; of
+   a reduction, it yields to fewer warps if its own would share rows and fewer leave room for more blocks, or if four
+   would share rows that two can hold in registers. Stages are counted before scratch is known: a block that would be
+   alone on a multiprocessor because of its scratch has fewer stages, so that a second one has room, since nothing else
+   runs while its warps wait at a barrier; and one that carries sums has one fewer if a further block then has room. If
    accesses are short, stages also leave some of the memory to L1, which shares it with them.
 
    A map without loops that would have more than the usual warps goes in strips if copies of 16 bytes bring these, and
@@ -239,8 +240,6 @@ static void add_warps(cg_func *c, const cg_watch *watch, uint32_t most, cg_weigh
     }
 }
 
-enum { FEWEST_STAGES = 2 }; /* of a ring whose block is to leave room for more */
-
 /* Returns what is predicted for a block. */
 static cg_weight fill_with_map(cg_func *c, const cg_watch *watch, cg_choices *room, cg_weight now)
 {
@@ -249,7 +248,7 @@ static cg_weight fill_with_map(cg_func *c, const cg_watch *watch, cg_choices *ro
     if (now.compiles)
         add_warps(c, watch, cg_most_warps_of_map(c, cg_largest_tile(c)), &now, &best);
     next = best;
-    next.stages = FEWEST_STAGES;
+    next.stages = CG_FEWEST_STAGES;
     if (has_few_threads(c, &now) && !best.stages && !now.strip_bits && !cg_has_turns(c))
         brings_more(c, watch, &next, &now, &best);
     fill_alone(c, watch, &now, &best);
@@ -273,7 +272,7 @@ static void share_strips(cg_func *c, const cg_watch *watch, cg_choices *room, cg
     if (c->failed || !now.compiles || !now.is_fed || !keeps_most_warps(&now, &usual))
         return;
     best = next;
-    next.stages = FEWEST_STAGES;
+    next.stages = CG_FEWEST_STAGES;
     if (!best.stages)
         brings_more(c, watch, &next, &now, &best);
     cg_take(c, room, &best);
@@ -303,7 +302,8 @@ static void leave_strips(cg_func *c, const cg_watch *watch, cg_choices *room, co
 /* Chooses the number of warps. Returns what is predicted for a block with it. */
 static cg_weight choose_by_cost(cg_func *c, const cg_watch *watch, cg_choices *room)
 {
-    const double worth = cg_machine_of(c->target)->worth_changing, each = cg_reads_once(c) ? 1 : worth;
+    const double worth = cg_machine_of(c->target)->worth_changing, each = cg_reads_once(c) ? 1 : worth,
+                 clearly = cg_scans(c) && cg_reads_once(c) ? 1 : worth;
     const uint32_t usual = 1u << cg_real_warp_bits(c);
     cg_choices best = *cg_choices_of(c), fewer = best;
     const cg_weight of_usual = cg_weigh(c, watch, &best);
@@ -314,7 +314,7 @@ static cg_weight choose_by_cost(cg_func *c, const cg_watch *watch, cg_choices *r
         if (then.cycles <= 0 || then.cycles * each >= now.cycles)
             break;
         now = then;
-        if (then.cycles * worth < of_usual.cycles) {
+        if (then.cycles * clearly < of_usual.cycles) {
             best = fewer;
             chosen = then;
         }

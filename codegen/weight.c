@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "codegen/analysis/product.h"
 #include "codegen/analysis/ring.h"
 #include "codegen/kernel/groups.h"
 #include "codegen/kernel/limits.h"
@@ -309,13 +310,21 @@ static bool crowds_cache(const cg_func *c, const cg_weight *w)
            > cg_machine_of(c->target)->shared_beside_kib * 1024;
 }
 
+/* The fewest stages that leave L1 room. Without products, where three stages of all blocks fill shared memory, copies
+   to one stage of each are more than enough to keep memory busy (`bytes_ahead`). But a scan waits for its tile in each
+   iteration, and two stages leave it that of the next one only. */
+static uint32_t fewest_stages(const cg_func *c)
+{
+    return cg_has_products(c->ir->body) || cg_scans(c) ? CG_SLOTS_IN_FLIGHT : CG_FEWEST_STAGES;
+}
+
 /* outside: blocks that fewer stages make room for stay out. */
 static void leave_cache(cg_func *c, const cg_watch *watch, cg_choices *room, const cg_weight *now, bool outside)
 {
     cg_choices fewer = *cg_choices_of(c);
     if (!now->stages || !crowds_cache(c, now))
         return;
-    for (fewer.stages = now->stages - 1; fewer.stages >= CG_SLOTS_IN_FLIGHT; fewer.stages--) {
+    for (fewer.stages = now->stages - 1; fewer.stages >= fewest_stages(c); fewer.stages--) {
         fewer.blocks = 0;
         cg_weight then = cg_weigh(c, watch, &fewer);
         if (outside && then.resident > now->resident) {

@@ -6,6 +6,8 @@
 #include "codegen/cost/cost.h"
 #include "codegen/passes/pass.h"
 
+enum { CG_FEWEST_STAGES = 2 }; /* of a ring whose block is to leave room for more, or for L1 */
+
 /* Gets a kernel ready for the first pass: its IR, promises, and warps. False: out of memory. */
 bool cg_begin_kernel(cg_func *c);
 /* Releases the kernel, and its plans that have been weighed; whatever cg_begin_kernel returned. */
@@ -71,7 +73,10 @@ void cg_take_fuller(cg_func *c, cg_choices *room, const cg_choices *best, const 
    aligned. A line that is on its way has its place there, so that a small L1 limits how many are, and drops lines
    before all of them is read. *now: what is predicted with the choices so far. On an H200, a multiprocessor takes 29 to
    30 bytes of such copies a cycle, and 22 to 27 beside the smallest L1 (4 to 16 warps); 33 products of eleven seeds are
-   0.91 to 1.30 times as fast, 1.06 in the geometric mean, and 1.05 the 26 of seeds on which it was not found. */
+   0.91 to 1.30 times as fast, 1.06 in the geometric mean, and 1.05 the 26 of seeds on which it was not found. Without
+   products and scans, two stages are enough, too: 12 kernels of rows are 0.98 to 1.38 times as fast, 1.08 in the mean,
+   and 1.06 without the one on which that was found; a scan would be 0.92 times as fast. Maps in turn keep theirs: 24
+   would be 0.83 to 1.27 times as fast, 0.98 in the mean. */
 void cg_leave_cache(cg_func *c, const cg_watch *watch, cg_choices *room, const cg_weight *now);
 /* The same where fewer stages would make room for one more block, whose stages would take what L1 should get: unused
    shared memory keeps it out. On an H200, 21 products of 28 seeds are 0.99 to 1.73 times as fast,

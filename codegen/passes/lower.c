@@ -73,7 +73,7 @@ static void order_stretch(cg_func *c, const ct_op *store)
 static void lower_op(cg_func *c, const ct_op *op)
 {
     mark(c, op);
-    cg_thread_afresh(c, op->afresh);
+    cg_thread_afresh(c, op->afresh == CT_AFRESH);
     if (op->stretch == CT_STRETCH_BEGINS)
         c->lowering->stretch = c->emit->body.len;
     lower_one(c, op);

@@ -4,7 +4,7 @@
 
 #include "codegen/kernel/kernel.h"
 
-/* Sets ct_op.afresh. */
+/* Sets ct_op.afresh (ct_afresh). */
 void cg_find_afresh(cg_func *c);
 
 #endif

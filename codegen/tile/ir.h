@@ -88,7 +88,7 @@ struct ct_op {
     bool unrolled;     /* of a loop, by loads: it executes several iterations together, or those that are left */
     bool plain;  /* of a loop, by lift: another version of it probably runs, so that nothing is prefetched in it */
     bool likely; /* of the second version's loop, by lift: not in a loop, and as likely to run as the other version */
-    bool afresh; /* by lower: it computes masks or addresses of a store from a second copy of the thread's number */
+    uint8_t afresh;  /* ct_afresh: by lower */
     uint8_t stretch; /* ct_stretch: by lower */
     uint16_t operand_count, result_count;
     ct_value **operands, *results;
@@ -105,6 +105,14 @@ typedef enum ct_stretch {
     CT_STRETCH_BEGINS, /* with this op */
     CT_STRETCH_ENDS
 } ct_stretch;
+
+/* Ops for nothing but masks and addresses of stores, so that these are not the ones of loads for ptxas
+   (codegen/plan/afresh.h). */
+typedef enum ct_afresh {
+    CT_USUAL,
+    CT_APART, /* its comparisons have another form */
+    CT_AFRESH /* it begins with a second copy of the thread's number */
+} ct_afresh;
 
 struct ct_block {
     const bc_block *from;
