@@ -8,7 +8,8 @@
    tiles, unless the hint lets its warps be divided into groups that pay: each warp reads operands from shared memory,
    so that more warps read more. Products of f64, whose sums take two registers each, keep them. Warps are not divided
    into groups whose producers copy if blocks without groups are predicted to be clearly faster. A block that would be
-   alone on a multiprocessor with a single warpgroup gets a second one.
+   alone on a multiprocessor with a single warpgroup gets a second one. Two that would share the rows of an operand that
+   they compute leave it to one.
 
    A chain of products whose rows may start anywhere has one stage if a second block then has room, and loads what
    is too short for copies ahead into registers, if two blocks at most share a multiprocessor, and that costs none. A
@@ -189,6 +190,23 @@ static void join_alone(cg_func *c, const cg_watch *watch, cg_choices *room)
     if (c->failed || !then.compiles || then.share * worth > now.share || then.by_threads)
         return;
     cg_take_fuller(c, room, &more, &then, now.resident);
+}
+
+/* Leaves a product to one warpgroup if two would share its rows, whose left operand they compute, and the model
+   predicts that one is faster, and has registers for its tiles: each of two computes all of that operand, and reads all
+   that it is computed from. */
+static void compute_once(cg_func *c, const cg_watch *watch, cg_choices *room)
+{
+    cg_choices fewer = *cg_choices_of(c);
+    if (fewer.warps || !cg_largest_product(c->ir))
+        return;
+    const cg_weight now = cg_weigh(c, watch, &fewer);
+    if (!now.compiles || !now.repeats)
+        return;
+    fewer.warps = 1u << CG_WARPGROUP_BITS;
+    const cg_weight then = cg_weigh(c, watch, &fewer);
+    if (!c->failed && then.compiles && then.is_divided && then.held <= CG_THREAD_REGISTERS && then.share < now.share)
+        cg_take_cheaper(c, room, &fewer, "one warpgroup, which computes the left operand once", &then, &now);
 }
 
 /* ---- chains of products ---- */
@@ -404,6 +422,7 @@ static void choose_warps(cg_func *c, const cg_watch *watch, cg_choices *room)
     choose_fewer_warps(c, watch, room);
     choose_more_warps(c, watch, room);
     join_alone(c, watch, room);
+    compute_once(c, watch, room);
 }
 
 /* Do unsigned bytes become f32? */

@@ -9,6 +9,7 @@
    Products by mma.sync, also those of chains, get half of their warps if shared memory limits them and they are
    predicted to be clearly faster then: each warp reads the operands that it multiplies, so that fewer read less. Not so
    where copies are short, or another version loads tiles when it needs them: each thread would issue twice as many.
+   They also get half of their warps if these compute an operand as fragments, which more warps would store to scratch.
 
    A product of few rows or columns reads far more bytes than it multiplies. Where its tiles are copied in pieces of
    less than 16 bytes, the threads of one warpgroup issue so many copies that these take most of an iteration, and
@@ -137,6 +138,22 @@ static bool is_long(const ct_op *product)
     return sides[0] >= LONG || sides[1] >= LONG;
 }
 
+/* Is an operand of the product more than a tile that is loaded? */
+static bool has_computed(const ct_op *product)
+{
+    return !cg_is_loaded_operand(product->operands[0]) || !cg_is_loaded_operand(product->operands[1]);
+}
+
+/* Do half of the warps pay? Where each warp reads less, the model must predict that they are clearly faster. Where they
+   make fragments of an operand that more warps store to scratch, because as many would compute each fragment, it must
+   not predict that they are clearly slower: an iteration then has neither the stores nor the barriers around them, at
+   which warps wait for each other longer than the model counts. */
+static bool is_better_halved(const cg_func *c, const cg_weight *now, const cg_weight *then, bool by_less)
+{
+    const double worth = cg_machine_of(c->target)->worth_changing;
+    return then->made & ~now->made ? then->share <= now->share * worth : by_less && then->share * worth <= now->share;
+}
+
 void cg_halve_warps(cg_func *c, const cg_watch *watch, cg_choices *room)
 {
     const ct_op *product = cg_largest_product(c->ir);
@@ -145,16 +162,21 @@ void cg_halve_warps(cg_func *c, const cg_watch *watch, cg_choices *room)
         || cg_product_of(c, product).instruction != CG_BY_MMA)
         return;
     const cg_weight now = cg_weigh(c, watch, &half);
-    if (!now.compiles || now.is_divided || now.stages < TWO_STAGES || now.warp_bits < CG_WARPGROUP_BITS || !now.shares
-        || now.is_short || now.loads_late || !can_hold_twice(c, &now)
-        || (now.warp_bits == CG_WARPGROUP_BITS && is_long(product)))
+    if (!now.compiles || now.is_divided || now.stages < TWO_STAGES || now.warp_bits < CG_WARPGROUP_BITS
+        || now.loads_late || !can_hold_twice(c, &now))
+        return;
+    const bool by_less = now.shares && !now.is_short && (now.warp_bits > CG_WARPGROUP_BITS || !is_long(product));
+    if (!by_less && !has_computed(product))
         return;
     half.warps = 1u << (now.warp_bits - 1);
     const cg_weight then = cg_weigh(c, watch, &half);
     if (c->failed || !then.compiles || then.is_divided || then.stages < TWO_STAGES || then.short_of > 1
-        || then.share * cg_machine_of(c->target)->worth_changing > now.share)
+        || !is_better_halved(c, &now, &then, by_less))
         return;
-    cg_take_cheaper(c, room, &half, "half of the warps, which read less", &then, &now);
+    const bool makes = then.made & ~now.made;
+    cg_take_cheaper(c, room, &half,
+                    makes ? "half of the warps, which make fragments" : "half of the warps, which read less", &then,
+                    &now);
 }
 
 void cg_choose_rings(cg_func *c, const cg_watch *watch, cg_choices *room)

@@ -82,6 +82,25 @@ static bool adds_up(const cg_func *c)
     return false;
 }
 
+/* The operands of products by mma.sync that warps compute from tiles in slots as fragments. */
+static uint32_t made_of_slots(const cg_func *c)
+{
+    uint32_t made = 0;
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
+        made |= cg_is_product(op) && op->way == CT_FRAGMENTS ? op->held : 0u;
+    return made;
+}
+
+/* Do several warpgroups share the rows of a product whose left operand they compute, so that each computes all of it?
+ */
+static bool repeats_rows(const cg_func *c)
+{
+    for (const ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
+        if (cg_is_product(op) && op->results[0].type->shape[0] <= CG_WARPGROUP_ROWS && cg_computes_left(c, op))
+            return c->warp_bits > CG_WARPGROUP_BITS;
+    return false;
+}
+
 /* Is there a loop of a version that is as likely to run as another one (codegen/passes/lift.c), and loads tiles in the
    iterations that need them? */
 static bool loads_late(const cg_func *c)
@@ -171,12 +190,15 @@ static cg_weight weight_of(cg_func *c)
     w.compiles = !c->failed;
     w.share = cost ? cost->cycles : 0;
     w.adds_up = w.compiles && adds_up(c);
+    w.made = w.compiles ? made_of_slots(c) : 0;
+    w.repeats = w.compiles && repeats_rows(c);
     w.is_pair = c->paired;
     w.is_divided = c->groups;
     w.by_threads = c->groups && !c->groups->by_maps;
     w.is_persistent = c->takes_over;
     w.wanted = cost && !c->groups ? cost->wanted : 0;
     w.short_of = w.wanted / cg_registers_at_most(c);
+    w.held = cost ? cost->wanted : 0;
     w.warp_bits = cg_real_warp_bits(c);
     w.strip_bits = c->strip_bits;
     w.shared = cost ? cost->shared : 0;

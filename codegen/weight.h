@@ -20,7 +20,10 @@ typedef struct cg_weight {
     double share;        /* the cycles, however many registers */
     uint32_t wanted;     /* registers of a thread with which loops with products spill none; 0: a budget decides */
     double short_of;     /* the same, divided by those that it can have */
+    uint32_t held;       /* registers of a thread that computes for its tiles, whatever a budget decides */
     bool adds_up;        /* a product adds up its sums, in registers of its own */
+    uint32_t made;       /* operands of products that warps make as fragments from slots: bits of their indices */
+    bool repeats;        /* several warpgroups compute the same rows of the left operand of a product */
     bool is_pair;        /* two thread blocks multiply as a pair */
     bool is_divided;     /* into groups of warps, */
     bool by_threads;     /* whose producers copy, rather than tensor maps */

@@ -453,3 +453,12 @@ bool cg_async_takes(const cg_func *c, const ct_op *op, const cg_product *p)
            && p->acc != BC_F16 && !c->strip_bits && c->warp_bits >= cg_traits_of(CG_BY_WGMMA)->warps
            && (!cg_is_mixed_product(op) || cg_may_use_ptx(c, CG_PTX_OF_MIXED));
 }
+
+bool cg_has_few_rows(const ct_op *product)
+{
+    const bc_type *type = product->results[0].type;
+    bc_kind in = bc_elem_kind(product->operands[0]->type);
+    return product->opcode == OP_mmaf && type->rank == 2 && type->shape[0] >= CG_ASYNC_COLUMNS
+           && type->shape[0] < CG_WARPGROUP_ROWS && type->shape[1] >= CG_WARPGROUP_ROWS && bc_elem_kind(type) == BC_F32
+           && (in == BC_F16 || in == BC_BF16);
+}

@@ -169,6 +169,9 @@ bool cg_is_loaded_operand(const ct_value *v);
 /* The largest number of bits of K that may number the K slices of a product with an instruction; 0: there can be no
    slices, or the product has no instruction. *out_k: all bits of K. */
 uint32_t cg_mma_part_bits(const cg_func *c, const ct_op *op, uint32_t *out_k);
+/* Is it a product of 16-bit elements with fewer rows than wgmma has, but as many columns, so that the instruction
+   computes the transposed product (codegen/passes/flip.c)? */
+bool cg_has_few_rows(const ct_op *product);
 /* Can an asynchronous instruction multiply these 8-bit elements or tf32? */
 bool cg_async_takes(const cg_func *c, const ct_op *op, const cg_product *p);
 /* Does the product have a single batch, and enough rows and columns for such an instruction? */

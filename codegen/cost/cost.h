@@ -55,6 +55,8 @@ typedef struct cg_work {
 double cg_async_cycles(const cg_func *c, const ct_op *product);
 /* The same for a product by mma.sync on the usual GPU of the target. */
 double cg_mma_cycles(const cg_func *c, const ct_op *product);
+/* Does wgmma take the left operand of the product from registers of consumers, which compute it from tiles in slots? */
+bool cg_computes_left(const cg_func *c, const ct_op *product);
 /* The work of an op without regions. Copies are counted where their tile is read (`staged`). */
 cg_work cg_work_of(cg_func *c, const cg_machine *machine, const ct_op *op);
 /* Adds the cost of the instructions that move a tile in that layout, including copies (codegen/cost/access.c). */

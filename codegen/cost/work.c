@@ -109,6 +109,17 @@ static const cg_layout *moved_layout(cg_func *c, const ct_op *op)
     return x && x->form == CG_TILE ? x->home : NULL;
 }
 
+/* What warps read of a tile in a slot to compute an operand of a product from it: those that share neither its rows nor
+   its columns read it for themselves. */
+static void add_reads(cg_func *c, const cg_machine *m, const ct_op *staged, cg_work *w)
+{
+    const cg_ring_load *load = staged->detail;
+    const ct_value *tile = &staged->results[0];
+    if (load->computed)
+        w->cycles[CG_SHARED_MEMORY] += held_by_warps(c, tile) * (1 << CG_LANE_BITS)
+                                       * cg_memory_bytes(bc_elem_kind(tile->type)) / m->shared_bytes;
+}
+
 /* Copies also go through shared memory. The copy engine needs a single instruction for a whole tile. */
 static void add_access(cg_func *c, const cg_machine *m, const ct_op *op, cg_work *w)
 {
@@ -121,7 +132,9 @@ static void add_access(cg_func *c, const cg_machine *m, const ct_op *op, cg_work
         cg_add_accesses(c, m, op, moved_tile(op), layout, w);
     else if (op->opcode == CT_staged)
         w->cycles[CG_SHARED_MEMORY] += bytes / m->shared_bytes;
-    if (op->opcode != CT_staged && op->result_count && bc_is_tile(op->results[0].type))
+    if (op->opcode == CT_staged)
+        add_reads(c, m, op, w);
+    else if (op->result_count && bc_is_tile(op->results[0].type))
         w->latency = m->dram_latency;
 }
 
@@ -205,6 +218,14 @@ static double passes_of_a_block(cg_func *c, const ct_op *op, const cg_product *p
     return (1.0 / (1u << columns) + 1.0 / (1u << rows)) / SHARED_BY * (p->in == BC_F64 ? 2 : 1);
 }
 
+bool cg_computes_left(const cg_func *c, const ct_op *product)
+{
+    bool from_slots = false;
+    for (const ct_op *op = product->block->first; op != product; op = op->next)
+        from_slots = from_slots || (op->opcode == CT_staged && ((const cg_ring_load *)op->detail)->computed);
+    return from_slots && cg_product_of(c, product).instruction == CG_BY_WGMMA;
+}
+
 static cg_product settled_product(cg_func *c, const ct_op *op)
 {
     const cg_product *settled = cg_value_of(c, cg_result(op, 0))->product;
@@ -220,13 +241,15 @@ static double chain_of(const cg_machine *m, const cg_product *p, uint32_t parts,
 }
 
 /* Operands in registers go to the product through shared memory, with a barrier before and after, unless the product
-   reads registers. */
-static void add_stores(const cg_machine *m, const ct_op *op, const cg_product *p, cg_work *w)
+   reads registers. One that consumers compute is read from a slot instead, and the product awaited in each iteration,
+   which takes about as long as the barriers. */
+static void add_stores(const cg_func *c, const cg_machine *m, const ct_op *op, const cg_product *p, cg_work *w)
 {
     for (uint32_t i = 0; i < 2; i++) {
         bool in_registers = !cg_encoding_of(op->operands[i]) && !(p->held >> i & 1)
-                            && !(i == 0 && (p->chained || p->instruction == CG_BY_REORDERED_MMA));
-        w->cycles[CG_SHARED_MEMORY] += in_registers ? bytes_of(op->operands[i]->type) / m->shared_bytes : 0;
+                            && !(i == 0 && (p->chained || p->instruction == CG_BY_REORDERED_MMA)),
+             is_stored = in_registers && !(i == 0 && cg_computes_left(c, op));
+        w->cycles[CG_SHARED_MEMORY] += is_stored ? bytes_of(op->operands[i]->type) / m->shared_bytes : 0;
         w->latency += in_registers ? 2 * m->barrier : 0;
     }
 }
@@ -278,8 +301,9 @@ static void add_product(cg_func *c, const cg_machine *m, const ct_op *op, cg_wor
         return;
     }
     w->cycles[CG_TENSOR_CORES] += all * (1u << spread) / tensor_rate(m, &p, p.in, is_async);
+    const bool left_held = p.held & 1 || cg_computes_left(c, op);
     w->cycles[CG_SHARED_MEMORY] +=
-        operand_bytes(&p, is_async, p.held & 1 ? 0 : left * (1u << spread), p.held & 2 ? 0 : right) / m->shared_bytes;
+        operand_bytes(&p, is_async, left_held ? 0 : left * (1u << spread), p.held & 2 ? 0 : right) / m->shared_bytes;
     w->cycles[CG_SHARED_MEMORY] += spilled_cycles(c, m, op, &p, parts);
     double of_an_mma = p.in == BC_F64 ? OF_AN_MMA_OF_F64 : OF_AN_MMA;
     w->cycles[CG_ISSUE] += is_async ? 0 : all / of_an_mma * 1.5 / m->issue; /* and half a load of fragments for each
@@ -288,7 +312,7 @@ static void add_product(cg_func *c, const cg_machine *m, const ct_op *op, cg_wor
     add_roundings(m, op, &p, parts, w);
     if (p.scaling && p.scaling->after)
         add_scaled_blocks(m, &p, parts, w);
-    add_stores(m, op, &p, w);
+    add_stores(c, m, op, &p, w);
 }
 
 double cg_flops_peak(cg_func *c, const cg_machine *machine, const ct_op *product)

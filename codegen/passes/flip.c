@@ -90,15 +90,6 @@ static bool is_copied(const flipping *x, uint32_t i)
     return load && (load->opcode == OP_load_view_tko || !cg_load_obstacle(x->c, load, x->loop->regions[0], &copied));
 }
 
-static bool has_few_rows(const ct_op *product)
-{
-    const bc_type *type = product->results[0].type;
-    bc_kind in = bc_elem_kind(product->operands[0]->type);
-    return product->opcode == OP_mmaf && type->rank == 2 && type->shape[0] >= CG_ASYNC_COLUMNS
-           && type->shape[0] < CG_WARPGROUP_ROWS && type->shape[1] >= CG_WARPGROUP_ROWS && bc_elem_kind(type) == BC_F32
-           && (in == BC_F16 || in == BC_BF16);
-}
-
 /* Is operand i of the product contiguous along K in memory? */
 static bool runs_along_k(const flipping *x, uint32_t i)
 {
@@ -181,7 +172,7 @@ static bool may_flip(flipping *x)
         return is_loaded(x, x->product->operands[0]) && is_loaded(x, x->product->operands[1])
                && has_few_rows_to_scale(x);
     cg_set_way(x->product, CT_TURNED); /* so that roundings to tf32 do not hide the loads */
-    bool few = has_few_rows(x->product), left = is_loaded(x, x->product->operands[0]), both = left && are_loaded(x),
+    bool few = cg_has_few_rows(x->product), left = is_loaded(x, x->product->operands[0]), both = left && are_loaded(x),
          flips = (both && (few || turns_better(x))) || (few && are_copied(x));
     cg_set_way(x->product, CT_AS_IT_IS);
     flips = flips || (left && !both && cg_should_compute(x->c, x->product, 1));
@@ -324,7 +315,7 @@ static bool is_chain_of_few_rows(const flipping *x)
     for (const ct_op *op = body->first; op; op = ct_next_op(op, body)) {
         if (!cg_is_product(op))
             continue;
-        if (op->block != body || !has_few_rows(op) || !loads_right(x, op))
+        if (op->block != body || !cg_has_few_rows(op) || !loads_right(x, op))
             return false;
         is_chain = is_chain || cg_product_before(op);
     }
