@@ -291,27 +291,32 @@ static void choose_pieces(cg_func *c, const cg_watch *watch, cg_choices *room)
 
 /* Gives a chain whose block would be alone on a multiprocessor a single stage if only that leaves room for a second one
    and the model does not predict that blocks are slower. A version for rows that are not aligned, which loads tiles
-   when it needs them, does not use the stages: only another block goes on while it waits. */
+   when it needs them, does not use the stages: only another block goes on while it waits. A single product keeps two
+   stages, and threads have registers for its tiles. */
 static void make_room_for_late(cg_func *c, const cg_watch *watch, cg_choices *room)
 {
     const cg_choices usual = *cg_choices_of(c);
-    if (usual.stages || cg_loops_stay_plain(c) || !cg_rows_of_chain(c) || !has_pointers(c))
+    const bool is_chain = cg_rows_of_chain(c);
+    const uint32_t least = is_chain ? 1 : 2;
+    if (usual.stages || cg_loops_stay_plain(c) || !has_pointers(c))
         return;
     const cg_weight now = cg_weigh(c, watch, &usual);
     if (!now.compiles || now.is_divided || !now.loads_late || cg_blocks_weighed(&now) != 1)
         return;
     cg_choices fewer = usual;
     cg_weight then = now;
-    for (fewer.stages = now.stages; fewer.stages > 1 && then.compiles && cg_blocks_weighed(&then) == 1;) {
+    for (fewer.stages = now.stages; fewer.stages > least && then.compiles && cg_blocks_weighed(&then) == 1;) {
         fewer.stages--;
         then = cg_weigh(c, watch, &fewer);
     }
-    if (c->failed || !then.compiles || cg_blocks_weighed(&then) == 1 || fewer.stages > 1 || then.share > now.share)
+    const bool suits = is_chain ? fewer.stages == 1 : then.short_of <= 1;
+    if (c->failed || !then.compiles || cg_blocks_weighed(&then) == 1 || !suits || then.share > now.share)
         return;
     cg_take(c, room, &fewer);
     cg_remark(c, NULL, CG_REMARK_ChosenByCost, TV_REMARK_PASSED,
-              "a single stage: more would leave no room for a second block, which goes on while rows that are not "
-              "aligned are awaited");
+              "{Stages=%u} stages at most: more would leave no room for a second block, which goes on while rows that "
+              "are not aligned are awaited",
+              fewer.stages);
 }
 
 /* Has a chain load what is too short for copies one iteration ahead into registers, in a version for rows that are not
@@ -463,9 +468,13 @@ void cg_choose_for_products(cg_func *c, const cg_watch *watch, cg_choices *room)
     const bool asks_for_warps = cg_choices_of(c)->warps;
     choose_spread(c, watch, room);
     cg_choose_bytes(c, watch, room);
+    const bool is_chain = cg_rows_of_chain(c);
+    if (!is_chain) /* with two blocks, it needs no more warps */
+        make_room_for_late(c, watch, room);
     if (!takes_second_warpgroup(c, watch, room))
         choose_warps(c, watch, room);
-    make_room_for_late(c, watch, room);
+    if (is_chain)
+        make_room_for_late(c, watch, room);
     prefetch_short(c, watch, room);
     choose_pieces(c, watch, room);
     choose_copies(c, watch, room);

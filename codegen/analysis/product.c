@@ -183,6 +183,12 @@ const ct_value *cg_carried_sum(const ct_op *product)
     return arg;
 }
 
+bool cg_goes_on(const cg_func *c, const ct_op *product)
+{
+    return !c->groups && product->in_flight && product->in_place && cg_is_product(product)
+           && cg_product_of(c, product).instruction == CG_BY_WGMMA;
+}
+
 const ct_op *cg_largest_product(const ct_func *f)
 {
     const ct_op *found = NULL;

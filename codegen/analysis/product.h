@@ -147,6 +147,8 @@ static inline const ct_value *cg_addend_of(const ct_op *product)
 /* The argument that the product's result becomes in the loop's next iteration. The product may write the registers of
    the argument, because nothing reads them once it has started. NULL: no loop carries the result, or something does. */
 const ct_value *cg_carried_sum(const ct_op *product);
+/* Does the product go on into the next iteration of its loop, until that stores its operands to scratch? */
+bool cg_goes_on(const cg_func *c, const ct_op *product);
 /* Is there a product in the block or in its regions? */
 bool cg_has_products(const ct_block *block);
 /* The first product directly in the block; NULL: there is none. */

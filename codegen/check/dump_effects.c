@@ -24,6 +24,7 @@ static void put_effect(const cg_effect *e, bool synced, bc_text *out)
     bc_text_puts(out, kinds[e->kind]);
     if (e->span.from != e->span.to)
         put_span(&e->span, out);
+    bc_text_puts(out, e->by_turns ? ", one half after the other" : "");
     bc_text_puts(out, e->again ? ", again and again" : "");
     bc_text_puts(out, synced && e->fence ? "; fence" : "");
 }

@@ -5,6 +5,7 @@
    product in flight is live until the product is awaited. */
 #include "codegen/analysis/boxes.h"
 #include "codegen/analysis/encoding.h"
+#include "codegen/analysis/product.h"
 #include "codegen/kernel/groups.h"
 #include "codegen/check/check.h"
 #include "codegen/values/effects.h"
@@ -190,6 +191,22 @@ static bool is_scratch_kept(const cg_func *c, const cg_effect *e)
     return own.last->opcode == CT_mma_await;
 }
 
+/* The same for a product that goes on into the next iteration: does nothing else in the loop use shared memory, and is
+   its result awaited right behind the loop? */
+static bool is_scratch_kept_on(const cg_func *c, const cg_effect *e)
+{
+    const ct_op *loop = e->op->block->parent, *next = loop->next;
+    const bool may_meet = e->by_turns || !c->sharing->synced;
+    for (uint32_t i = 0; i < c->sharing->effect_count; i++) {
+        const cg_effect *other = c->sharing->effects[i];
+        const bool meets = other->kind == CG_MEETS || other->before == CG_ALL_WARPS,
+                   uses = other->kind != CG_ACCESSES && other->kind != CG_MEETS;
+        if (other->op != e->op && ct_is_inside(other->op->block, loop->regions[0]) && (uses || (meets && !may_meet)))
+            return false;
+    }
+    return (may_meet || e->before == CG_ALL_WARPS) && next->opcode == CT_mma_await && next->operands[0]->op == loop;
+}
+
 bool cg_verify_shared(cg_func *c, ct_fault *out_fault)
 {
     const cg_sharing *s = c->sharing;
@@ -205,7 +222,8 @@ bool cg_verify_shared(cg_func *c, ct_fault *out_fault)
         const cg_effect *e = s->effects[i];
         if (e->kind == CG_USES_SCRATCH && !is_scratch_well(c, e))
             return is_faulty(out_fault, e->op, "its scratch does not lie where there is room for it");
-        if (e->kind == CG_USES_SCRATCH && e->op->in_flight && !is_scratch_kept(c, e))
+        if (e->kind == CG_USES_SCRATCH && e->op->in_flight
+            && !(cg_goes_on(c, e->op) ? is_scratch_kept_on(c, e) : is_scratch_kept(c, e)))
             return is_faulty(out_fault, e->op, "others have its scratch, or meet, before it has been awaited");
         if (e->kind == CG_USES_SCRATCH && !is_scratch_apart(&x, e))
             return is_faulty(out_fault, e->op, "its scratch overlaps a live ring");

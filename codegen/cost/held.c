@@ -7,6 +7,7 @@
 #include "codegen/analysis/product.h"
 #include "codegen/analysis/ring.h"
 #include "codegen/kernel/groups.h"
+#include "codegen/values/effects.h"
 
 typedef struct holding {
     cg_func *c;
@@ -97,11 +98,22 @@ static void hold_for(holding *x, const ct_op *loop)
                 hold(x, op->operands[i]);
 }
 
+/* Of a product that stores some of its operands while others are loaded: the registers for those on their way. */
+static uint32_t loads_by_turns(const ct_op *op)
+{
+    const cg_effect *e = cg_is_product(op) && op->effects ? op->effects->first : NULL;
+    return e && e->kind == CG_USES_SCRATCH && e->by_turns ? e->loads : 0;
+}
+
 static void go_back(holding *x, const ct_block *block)
 {
+    enum { REGISTER_BITS = 32, SUM = 2 };
     for (const ct_op *op = block->last; op; op = op->prev) {
         uint64_t behind = x->bits;
+        const bool by_parts = op->result_count == 1 && !x->held[op->results[0].id] && (cg_is_seen(op) || ct_is_map(op));
         drop(x, op->results, op->result_count);
+        if (by_parts) /* of an operand that such a product stores while parts of it are loaded */
+            continue;
         if (ct_is_loop(op) && op->regions[0])
             hold_for(x, op);
         uint32_t regions = op->opcode == CT_groups ? 1 : op->region_count; /* producers hold almost nothing */
@@ -110,9 +122,10 @@ static void go_back(holding *x, const ct_block *block)
                 go_back(x, op->regions[r]);
                 drop(x, op->regions[r]->args, op->regions[r]->arg_count);
             }
-        for (uint32_t i = 0; i < op->operand_count; i++)
+        const uint32_t loads = loads_by_turns(op);
+        for (uint32_t i = loads ? SUM : 0; i < op->operand_count; i++)
             hold(x, op->operands[i]);
-        uint64_t here = (behind > x->bits ? behind : x->bits) + bits_of_scan(x, op);
+        uint64_t here = (behind > x->bits ? behind : x->bits) + bits_of_scan(x, op) + (uint64_t)REGISTER_BITS * loads;
         x->most = here > x->most ? here : x->most;
         if (x->tell)
             x->tell(x->user, op, (uint32_t)(here + 31) / 32);

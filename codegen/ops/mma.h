@@ -52,6 +52,8 @@ void cg_add_operands(cg_func *c, cg_factors *f, const cg_product *p);
 uint32_t cg_find_factors(cg_func *c, const ct_op *op, const cg_product *p, cg_factors *f);
 /* Can wgmma multiply these operands? */
 bool cg_is_async(const cg_product *p, const cg_factors *f);
+/* Does the product by an asynchronous instruction read nothing but what its threads have stored to scratch? */
+bool cg_reads_scratch_only(cg_func *c, const ct_op *op);
 /* Stores a slice of the operands that are neither in registers nor in a ring to scratch, followed by a barrier. */
 void cg_encode_operands(cg_func *c, const ct_op *op, const cg_product *p, cg_factors *f, bool async, uint32_t part);
 /* Records the registers of operands that are fragments. */

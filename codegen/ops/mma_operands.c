@@ -3,6 +3,7 @@
 #include "codegen/analysis/scaling.h"
 #include "codegen/analysis/tensor.h"
 #include "codegen/ops/hooks.h"
+#include "codegen/ptx/by_stores.h"
 #include "codegen/ops/mma.h"
 #include "codegen/ops/slots.h"
 #include "codegen/ptx/ptx.h"
@@ -227,6 +228,17 @@ bool cg_is_async(const cg_product *p, const cg_factors *f)
            || (p->instruction == CG_BY_WGMMA && !f->parts && cg_can_multiply_async(p, f->operands));
 }
 
+bool cg_reads_scratch_only(cg_func *c, const ct_op *op)
+{
+    cg_factors f;
+    const cg_product *p = cg_settled_product(c, op);
+    cg_find_factors(c, op, p, &f);
+    bool all = cg_is_async(p, &f);
+    for (uint32_t i = 0; i < f.count; i++)
+        all = all && f.operands[i].source == CG_FROM_SCRATCH;
+    return all;
+}
+
 /* The ring whose slots hold the operand; NULL: it is in registers. */
 static const cg_ring *ring_of(const ct_value *operand)
 {
@@ -323,7 +335,11 @@ void cg_encode_operands(cg_func *c, const ct_op *op, const cg_product *p, cg_fac
     uint32_t mask = (((uint32_t)1 << f->parts) - 1) << (p->k - f->parts);
     if (!all)
         return;
-    cg_val scratch = cg_scratch(c, op, all);
+    const bool goes_on = cg_goes_on(c, op), by_turns = goes_on && op->effects->first->by_turns;
+    if (goes_on && !by_turns)
+        cg_await_products(c, 0); /* the previous one, which reads what is overwritten now */
+    const cg_turns turns = by_turns ? cg_scratch_by_turns(c, op, all) : (cg_turns){.now = cg_scratch(c, op, all)};
+    const cg_val scratch = turns.now;
     for (uint32_t i = 0; i < f->count; i++) {
         cg_operand *o = &f->operands[i];
         if (o->source != CG_FROM_SCRATCH)
@@ -341,9 +357,15 @@ void cg_encode_operands(cg_func *c, const ct_op *op, const cg_product *p, cg_fac
         if (o->beyond)
             cg_store_zeros(c, o->base, (cg_zeros){cg_encoding_bytes(&o->encoding), o->beyond, 1, 0});
     }
+    if (by_turns)
+        cg_order_by_stores(c, 0, turns.loads);
     if (async)
         cg_take_effect(c, op, CG_WRITTEN);
+    if (by_turns)
+        cg_await_products(c, 0); /* the previous one, before the next one overwrites what it reads */
     cg_barrier(c);
+    if (by_turns)
+        cg_turn(c, &turns);
 }
 
 void cg_take_fragments(cg_func *c, cg_factors *f)

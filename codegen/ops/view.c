@@ -145,7 +145,10 @@ static uint32_t bytes_to_products(const ct_value *v, uint32_t depth, uint32_t *b
 }
 
 /* What goes to a product by shared memory gets there by words: a thread has a word of neighbours, even where it loads
-   them one by one, if there are as many for each thread. */
+   them one by one, if there are as many for each thread. As with other short accesses, a warp goes on along its row
+   (codegen/analysis/spread.c), so that a thread has fewer rows, with an address and a bound each: 310 instructions of
+   an iteration become 236 (64x256x64 of f16). On an H200, 46 products are 0.84 to 1.16 times as fast with it, 1.01 in
+   the geometric mean. */
 static cg_layout layout_of_words(cg_func *c, const cg_view_op *v)
 {
     enum { WORD = 4 /* bytes */, MOST_OPS = 8, MOST_USES = 64 };
@@ -161,7 +164,7 @@ static cg_layout layout_of_words(cg_func *c, const cg_view_op *v)
         || s.tile_bits < bits + CG_LANE_BITS + c->warp_bits
         || cg_layout_vector(&l, s.shift[fast], bits, reg_bit) >= bits)
         return l;
-    return cg_layout_memory(&s, fast, bits, 0, c->warp_bits);
+    return cg_layout_memory_by_rows(&s, fast, bits, 0, c->warp_bits);
 }
 
 /* As a product takes it; where only excerpts are read, each of them in registers of its own. */

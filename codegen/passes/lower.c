@@ -60,15 +60,6 @@ static void lower_one(cg_func *c, const ct_op *op)
     }
 }
 
-/* Orders what was written since the stretch began by its stores. All of it counts as written for the last one. */
-static void order_stretch(cg_func *c, const ct_op *store)
-{
-    cg_emit *e = c->emit;
-    cg_order_by_stores(c, c->lowering->stretch);
-    for (size_t i = e->mark_count; i-- > 0 && e->marks[i].at >= c->lowering->stretch;)
-        e->marks[i].op = store;
-}
-
 /* The op, and what is left of the one around it. */
 static void lower_op(cg_func *c, const ct_op *op)
 {
@@ -78,7 +69,7 @@ static void lower_op(cg_func *c, const ct_op *op)
         c->lowering->stretch = c->emit->body.len;
     lower_one(c, op);
     if (op->stretch == CT_STRETCH_ENDS)
-        order_stretch(c, op);
+        cg_order_by_stores(c, c->lowering->stretch, 0);
     mark(c, op->block->parent);
 }
 

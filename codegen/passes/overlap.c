@@ -18,14 +18,27 @@
    each word; they are taken as the words that they were loaded as.
    Loops whose second product is delayed by an iteration are left as they are (codegen/passes/skew.c).
 
+   Without groups, the only product of a loop without a ring goes on into the next iteration, while threads load what
+   the next product reads, as in versions for rows that are not aligned:
+
+       for i, sum in ... {                      for i, sum in ... {
+           load A, B                                load A, B; wait for the last product
+           sum' = sum + A B              =>         start sum' = sum + A B
+       }                                        }
+                                                wait for the last product
+
+   Shared memory holds A and B, as the shared pass says.
+
    Why it is right: a product moves only over ops that compute in registers, and its operands are computed in front of
    the place that it moves to; each result is awaited in front of its first use, and each slot is released behind the
-   awaits of all products that read it. No product is in flight at the end of an iteration. */
+   awaits of all products that read it. No product is in flight at the end of an iteration, except one whose sum only
+   the next iteration's product reads, which is awaited before the memory that it reads is written. */
 #include "codegen/analysis/product.h"
 #include "codegen/cost/cost.h"
 #include "codegen/kernel/groups.h"
 #include "codegen/kernel/limits.h"
 #include "codegen/passes/pass.h"
+#include "codegen/rewrite/carried.h"
 #include "codegen/rewrite/ring.h"
 
 typedef struct overlapping {
@@ -239,11 +252,26 @@ static void overlap(overlapping *x)
     move_releases(x, awaits);
 }
 
+/* ---- into the next iteration ---- */
+
+/* Lets the product of a loop without a ring go on while the next iteration loads its operands to registers. */
+static void let_go_on(const overlapping *x)
+{
+    uint32_t carried;
+    ct_op *product = x->loop->detail ? NULL : cg_product_carried(x->loop, &carried);
+    if (!product || !suits(x, product) || cg_product_of(x->c, product).instruction != CG_BY_WGMMA)
+        return;
+    product->in_flight = product->in_place = true;
+    cg_put_mma_await(x->c, &x->loop->results[carried], x->loop);
+}
+
 void cg_pass_overlap(cg_func *c)
 {
-    for (ct_op *op = c->groups ? c->ir->body->first : NULL; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
+    for (ct_op *op = c->ir->body->first; op && !c->failed; op = ct_next_op(op, c->ir->body)) {
         overlapping x = {.c = c, .loop = op, .body = op->opcode == OP_for ? op->regions[0] : NULL};
-        if (x.body && find_products(&x))
+        if (x.body && !c->groups)
+            let_go_on(&x);
+        else if (x.body && find_products(&x))
             overlap(&x);
     }
 }

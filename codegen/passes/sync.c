@@ -19,6 +19,7 @@
    strips access different elements of the same tiles: scratch needs a barrier between trips, global accesses do not. */
 #include <string.h>
 
+#include "codegen/analysis/product.h"
 #include "codegen/analysis/ring.h"
 #include "codegen/kernel/groups.h"
 #include "codegen/passes/pass.h"
@@ -290,10 +291,33 @@ static void choose_barriers(cg_func *c)
     c->sharing->barriers[1] = (struct cg_barrier_of){2, c->groups->starts ? CG_STARTER_THREADS : CG_PRODUCER_THREADS};
 }
 
+/* ---- products that go on ---- */
+
+/* Is there a barrier in the body, apart from those of the product? */
+static bool has_meeting(const ct_block *body, const ct_op *product)
+{
+    for (const ct_op *op = body->first; op; op = ct_next_op(op, body))
+        for (const cg_effect *e = op != product && op->effects ? op->effects->first : NULL; e; e = e->next)
+            if (e->kind == CG_MEETS || e->before == CG_ALL_WARPS)
+                return true;
+    return false;
+}
+
+/* A product that goes on into the next iteration waits for itself in front of the barrier behind which its threads
+   store the next operands. If they have met before, that barrier is not there, and nothing keeps these stores from a
+   slower warp's product. Then it is awaited at once. */
+static void land_products(cg_func *c)
+{
+    for (ct_op *op = c->ir->body->first; op; op = ct_next_op(op, c->ir->body))
+        if (cg_goes_on(c, op) && op->effects && !op->effects->first->by_turns && has_meeting(op->block, op))
+            op->in_flight = op->in_place = false;
+}
+
 void cg_pass_sync(cg_func *c)
 {
     walk x = {.c = c, .all = c->sharing, .words = c->sharing->effect_count / WORD_BITS + 1};
     choose_barriers(c);
     visit_block(&x, c->ir->body, nothing(&x));
+    land_products(c);
     c->sharing->synced = true;
 }

@@ -2,9 +2,13 @@
    ptxas does not know whether they are of the same memory, it leaves that order as it is, so that registers hold all
    that is loaded. Here, instructions are put in another order, in which registers hold the elements of a few stores.
 
+   Where threads load a product's operands and store them to shared memory, loads are ahead of stores by as many
+   elements as a thread has registers for: ptxas would load all of them first, and spill what it has no registers for.
+
    Why it is right: nothing passes a branch, a label or a barrier. In both orders, an instruction follows those that
    write what it reads. A register that is written again after it was read would need more, and nothing changes then.
-   Stores keep their order, atomics without results among them. Loads may pass stores, which the caller promises. */
+   Stores keep their order, atomics without results among them. Loads may pass stores, which the caller promises; those
+   of global memory pass stores to shared memory. */
 #include "codegen/ptx/by_stores.h"
 
 #include <string.h>
@@ -20,7 +24,8 @@ typedef struct line {
     uint32_t sources[MOST_SOURCES]; /* 1 + the lines that write what it reads */
     uint32_t source_count;
     bool loads, stores, is_done, is_needed;
-    bool adds; /* it is a store that is atomic */
+    bool adds;       /* it is a store that is atomic */
+    uint32_t brings; /* of a store: the loads that were written for it */
 } line;
 
 typedef struct stretch {
@@ -117,6 +122,7 @@ static const char *behind_fixed(const char *text, const char *end)
             && (*p != '\t'
                 || !(is_arithmetic(name) || begins_with(name, "ld.global.b") || begins_with(name, "ld.global.v")
                      || begins_with(name, "st.global.b") || begins_with(name, "st.global.v")
+                     || begins_with(name, "st.shared.") || begins_with(name, "stmatrix.")
                      || begins_with(name, "red."))))
             from = next + 1;
     }
@@ -129,7 +135,7 @@ static bool read_instruction(stretch *x, line *l, const char *from, const char *
     const char *name = name_of(from, to);
     l->loads = begins_with(name, "ld.");
     l->adds = begins_with(name, "red.");
-    l->stores = l->adds || begins_with(name, "st.");
+    l->stores = l->adds || begins_with(name, "st.") || begins_with(name, "stmatrix.");
     const char *operands = memchr(name, ' ', (size_t)(to - name));
     if (!operands)
         return false;
@@ -188,26 +194,30 @@ static void put_loads(stretch *x, line *store, bc_text *out)
 {
     store->is_needed = true;
     mark_sources(x);
-    for (uint32_t i = 0; i < x->count; i++)
+    for (uint32_t i = 0; i < x->count; i++) {
         x->lines[i].is_needed = x->lines[i].is_needed && x->lines[i].loads;
+        store->brings += x->lines[i].is_needed;
+    }
     mark_sources(x);
     put_needed(x, out);
 }
 
-static void put_ordered(stretch *x, bc_text *out)
+static void put_ordered(stretch *x, uint32_t most, bc_text *out)
 {
-    uint32_t next = 0, ahead = 0; /* the store whose loads are next, and how many stores it is ahead */
+    uint32_t next = 0, ahead = 0, held = 0; /* the store whose loads are next, how many stores it is ahead, loads */
     for (uint32_t i = 0; i < x->count; i++) {
         if (!x->lines[i].stores)
             continue;
-        for (; next < x->count && ahead <= CG_STORES_AHEAD; next++)
+        for (; next < x->count && (most ? held < most : ahead <= CG_STORES_AHEAD); next++)
             if (x->lines[next].stores) {
                 put_loads(x, &x->lines[next], out);
+                held += x->lines[next].brings;
                 ahead++;
             }
         x->lines[i].is_needed = true;
         mark_sources(x);
         put_needed(x, out);
+        held -= x->lines[i].brings;
         ahead--;
     }
     for (uint32_t i = 0; i < x->count; i++) /* what no store needs */
@@ -237,7 +247,14 @@ static bool has_room(stretch *x, size_t lines)
     return has;
 }
 
-void cg_order_by_stores(cg_func *c, size_t from)
+/* All that was written from there on counts as written for the op of the last store. */
+static void count_for_last(cg_emit *e, size_t start)
+{
+    for (size_t i = e->mark_count; i-- > 0 && e->marks[i].at >= start;)
+        e->marks[i].op = e->op;
+}
+
+void cg_order_by_stores(cg_func *c, size_t from, uint32_t loads)
 {
     bc_text *body = &c->emit->body;
     if (c->failed || body->failed || body->len <= from)
@@ -255,11 +272,12 @@ void cg_order_by_stores(cg_func *c, size_t from)
     if (!has_room(&x, lines)) {
         cg_no_memory(c);
     } else if (read_lines(&x, text, end) && pays(&x)) {
-        put_ordered(&x, &out);
+        put_ordered(&x, loads, &out);
         if (out.failed)
             cg_no_memory(c);
         else
             memcpy(body->ptr + start, out.ptr, out.len);
+        count_for_last(c->emit, start);
         c->emit->by_stores = true;
     }
     bc_text_release(&out);

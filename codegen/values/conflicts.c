@@ -123,6 +123,8 @@ cg_meeting cg_meeting_between(const cg_effect *earlier, cg_before how, const cg_
         return accesses_conflict(earlier, how, later) ? CG_ALL_WARPS : CG_NOBODY;
     if (earlier->ring && earlier->ring == later->ring && earlier->ring->role == CG_RING_OF_THREADS)
         return CG_NOBODY; /* each thread fills the elements that it has read */
+    if (earlier == later && earlier->by_turns)
+        return CG_NOBODY; /* all have met since the half was read */
     return reads_shared(earlier) && writes_shared(later) ? meeting_of_spans(&earlier->span, &later->span) : CG_NOBODY;
 }
 

@@ -45,6 +45,8 @@ typedef struct cg_effect {
     bool fence;                 /* of CG_WRITTEN: each thread makes its writes visible to the other proxy */
     bool small;                 /* may have any address */
     bool again;                 /* is in a loop of the op's own */
+    bool by_turns;              /* of scratch: each execution of the op uses the half that the last one did not use */
+    uint32_t loads;             /* then: elements that a thread has registers for, on their way there */
     bool leaves;                /* is on the path to the kernel's end */
     /* Of CG_MEETS: */
     bool for_one, others; /* for one thread, which releases; it waits for the effects of others */

@@ -71,10 +71,36 @@ static cg_val scratch_at(cg_func *c, uint32_t from)
     return address;
 }
 
-cg_val cg_scratch(cg_func *c, const ct_op *op, uint32_t bytes)
+/* The address of the op's scratch, which must have that many bytes. */
+static uint32_t take(cg_func *c, const ct_op *op, uint32_t bytes, uint32_t *out_loads)
 {
     const cg_effect *e = cg_take_effect(c, op, CG_USES_SCRATCH);
     if (e && bytes > e->span.to - e->span.from)
         cg_unsupported(c, op, "internal error: more scratch than what has a place");
-    return scratch_at(c, e ? e->span.from : 0);
+    *out_loads = e ? e->loads : 0;
+    return e ? e->span.from : 0;
+}
+
+cg_val cg_scratch(cg_func *c, const ct_op *op, uint32_t bytes)
+{
+    uint32_t loads;
+    return scratch_at(c, take(c, op, bytes, &loads));
+}
+
+cg_turns cg_scratch_by_turns(cg_func *c, const ct_op *op, uint32_t bytes)
+{
+    cg_turns t;
+    const uint32_t from = take(c, op, 2 * bytes, &t.loads);
+    t = (cg_turns){.loads = t.loads, .now = cg_new(c, CG_B32), .next = cg_new(c, CG_B32), .both = cg_new(c, CG_B32)};
+    cg_ins_first(c, "mov.u32 %v, tv_scratch", t.next);
+    cg_ins_first(c, "add.u32 %v, %v, %u", t.next, t.next, from);
+    cg_ins_first(c, "add.u32 %v, %v, %v", t.both, t.next, t.next);
+    cg_ins_first(c, "add.u32 %v, %v, %u", t.both, t.both, bytes);
+    cg_ins(c, "mov.b32 %v, %v", t.now, t.next);
+    return t;
+}
+
+void cg_turn(cg_func *c, const cg_turns *t)
+{
+    cg_ins(c, "sub.u32 %v, %v, %v", t->next, t->both, t->next);
 }

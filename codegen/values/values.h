@@ -85,6 +85,13 @@ void cg_warp_barrier(cg_func *c);
 cg_val cg_all(cg_func *c, cg_val predicate);
 /* The address (32-bit, shared) of the scratch of that size that the op uses next. It may be written now. */
 cg_val cg_scratch(cg_func *c, const ct_op *op, uint32_t bytes);
+/* The same of the half of its scratch that the op's last execution did not use, and the end of its turn. */
+typedef struct cg_turns {
+    cg_val now, next, both; /* addresses of halves, and the sum of both */
+    uint32_t loads;         /* cg_effect.loads */
+} cg_turns;
+cg_turns cg_scratch_by_turns(cg_func *c, const ct_op *op, uint32_t bytes);
+void cg_turn(cg_func *c, const cg_turns *t);
 /* The address of all rings, which share the memory of scratch (32-bit, shared). */
 cg_val cg_ring_memory(cg_func *c);
 
