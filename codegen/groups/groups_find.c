@@ -310,7 +310,9 @@ static bool suits_groups(const cg_splitting *x, const ct_op *loop, const cg_ring
 static bool has_others(const ct_op *loop, const cg_plan *plan)
 {
     bool by_bytes = false;
-    for (const ct_op *op = loop->regions[0]->first; op && plan && plan->beside; op = op->next)
+    if (!plan || !plan->beside)
+        return false;
+    for (const ct_op *op = loop->regions[0]->first; op; op = op->next)
         by_bytes = by_bytes || (cg_is_product(op) && op->way == CT_DIRECT && cg_has_chain(loop->regions[0]));
     return by_bytes;
 }
