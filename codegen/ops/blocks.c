@@ -212,8 +212,7 @@ void cg_lower_rank(cg_func *c, const ct_op *op)
     cg_val *regs = cg_vals(c, 1);
     if (!regs)
         return;
-    regs[0] = cg_new(c, CG_B32);
-    cg_ins(c, "mov.u32 %v, %%cluster_ctarank", regs[0]);
+    regs[0] = cg_part_number(c);
     cg_set(c, cg_result(op, 0), regs);
 }
 
@@ -224,15 +223,10 @@ void cg_assign_part(cg_func *c, const ct_op *op)
 
 void cg_lower_part(cg_func *c, const ct_op *op)
 {
-    cg_val *regs = cg_vals(c, 1), rank = cg_new(c, CG_B32);
+    cg_val *regs = cg_vals(c, 1), number = cg_part_number(c);
     if (!regs)
         return;
-    if (c->slices) {
-        regs[0] = cg_slice_number(c);
-    } else {
-        cg_ins(c, "mov.u32 %v, %%cluster_ctarank", rank);
-        regs[0] = cg_select(c, cg_has_few_blocks(c), rank, cg_const(CG_B32, 0));
-    }
+    regs[0] = c->slices ? number : cg_select(c, cg_has_few_blocks(c), number, cg_const(CG_B32, 0));
     cg_set(c, cg_result(op, 0), regs);
 }
 

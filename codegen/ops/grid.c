@@ -24,6 +24,15 @@ cg_val cg_has_few_blocks(cg_func *c)
     return few;
 }
 
+cg_val cg_part_number(cg_func *c)
+{
+    if (c->slices)
+        return cg_slice_number(c);
+    cg_val rank = cg_new(c, CG_B32);
+    cg_ins(c, "mov.u32 %v, %%cluster_ctarank", rank);
+    return rank;
+}
+
 void cg_assign_few_blocks(cg_func *c, const ct_op *op)
 {
     cg_set_scalars(c, op);

@@ -122,8 +122,8 @@ void cg_lower_add_parts(cg_func *c, const ct_op *op)
     const cg_val *mine = cg_get(c, op->operands[0], l);
     const uint32_t regs = cg_layout_regs(l), count = at_once(c, op), alone = cg_label(c), met = cg_label(c),
                    end = cg_label(c);
-    cg_val *sums = cg_vals(c, regs), parted = cg_reg(c, cg_scalar(c, op->operands[1])), rank = cg_new(c, CG_B32),
-           is_other = cg_new(c, CG_PRED), scratch = cg_scratch(c, op, count * cg_threads(c) * WORD);
+    cg_val *sums = cg_vals(c, regs), parted = cg_reg(c, cg_scalar(c, op->operands[1])), is_other = cg_new(c, CG_PRED),
+           scratch = cg_scratch(c, op, count * cg_threads(c) * WORD);
     if (!mine || !sums)
         return;
     cg_val place = place_of_thread(c, scratch, count < VECTOR ? count : VECTOR);
@@ -131,11 +131,7 @@ void cg_lower_add_parts(cg_func *c, const ct_op *op)
         sums[i] = cg_new(c, CG_B32);
         cg_move(c, sums[i], mine[i]);
     }
-    if (c->slices)
-        cg_move(c, rank, cg_slice_number(c));
-    else
-        cg_ins(c, "mov.u32 %v, %%cluster_ctarank", rank);
-    cg_ins(c, "setp.ne.u32 %v, %v, 0", is_other, rank);
+    cg_ins(c, "setp.ne.u32 %v, %v, 0", is_other, cg_part_number(c));
     if (!c->slices)
         cg_ins(c, "@!%v bra.uni %l", cg_has_few_blocks(c), end);
     cg_ins(c, "@!%v bra.uni %l", parted, alone);

@@ -155,7 +155,7 @@ static bool has_scratch_alone(const ct_op *product, bool *out_writes)
 /* Registers that a thread has beside its sums, and addresses, counters and the like. */
 static uint32_t registers_left(const cg_func *c, const ct_op *product)
 {
-    enum { LEAST = 16 };
+    enum { LEAST = 16 }; /* for a few accesses, where sums leave fewer */
     const uint32_t threads = cg_threads(c), all = CG_REGISTERS / threads,
                    most = all < CG_THREAD_REGISTERS ? all : CG_THREAD_REGISTERS,
                    taken = (1u << cg_shape_of(product->results[0].type).tile_bits) / threads

@@ -19,8 +19,8 @@
    Slices need no hint. Products of few rows whose weights are converted in registers (`flip`: reordered products) have
    them: a warp converts each element of the weights once, so that more warps find work only along K. With four warps
    for all of K, each scheduler has one, which waits for each of its instructions. A slice has the tiles, the shared
-   memory and the barriers that a block would have, so that all other passes see a block of fewer warps; the threads of
-   the block that lower writes are those of all slices. More than two slices gain in grids of one block for each
+   memory and the barriers that a block would have, so that all other passes see a block of fewer warps; only `lower`
+   counts the threads of all slices. More than two slices gain in grids of one block for each
    multiprocessor, but lose in larger ones (docs/internals/codegen/products.md).
 
    Why it is right: the sum of a product may be added in any order, except where products have no tensor cores, which
@@ -265,7 +265,7 @@ static bool by_cluster(cg_func *c)
 /* Over slices, unless a hint says how many warps or blocks there are. */
 static void by_slices(cg_func *c)
 {
-    enum { SLICES = 2 };
+    enum { SLICES = 2 }; /* a second warp for each scheduler, which issues while the first one waits for its result */
     splitting x = {.c = c, .parts = SLICES, .sliced = true};
     if (c->cluster || cg_given_hint(c, CG_HINT_WARPS) || cg_hint_of(c, CG_HINT_OCCUPANCY)
         || cg_choices_of(c)->slices == CG_NEVER || !find(&x, c->ir->body))
